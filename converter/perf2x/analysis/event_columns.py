@@ -6,12 +6,12 @@ none where too few samples tell what to divide by.
 
 from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.diff.noise import Measured, quantile, ratio_interval
 from perf2x.analysis.totals import Total, Totals, totals
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.model.number_format import format_percent
 from perf2x.model.profile import Costs, Measure, Profile
 from perf2x.model.profile.wanted_columns import WantedColumn, wanted_columns
@@ -79,7 +79,7 @@ def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -
     return [EventColumn(one.name, one.events, one.factor, tuple(tables[row] for row in one.events)) for one in wanted]
 
 
-class LineColumns(Struct, frozen=True):
+class LineColumns(Frozen):
     """Columns of listings, which must have ``measures_beside``."""
 
     columns: list[EventColumn]

@@ -5,10 +5,9 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode, EventType, SampleType
-from perf2x.base.columnar import Bools, as_intp, flatnonzero, sum_of
+from perf2x.base.columnar import Bools, Frozen, as_intp, flatnonzero, sum_of
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name
@@ -32,7 +31,7 @@ _OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
 """Samples of branches and of memory accesses say what they are for without a stack."""
 
 
-class ChainReport(Struct, frozen=True):
+class ChainReport(Frozen):
     """Ways in which the samples of a recording got their stacks: numbers of samples, which add up over recordings."""
 
     samples: int = 0

@@ -7,19 +7,18 @@ where the cost divides into small parts.
 from collections.abc import Iterable
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.analysis.top_rows import TopTable
 from perf2x.analysis.totals import lines_of_frames, weights
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
+from perf2x.base.columnar import I64, Frozen, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
 from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighed_tree
 
 Key = tuple[str, str]
 """Function and base name of its object."""
 
 
-class CallTree(Struct, frozen=True):
+class CallTree(Frozen):
     """The calls of one event; those of one function by one row are one row."""
 
     names: list[Key]
@@ -31,7 +30,7 @@ class CallTree(Struct, frozen=True):
     """Cost with all that it calls."""
 
 
-class HotPath(Struct, frozen=True):
+class HotPath(Frozen):
     """One chain of calls."""
 
     functions: list[str]
@@ -42,7 +41,7 @@ class HotPath(Struct, frozen=True):
     """Cost with all that it calls."""
 
 
-class Caller(Struct, frozen=True):
+class Caller(Frozen):
     """One caller of a function; an empty name where nothing called it."""
 
     name: str
@@ -51,7 +50,7 @@ class Caller(Struct, frozen=True):
     """Cost of the function where this one called it."""
 
 
-class ReportTables(Struct, frozen=True):
+class ReportTables(Frozen):
     """Tables of the event to see first, the costliest rows first."""
 
     by_self: TopTable

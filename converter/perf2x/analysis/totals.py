@@ -6,11 +6,11 @@ Beside the pipeline because it needs the names that emitters show (shown_frames.
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     F64,
     I64,
+    Frozen,
     Ragged,
     arange,
     flatnonzero,
@@ -30,7 +30,7 @@ _KINDS = ("function", "object", "thread", "data-object")
 _VALUES = ("period", "samples", "latency", "weight", "mispredicts")
 
 
-class Total(Struct, frozen=True):
+class Total(Frozen):
     """One line of a table; values are periods or latencies in the event's unit, or samples."""
 
     name: str
@@ -43,7 +43,7 @@ class Total(Struct, frozen=True):
     total_squares: float = 0.0
 
 
-class Totals(Struct, frozen=True):
+class Totals(Frozen):
     """A table of one event, unsorted."""
 
     event: str
@@ -127,7 +127,7 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
     return [Total(*names[row], *each) for row, each in zip(used.tolist(), sums, strict=True)]
 
 
-class GroupCosts(Struct, frozen=True):
+class GroupCosts(Frozen):
     """Costs of lines in groups of samples."""
 
     names: Sequence[tuple[str, str]]

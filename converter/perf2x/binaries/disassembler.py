@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from perf2x.base.errors import ObjectError, OptionError
+from perf2x.base.frozen import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +32,7 @@ _NUMBER = re.compile(r"(?:^|[\s,#])(-?(?:0x[0-9a-f]+|\d+))$")
 _RELATIVE = re.compile(r"(-?)(?:(0x[0-9a-f]+)|(\d+))?\(%rip\)|\[rip(?: ([+-]) (0x[0-9a-f]+|\d+))?\]")
 
 
-class Instruction(Struct, frozen=True):
+class Instruction(Frozen):
     """One instruction; ``text`` is mnemonic and operands."""
 
     address: int

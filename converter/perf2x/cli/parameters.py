@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.cli.help import CONTEXT, HelpAll, HelpfulCommand
 from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.model.plugin_options import FINISHED
@@ -54,7 +55,7 @@ class Hidden(Some):
     """Only ``--help-all`` of the command shows these options."""
 
 
-class _Declared(Struct, frozen=True):
+class _Declared(Frozen):
     """A setting as a parameter."""
 
     name: str

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     AnyArray,
+    Frozen,
     arange,
     argsort_rows,
     flatnonzero,
@@ -177,7 +177,7 @@ def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:
     return FrameRows(np.append(rows.parent, -1), np.append(rows.frame, frame), row_of_stack, np.append(rows.depth, 0))
 
 
-class _Lines(Struct, frozen=True):
+class _Lines(Frozen):
     """``n`` lines in order."""
 
     tree: FrameRows

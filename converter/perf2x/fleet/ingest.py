@@ -11,10 +11,10 @@ from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.base.columnar import unique
+from perf2x.base.columnar import Frozen, unique
 from perf2x.base.errors import FormatError
 from perf2x.base.files.remote import is_address
 from perf2x.base.files.unpack_limit import limit_unpacking
@@ -37,7 +37,7 @@ _NAMED = 20
 """Errors that are kept."""
 
 
-class Job(Struct, frozen=True):
+class Job(Frozen):
     """Facts that all tasks of one run share."""
 
     root: str

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.errors import OptionError
+from perf2x.base.frozen import Frozen
 from perf2x.storage.dataset.dataset_address import parse_address
 from perf2x.storage.dataset.dataset_schema import arrow
 from perf2x.storage.dataset.read.dataset_part import DatasetPart
@@ -31,7 +31,7 @@ Row = tuple[object, ...]
 """Plain values: texts, numbers, lists and mappings of them, None."""
 
 
-class Answer(Struct, frozen=True):
+class Answer(Frozen):
     """Columns of an answer, and its rows, which are read once."""
 
     schema: "pyarrow.Schema"

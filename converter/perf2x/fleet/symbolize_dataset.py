@@ -5,9 +5,9 @@ from concurrent.futures import Executor
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import field
 
-from perf2x.base.columnar import flatnonzero, sum_of
+from perf2x.base.columnar import Frozen, flatnonzero, sum_of
 from perf2x.fleet.executors import Totals, done
 from perf2x.model.printable_text import base_name
 from perf2x.storage.dataset.dataset_schema import KEY, arrow
@@ -26,7 +26,7 @@ _AHEAD = 512
 """Objects that are handed out together: their places are read meanwhile."""
 
 
-class NamingJob(Struct, frozen=True):
+class NamingJob(Frozen):
     """Facts that all tasks of one run share."""
 
     root: str

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from msgspec import Struct
+from perf2x.base.frozen import Frozen
 
 
-class Advice(Struct, frozen=True):
+class Advice(Frozen):
     """One sentence; ``{0}``, ``{1}`` … in it stand for recorded names."""
 
     about: str

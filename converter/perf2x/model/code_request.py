@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from msgspec import Struct
+from perf2x.base.frozen import Frozen
 
 
-class CodeRequest(Struct, frozen=True):
+class CodeRequest(Frozen):
     """Counts of one object's code that an output format asks for."""
 
     object: str = ""

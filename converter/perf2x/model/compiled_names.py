@@ -10,12 +10,11 @@ runtime/vm/code_observers.cc; Julia's src/codegen.cpp.
 import re
 from collections.abc import Callable
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.model.printable_text import base_name
 
 
-class CompiledName(Struct, frozen=True):
+class CompiledName(Frozen):
     """A name in a perf map or jitdump, read."""
 
     language: str

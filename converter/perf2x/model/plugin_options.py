@@ -7,9 +7,8 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from msgspec import Struct
-
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.model.code_request import CodeRequest
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
@@ -20,7 +19,7 @@ HONOURABLE = FINISHED | {TAGS, START_TIME, LISTINGS}
 """Groups of options that a format may honour."""
 
 
-class Needs(Struct, frozen=True):
+class Needs(Frozen):
     """What an output format is made of, and which options it honours."""
 
     timeline: bool = False

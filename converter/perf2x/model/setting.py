@@ -2,7 +2,7 @@
 
 ::
 
-    class Grouping(Struct, frozen=True):
+    class Grouping(Frozen):
         merge_threads: Annotated[bool, Setting("Merge the threads of each process.", group=STACKS)] = False
 
 From the declaration come the option of the command line, with its help and its values, the refusal by formats that do
@@ -18,12 +18,13 @@ from typing import Any, ClassVar, get_type_hints
 from msgspec import Struct
 
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 
 ON = "On by default"
 """Help panel of switches with two names, whose column of names would leave the texts of other options no room."""
 
 
-class Setting(Struct, frozen=True):
+class Setting(Frozen):
     """Names, help and values of a field's option."""
 
     help: str = ""
@@ -60,7 +61,7 @@ class Argument(Setting, frozen=True):
     """What a command is given without a name, by its place; ``metavar`` is its name in the help."""
 
 
-class FeatureSettings(Struct, frozen=True):
+class FeatureSettings(Frozen):
     """Settings of one feature; all at their defaults, they ask for nothing."""
 
     NEEDS_TIMES: ClassVar[bool] = False

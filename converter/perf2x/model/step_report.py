@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from msgspec import Struct
+from perf2x.base.frozen import Frozen
 
 
-class StepReport(Struct, frozen=True):
+class StepReport(Frozen):
     """Figures; those of several recordings are added up field by field (pipeline/merge_reports.py)."""
 
     NAME: ClassVar[str]

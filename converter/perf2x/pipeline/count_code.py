@@ -10,10 +10,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar import flatnonzero, unique
+from perf2x.base.columnar import Frozen, flatnonzero, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.code_request import CodeRequest
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 
 
-class _CountedObject(Struct, frozen=True):
+class _CountedObject(Frozen):
     """A file that was mapped, as recorded."""
 
     filename: str

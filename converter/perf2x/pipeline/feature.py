@@ -19,9 +19,10 @@ from enum import IntEnum, auto
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
+from perf2x.base.frozen import Frozen
 from perf2x.base.installed_packages import available
 from perf2x.model.setting import FeatureSettings
 
@@ -69,7 +70,7 @@ class Place(IntEnum):
     """Facts of the recording are added."""
 
 
-class SessionRun(Struct, frozen=True):
+class SessionRun(Frozen):
     """Facts that steps know besides what was loaded."""
 
     recording: "Recording"
@@ -89,7 +90,7 @@ class SessionRun(Struct, frozen=True):
 Step = Callable[["Loaded", SessionRun], "Loaded"]
 
 
-class Feature(Struct, frozen=True):
+class Feature(Frozen):
     """Steps by their places, and the settings that ask for them."""
 
     steps: Mapping[Place, Step] = field(default_factory=dict)

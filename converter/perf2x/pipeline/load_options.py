@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.files.unpack_limit import parse_size
+from perf2x.base.frozen import Frozen
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import SAMPLES, STACKS, TAGS
 from perf2x.model.setting import ON, FeatureSettings, Setting
@@ -35,7 +35,7 @@ def _read_events(_: str, names: Sequence[str]) -> Mapping[str, object]:
     return {"every_event": True} if "all" in names else {"events": tuple(names)}
 
 
-class LoadOptions(Struct, frozen=True):
+class LoadOptions(Frozen):
     """Everything that decides the contents of a profile, nothing about how it is written."""
 
     timeline: bool = False

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import field
 
 from perf2x.analysis.recording_advice import ChainReport
 from perf2x.base.abi import ReadFormat
+from perf2x.base.frozen import Frozen
 from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.number_format import format_amount, plural
@@ -21,7 +22,7 @@ from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.symbol_report import SymbolReport
 
 
-class EventCount(Struct, frozen=True, omit_defaults=True):
+class EventCount(Frozen, omit_defaults=True):
     """One event, its samples and the sum of their values."""
 
     name: str
@@ -37,7 +38,7 @@ class EventCount(Struct, frozen=True, omit_defaults=True):
         return self.samples or self.readings
 
 
-class Loaded(Struct, frozen=True):
+class Loaded(Frozen):
     """A profile and the reports on how it came to be."""
 
     profile: View

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
-from perf2x.base.columnar import join_tables
+from perf2x.base.columnar import Frozen, join_tables
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.recording import COUNTED, Event, Losts, Session
 from perf2x.pipeline.for_output import refuse_lacking
@@ -29,7 +27,7 @@ MOST_OPEN = 16
 """Inputs that stay open; the index pass over another is done twice, which is a tenth of a conversion's work."""
 
 
-class Input(Struct, frozen=True):
+class Input(Frozen):
     """One input of a load."""
 
     path: str
@@ -39,7 +37,7 @@ class Input(Struct, frozen=True):
     tags: Mapping[str, str]
 
 
-class SessionPart(Struct, frozen=True):
+class SessionPart(Frozen):
     """One input that was opened, and what remains known of it when it is closed."""
 
     input: Input
@@ -54,7 +52,7 @@ class SessionPart(Struct, frozen=True):
     losts: Losts | None = None
 
 
-class SessionInput(Struct, frozen=True):
+class SessionInput(Frozen):
     """One recording session: its parts in the order they were given, and its tags."""
 
     parts: tuple[SessionPart, ...]

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar import U8, row_batches
+from perf2x.base.columnar import U8, Frozen, row_batches
 from perf2x.base.worker_processes import join_from_processes
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.recording import Recording, Samples, Shard, Want, take_rows
@@ -25,7 +25,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of samples done and of all samples."""
 
 
-class _PartialResult(Struct, frozen=True):
+class _PartialResult(Frozen):
     """Result and counters of one worker process."""
 
     stitched: StitchResult

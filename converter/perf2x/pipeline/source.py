@@ -6,8 +6,7 @@ An entry point of the group ``perf2x.sources`` names a ``SourceKind``; what none
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.base.installed_packages import available
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ Lacks = Mapping[str, tuple[str, ...]]
 of the setting; and whole sentences, by fields of LoadOptions."""
 
 
-class Stitched(Struct, frozen=True):
+class Stitched(Frozen):
     """A source's samples with whole stacks, without names of functions."""
 
     profile: "Profile"
@@ -57,7 +56,7 @@ class Source(Protocol):
         ...
 
 
-class SourceKind(Struct, frozen=True):
+class SourceKind(Frozen):
     """One kind of input that is a file or a pipe."""
 
     takes: Callable[[bytes], bool]

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
-from msgspec import Struct
-
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError, SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.base.installed_packages import EntryPoint, available
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile import View
@@ -76,7 +75,7 @@ def load_emitter(name: str) -> type[Emitter]:
     return emitter
 
 
-class OptionHelp(Struct, frozen=True):
+class OptionHelp(Frozen):
     """One option of an emitter, as help texts show it."""
 
     name: str

@@ -18,11 +18,10 @@ from itertools import count
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import ByteOrder
-from perf2x.base.columnar import I32, I64, U8, U32, U64, flatnonzero, offsets_of, ranges, take
+from perf2x.base.columnar import I32, I64, U8, U32, U64, Frozen, flatnonzero, offsets_of, ranges, take
 from perf2x.model.recording import ALL, Shard
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
@@ -35,7 +34,7 @@ PackedSizes = npt.NDArray[np.uint16] | U8
 _WORD_SHIFT = np.uint16(3)
 
 
-class Block(Struct, frozen=True):
+class Block(Frozen):
     """``n`` records; each starts at a word of ``words``, even if it was not aligned in the file."""
 
     data: U8
@@ -151,7 +150,7 @@ def _align_records(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
     return spread, aligned[:-1] >> 3, offsets_of(sizes)[:-1]
 
 
-class DataSection(Struct, frozen=True):
+class DataSection(Frozen):
     """Consecutive records in one file: its data section, or the whole of a ``data.N``."""
 
     file: InputFile
@@ -173,7 +172,7 @@ class DataSection(Struct, frozen=True):
         self.file.forget(self.start + start, self.start + stop)
 
 
-class Chunk(Struct, frozen=True):
+class Chunk(Frozen):
     """Part of a block: bytes [start, stop) of the section as they are, or the records compressed in them."""
 
     start: int
@@ -182,7 +181,7 @@ class Chunk(Struct, frozen=True):
     """Bytes of whole records that a compressed chunk unpacks to; −1 for a chunk that is not compressed."""
 
 
-class BlockPlan(Struct, frozen=True):
+class BlockPlan(Frozen):
     """Recipe for reading one block again."""
 
     position: int
@@ -196,7 +195,7 @@ class BlockPlan(Struct, frozen=True):
         return unpacked_sizes(self.packed)
 
 
-class RecordStream(Struct, frozen=True, eq=False):
+class RecordStream(Frozen, eq=False):
     """All sections of a recording, one behind the other, with their block boundaries."""
 
     sections: list[DataSection]

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import I32, I64, U64, argsort, searchsorted, take
+from perf2x.base.columnar import I32, I64, U64, Frozen, argsort, searchsorted, take
 from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
 from perf2x.model.recording import Event
 from perf2x.reader.block import Block
@@ -115,7 +115,7 @@ class EventTable(Struct):
         return 1 + (kind & (SampleType.STREAM_ID | SampleType.CPU)).bit_count()
 
 
-class _EventIds(Struct, frozen=True):
+class _EventIds(Frozen):
     """Index from id to event. The kernel counts ids up, so that a table from the least to the greatest is short."""
 
     ids: U64

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi import HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
-from perf2x.base.columnar import U8, U64, sum_of
+from perf2x.base.columnar import U8, U64, Frozen, sum_of
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
 from perf2x.model.diagnostics import Count, Severity
@@ -39,7 +39,7 @@ LARGEST_BLOCK = 120 << 20
 _LARGEST_RECORD = 1 << 16
 
 
-class TraceBlock(Struct, frozen=True):
+class TraceBlock(Frozen):
     """Hardware trace behind an AUXTRACE record: bytes [start, stop) of a section."""
 
     section: DataSection

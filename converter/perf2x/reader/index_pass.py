@@ -4,11 +4,21 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import Feature, ReadFormat, RecordType, SampleType, UserRecordType
-from perf2x.base.columnar import I32, U32, bincount, flatnonzero, row_numbers, rows_by, searchsorted, sum_of, unique
+from perf2x.base.columnar import (
+    I32,
+    U32,
+    Frozen,
+    bincount,
+    flatnonzero,
+    row_numbers,
+    rows_by,
+    searchsorted,
+    sum_of,
+    unique,
+)
 from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording import Event, Session, Sideband, shown_path
 from perf2x.reader.block import Block, RecordStream
@@ -31,7 +41,7 @@ Owners = npt.NDArray[np.int16] | I32
 """(samples of a block,) event of each sample, −1 where no event has its id."""
 
 
-class RecordingIndex(Struct, frozen=True, eq=False):
+class RecordingIndex(Frozen, eq=False):
     """Result of the index pass."""
 
     session: Session

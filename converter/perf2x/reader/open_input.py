@@ -11,10 +11,9 @@
 import re
 from pathlib import Path
 
-from msgspec import Struct
-
 from perf2x.base.abi import Feature
 from perf2x.base.errors import FormatError
+from perf2x.base.frozen import Frozen
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.reader.block import DataSection
 from perf2x.reader.containers.file_header import open_container
@@ -22,7 +21,7 @@ from perf2x.reader.containers.input_file import InputFile, input_name, map_input
 from perf2x.reader.session_builder import SessionBuilder
 
 
-class OpenedInput(Struct, frozen=True):
+class OpenedInput(Frozen):
     """An input whose header sections are read and whose records are not."""
 
     builder: SessionBuilder

@@ -14,10 +14,9 @@ from array import array
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from perf2x.base.abi import HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
-from perf2x.base.columnar import I64, U8, U32, U64, flatnonzero, take
+from perf2x.base.columnar import I64, U8, U32, U64, Frozen, flatnonzero, take
 
 WIDE = frozenset(
     {
@@ -48,7 +47,7 @@ _USER_TYPES = 64
 """Record types from here on are perf's own, those below are the kernel's (PERF_RECORD_USER_TYPE_START)."""
 
 
-class FramedRecords(Struct, frozen=True):
+class FramedRecords(Frozen):
     """Whole records from the start of some bytes."""
 
     headers: U64

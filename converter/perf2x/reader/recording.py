@@ -13,11 +13,10 @@ What a recording and every earlier or cut state of it have in common: events, an
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import RecordType, UserRecordType, is_decoded
-from perf2x.base.columnar import I32, I64, U64, Bools, argsort, flatnonzero, rows_by, searchsorted, sum_of, take
+from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, argsort, flatnonzero, rows_by, searchsorted, sum_of, take
 from perf2x.base.errors import SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import (
@@ -79,7 +78,7 @@ def open_recording(
     return recording
 
 
-class PerfRecording(Struct, frozen=True, eq=False):
+class PerfRecording(Frozen, eq=False):
     """The Recording of model/recording/events.py: an index, and the stream that samples are decoded from."""
 
     _index: RecordingIndex
@@ -155,7 +154,7 @@ def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) 
     )
 
 
-class _DecodingGroups(Struct, frozen=True):
+class _DecodingGroups(Frozen):
     """Samples that are decoded together: those of one layout that are read in one way."""
 
     groups: list[tuple[SampleLayout, bool]]

@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.model.plugin_options import SAMPLES
 from perf2x.model.setting import Setting
 
@@ -11,7 +10,7 @@ MAX_DEPTH = 1024
 """Default limit of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
 
 
-class CallGraphOptions(Struct, frozen=True):
+class CallGraphOptions(Frozen):
     """Options for unwinding."""
 
     PANEL = "Stacks"

@@ -21,6 +21,7 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    Frozen,
     Ragged,
     RecentLookups,
     arange,
@@ -57,7 +58,7 @@ _ROOTS = {
 """Root frame of the stacks with each end."""
 
 
-class UnwindReport(Struct, frozen=True):
+class UnwindReport(Frozen):
     """Figures on the unwinding of user stack dumps; ``ends`` counts samples by ``End``."""
 
     ends: dict[End, int]

@@ -11,13 +11,13 @@ A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork 
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import SampleType
 from perf2x.base.columnar import (
     I32,
     I64,
     U64,
+    Frozen,
     KeyedValues,
     StringInterner,
     arange,
@@ -73,7 +73,7 @@ def _inherited(names: I64, parent: I64) -> I64:
     return np.append(names, -1)[np.where(source < 0, len(names), source)]
 
 
-class EventOrder(Struct, frozen=True):
+class EventOrder(Frozen):
     """Sorted times and positions of all events; made by ``order_events``."""
 
     times: U64
@@ -114,7 +114,7 @@ def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
     return EventOrder(times, np.append(times, np.uint64(0)), position[in_place], keys, slots), in_force
 
 
-class ProcessHistory(Struct, frozen=True):
+class ProcessHistory(Frozen):
     """The side-band of one recording, indexed for lookup by process, time and address."""
 
     sideband: Sideband

@@ -18,7 +18,6 @@ Threads and epochs of samples: one lookup for both, as both change only with the
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import CALLCHAIN_CONTEXT_MAX
@@ -28,6 +27,7 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    Frozen,
     Ragged,
     RecentLookups,
     begins_run,
@@ -98,7 +98,7 @@ class ThreadEpochs:
         return thread << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
 
 
-class StitchOptions(Struct, frozen=True):
+class StitchOptions(Frozen):
     """Options for combining samples."""
 
     timeline: bool = False

@@ -1,9 +1,8 @@
 """The result of stitching samples: a value that workers send and that a profile is built from."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import Bools, Ragged
+from perf2x.base.columnar import Bools, Frozen, Ragged
 from perf2x.model.profile import RecordedRows
 from perf2x.model.recording import Samples
 from perf2x.model.value_limits import LAST_TIME
@@ -13,7 +12,7 @@ from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 from perf2x.stitcher.stacks.stack_interner import ThreadRows
 
 
-class SampleTotals(Struct, frozen=True):
+class SampleTotals(Frozen):
     """The span and the sum of all samples, also of those that are dropped."""
 
     first_ns: int | None = None
@@ -39,7 +38,7 @@ def totals_of(samples: Samples) -> SampleTotals:
     return SampleTotals(int(known.min()), int(known.max()), period)
 
 
-class StitchResult(Struct, frozen=True):
+class StitchResult(Frozen):
     """Distinct threads and stacks of many samples, and the sums of samples that are alike.
 
     Numbers of threads, stacks and side-table addresses hold within one result only. Columns may be views of the

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from enum import IntFlag
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U8, Bools, flatnonzero, unique_inverse
+from perf2x.base.columnar import I64, U8, Bools, Frozen, flatnonzero, unique_inverse
 
 _PADDING = ("__pfx_", "__cfi_")
 """Prefixes of symbols for the bytes in front of a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""
@@ -52,7 +51,7 @@ class EntryRole(IntFlag):
 _ENTRY, _PART, _CALLS_PARTS, _CALLS_ENTRIES = (int(role) for role in EntryRole if role)
 
 
-class _CpuEntries(Struct, frozen=True):
+class _CpuEntries(Frozen):
     """One processor's functions that are ENTRY or PART."""
 
     names: frozenset[str]

@@ -12,7 +12,6 @@ The work is that of the rows of the tree, whatever the number of samples.
 """
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode
@@ -21,6 +20,7 @@ from perf2x.base.columnar import (
     I64,
     U8,
     Bools,
+    Frozen,
     arange,
     argsort,
     flatnonzero,
@@ -106,7 +106,7 @@ def _roles(profile: Profile, machine: str) -> U8:
     return result
 
 
-class _Tree(Struct, frozen=True):
+class _Tree(Frozen):
     """A tree of stacks while it changes: new rows stand behind those that were there."""
 
     parent: I64

@@ -3,10 +3,9 @@
 from itertools import pairwise
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, U64, Bools, arange, argsort, flatnonzero, searchsorted
+from perf2x.base.columnar import I64, U64, Bools, Frozen, arange, argsort, flatnonzero, searchsorted
 from perf2x.binaries.elf.elf_file import PF_X, ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.recorded_vdso import find_vdso
@@ -17,7 +16,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 _KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
 
 
-class ObjectKey(Struct, frozen=True):
+class ObjectKey(Frozen):
     """Key of an object: mappings with equal keys belong to one object."""
 
     kind: DsoKind
@@ -28,7 +27,7 @@ class ObjectKey(Struct, frozen=True):
     but for data, and for code whose names the recording has."""
 
 
-class MappedObject(Struct, frozen=True):
+class MappedObject(Frozen):
     """One object of a profile with its mappings and the locations that are wanted of it."""
 
     key: ObjectKey

@@ -7,10 +7,21 @@ import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, cumsum, flatnonzero, offsets_of, ranges, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    Frozen,
+    Ragged,
+    cumsum,
+    flatnonzero,
+    offsets_of,
+    ranges,
+    unique_inverse,
+)
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.call_sites import CallSites
 from perf2x.binaries.elf.elf_file import ElfObject
@@ -61,7 +72,7 @@ def _of_linker(function: Function) -> Function:
     return replace(function, name=_LINKER + short_name(function.system_name.removeprefix(_LINKER_PREFIX)))
 
 
-class ResolveResult(Struct, frozen=True):
+class ResolveResult(Frozen):
     """Functions and lines of one object's locations.
 
     Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first, and none if no source names
@@ -170,7 +181,7 @@ class ObjectResolver:
         return _SourceAnswers(start, count, parts, reason)
 
 
-class _SourceAnswers(Struct, frozen=True):
+class _SourceAnswers(Frozen):
     """Answers of all sources for an object's unique addresses."""
 
     start: I64

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     U8,
     U64,
     Bools,
+    Frozen,
     arange,
     argsort_rows,
     as_intp,
@@ -40,7 +40,7 @@ def _unchanged(name: str) -> str:
     return name
 
 
-class SymbolColumns(Struct, frozen=True):
+class SymbolColumns(Frozen):
     """Symbols in perf's order of insertion."""
 
     start: U64
@@ -168,7 +168,7 @@ class SymbolIndex:
         return self._symbols.name(int(self._order[position]))
 
 
-class _Groups(Struct, frozen=True):
+class _Groups(Frozen):
     """Some groups; symbols are given by position in sorted order."""
 
     row: I64

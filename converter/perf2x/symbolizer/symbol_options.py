@@ -6,9 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
-
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.model.plugin_options import INLINE, NAMES
 from perf2x.model.setting import ON, Setting, read_directories, read_directory, read_path
 
@@ -68,7 +67,7 @@ class NameStyle(StrEnum):
     """As symbol tables have them."""
 
 
-class SymbolOptions(Struct, frozen=True):
+class SymbolOptions(Frozen):
     """Sources of symbols and the style of names."""
 
     PANEL = "Symbols"

@@ -1,13 +1,12 @@
 """Report of named and unnamed frames by object, for the summary and ``info --json``."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, Bools, argsort_small, as_intp, bincount, cumsum, sum_of
+from perf2x.base.columnar import I64, Bools, Frozen, argsort_small, as_intp, bincount, cumsum, sum_of
 from perf2x.model.profile import Profile, depths, stack_weights
 
 
-class ObjectReport(Struct, frozen=True):
+class ObjectReport(Frozen):
     """Counts for one object: frames of stacks, each counted once per sample."""
 
     name: str
@@ -19,7 +18,7 @@ class ObjectReport(Struct, frozen=True):
     """The reason why frames have no name, "" if all have one."""
 
 
-class SymbolReport(Struct, frozen=True):
+class SymbolReport(Frozen):
     """All objects with frames: most unnamed frames first, then most named ones, then by name."""
 
     objects: tuple[ObjectReport, ...] = ()

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import ClassVar
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I32,
@@ -22,6 +21,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     ColumnTable,
+    Frozen,
     Ragged,
     RaggedInterner,
     TextInterner,
@@ -49,7 +49,7 @@ BEGIN, BLANK, IGNORED = -1, -2, -3
 """Kinds of lines that are no frames."""
 
 
-class TextFrame(Struct, frozen=True):
+class TextFrame(Frozen):
     """One line of a stack."""
 
     name: str
@@ -77,7 +77,7 @@ class TextSamples(ColumnTable):
     """Row of the table of stacks; −1: none."""
 
 
-class Text(Struct, frozen=True):
+class Text(Frozen):
     """All of a text."""
 
     kind: str

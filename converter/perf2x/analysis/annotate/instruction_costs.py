@@ -6,7 +6,6 @@ Code that costs were found in: each function that a chosen one has samples in, d
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.annotate.line_costs import FunctionFrames, StackWeights, own_by_location, total_by_kind
@@ -16,6 +15,7 @@ from perf2x.analysis.annotate.source_lines import Sources
 from perf2x.base.columnar import (
     I64,
     U64,
+    Frozen,
     Ragged,
     arange,
     group_rows,
@@ -34,7 +34,7 @@ from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
 
-class _Spot(Struct, frozen=True):
+class _Spot(Frozen):
     """Function and line at an instruction, innermost first."""
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class _Spot(Struct, frozen=True):
     line: int
 
 
-class _Place(Struct, frozen=True):
+class _Place(Frozen):
     """A linked function of one object."""
 
     code: ObjectCode

@@ -4,12 +4,12 @@ Sums of samples by what stands in their stacks, a column for each measure.
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.analysis.totals import weights
 from perf2x.base.columnar import (
     I64,
     Bools,
+    Frozen,
     Ragged,
     bincount,
     flatnonzero,
@@ -22,7 +22,7 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import LocationFrames, Measure, Profile, costs_of_kinds, lines_outermost_first
 
 
-class StackWeights(Struct, frozen=True):
+class StackWeights(Frozen):
     """Distinct stacks and their weights."""
 
     leaf: I64
@@ -57,7 +57,7 @@ def total_by_kind(profile: Profile, stacks: StackWeights, kinds: Ragged, count: 
     return total
 
 
-class FunctionFrames(Struct, frozen=True):
+class FunctionFrames(Frozen):
     """Frames of locations that belong to chosen functions, in the order of locations."""
 
     location: I64
@@ -71,7 +71,7 @@ class FunctionFrames(Struct, frozen=True):
     """Samples taken at the location are the function's own."""
 
 
-class LineSums(Struct, frozen=True):
+class LineSums(Frozen):
     """Unique (function, file, line) with costs, in that order."""
 
     function: I64

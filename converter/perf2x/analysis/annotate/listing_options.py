@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.model.plugin_options import LISTINGS
 from perf2x.model.setting import Setting, read_directories
 
 
-class ListingOptions(Struct, frozen=True):
+class ListingOptions(Frozen):
     """Functions to list, and what to show of them."""
 
     PANEL = "Code"

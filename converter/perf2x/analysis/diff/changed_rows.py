@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
-
 from perf2x.analysis.diff.changes import SMALLEST_PART, Change, Comparison
 from perf2x.analysis.diff.column_changes import ColumnChange
 from perf2x.analysis.result_table import COLUMNS, ResultTable
+from perf2x.base.frozen import Frozen
 from perf2x.model.number_format import format_amount, format_change, plural
 
 Work = tuple[float, float]
@@ -14,7 +13,7 @@ Work = tuple[float, float]
 _SIDES = ("before", "after")
 
 
-class Shown(Struct, frozen=True):
+class Shown(Frozen):
     """The rows of a comparison to show, and their order."""
 
     by: str

@@ -4,13 +4,12 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.diff.host_noise import HostSpread
 from perf2x.analysis.diff.noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.analysis.totals import Total, Totals, weights
-from perf2x.base.columnar import cumsum, flatnonzero, sum_at
+from perf2x.base.columnar import Frozen, cumsum, flatnonzero, sum_at
 from perf2x.base.student import student
 from perf2x.model.profile import Profile
 from perf2x.transforms.merge_profiles import merge_profiles
@@ -21,7 +20,7 @@ _BASE = {"pprof::base": "true"}
 """Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
 
-class Change(Struct, frozen=True):
+class Change(Frozen):
     """One function (object, thread) before and after; values in the event's unit."""
 
     name: str
@@ -72,7 +71,7 @@ def excludes_zero(limits: Interval) -> bool:
     return limits[0] > 0 or limits[1] < 0
 
 
-class Comparison(Struct, frozen=True):
+class Comparison(Frozen):
     """Two tables of one event; ``normalize`` scales ``after`` to the whole of ``before``, so that shares compare."""
 
     before: Totals

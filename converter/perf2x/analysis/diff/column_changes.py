@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from perf2x.analysis.diff.changes import excludes_zero
 from perf2x.analysis.diff.noise import difference_limits
 from perf2x.analysis.event_columns import Cell, EventColumn, Key, number_text
+from perf2x.base.frozen import Frozen
 from perf2x.model.number_format import format_change
 
 
-class ColumnChange(Struct, frozen=True):
+class ColumnChange(Frozen):
     """One column of both recordings."""
 
     before: EventColumn

@@ -12,18 +12,17 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.totals import group_costs
-from perf2x.base.columnar import F64, I64, arange, as_intp, sum_of, unique_inverse
+from perf2x.base.columnar import F64, I64, Frozen, arange, as_intp, sum_of, unique_inverse
 from perf2x.model.profile import Profile, sum_samples
 
 HOST = ""
 """Key of a tag that no user can give: the host that recorded a sample, while two profiles are compared."""
 
 
-class Hosts(Struct, frozen=True):
+class Hosts(Frozen):
     """A profile whose samples say their hosts."""
 
     profile: Profile
@@ -49,7 +48,7 @@ def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
     return sum_samples(plain), hosts if len(names) > 1 else None
 
 
-class HostSpread(Struct, frozen=True):
+class HostSpread(Frozen):
     """Standard errors of changes, as hosts let expect them, in the event's unit before."""
 
     errors: Mapping[tuple[str, str], tuple[float, float]]

@@ -9,12 +9,12 @@ intervals for the number of differences looked at (Bonferroni), so that all of t
 
 import math
 
-from msgspec import Struct
+from perf2x.base.frozen import Frozen
 
 Interval = tuple[float, float]
 
 
-class Measured(Struct, frozen=True):
+class Measured(Frozen):
     """A sum of weights, in the event's unit."""
 
     value: float

@@ -16,7 +16,7 @@ from perf2x.analysis.dump.field_text import event_line, fields_text
 from perf2x.analysis.dump.record_fields import decoded_fields, struct_fields, with_words
 from perf2x.analysis.dump.sample_text import chain_lines, sample_lines
 from perf2x.base.abi import MISC_CPUMODE_MASK, RecordType, SampleType, UserRecordType
-from perf2x.base.columnar import I64, Bools, flatnonzero, rows_by, unique
+from perf2x.base.columnar import I64, Bools, Frozen, flatnonzero, rows_by, unique
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
@@ -36,7 +36,7 @@ _RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
 _RAW_WIDTH = 16
 
 
-class DumpOptions(Struct, frozen=True):
+class DumpOptions(Frozen):
     """Choice of records, and how much of each is shown."""
 
     types: frozenset[str] = frozenset()

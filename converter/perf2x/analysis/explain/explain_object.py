@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from msgspec import Struct
-
 from perf2x.analysis.explain.debian_packages import debug_package
 from perf2x.analysis.explain.remedies import Remedy, SearchResult, for_debug_file, search_results
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
 from perf2x.binaries.dwarf.compilation_units import DebugFile
 from perf2x.binaries.dwarf.debug_sections import DebugSections
@@ -36,21 +35,21 @@ MAX_UNITS = 100
 """Units whose ``.dwo`` files are searched for."""
 
 
-class CheckResult(Struct, frozen=True):
+class CheckResult(Frozen):
     """The answer to one question about an object: good or not, and a sentence."""
 
     good: bool
     text: str
 
 
-class FileSections(Struct, frozen=True):
+class FileSections(Frozen):
     """Sections of a file that tell something."""
 
     file: str
     sections: tuple[str, ...]
 
 
-class Explanation(Struct, frozen=True):
+class Explanation(Frozen):
     """One object; the names of the fields are those of the JSON output."""
 
     path: str

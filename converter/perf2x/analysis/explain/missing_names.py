@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from perf2x.analysis.explain.debian_packages import debug_package
 from perf2x.analysis.explain.remedies import Remedy, SearchResult, for_debug_file, search_results
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
 from perf2x.model.recording import is_object, is_vdso, without_deleted
 from perf2x.symbolizer.sources.elf_source import STRIPPED
@@ -15,7 +14,7 @@ _DATA_NAMES = ("//anon", "[heap]")
 _KERNEL = ("[kernel", "[guest.kernel")
 
 
-class UnnamedObject(Struct, frozen=True):
+class UnnamedObject(Frozen):
     """An object of a recording with unnamed frames."""
 
     name: str

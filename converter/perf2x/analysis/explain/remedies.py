@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.find.object_finder import OTHER_BUILD, OTHER_CHECKSUM, ObjectFiles
 
 
-class Remedy(Struct, frozen=True):
+class Remedy(Frozen):
     """A piece of advice, and the command or option to use."""
 
     what: str
     command: str
 
 
-class SearchResult(Struct, frozen=True):
+class SearchResult(Frozen):
     """A path that was searched, and the outcome (binaries/find/object_finder.py: TAKEN, ABSENT …)."""
 
     path: str

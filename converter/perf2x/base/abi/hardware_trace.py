@@ -6,10 +6,10 @@ Source of truth: enum auxtrace_type in tools/perf/util/auxtrace.h, tools/perf/Do
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from perf2x.base.frozen import Frozen
 
 
-class TraceKind(Struct, frozen=True):
+class TraceKind(Frozen):
     """A kind of hardware trace; ``itrace`` are perf inject's options, "" where it makes no samples of it."""
 
     name: str

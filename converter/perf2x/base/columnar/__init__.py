@@ -69,3 +69,4 @@ from perf2x.base.columnar.unique import (
     unique_inverse,
     unique_known,
 )
+from perf2x.base.frozen import Frozen

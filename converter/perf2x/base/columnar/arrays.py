@@ -4,12 +4,14 @@ Growable columns get longer at their end, batch by batch, at a cost that does no
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeVar, dataclass_transform, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
+
+from perf2x.base.frozen import Frozen
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -21,8 +23,7 @@ Bools = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-class ColumnTable(Struct, frozen=True):
+class ColumnTable(Frozen):
     """A table of equally long columns, never changed; the first one is always there and gives the number of rows."""
 
     def __len__(self) -> int:

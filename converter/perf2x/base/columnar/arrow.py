@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.frozen import Frozen
 
 _MANY_CHARACTERS = 2**29
 """More than these may take more bytes than 32-bit offsets reach."""
@@ -28,7 +28,7 @@ Numbers = (
 )
 
 
-class Coded(Struct, frozen=True):
+class Coded(Frozen):
     """A column of texts: row i is ``texts[codes[i]]``; the texts are distinct and encodable as UTF-8."""
 
     codes: I32 | I64

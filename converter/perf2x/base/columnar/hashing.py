@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U64, AnyArray, sum_of, take
 from perf2x.base.columnar.ragged import end_to_end, offsets_of, row_batches
+from perf2x.base.frozen import Frozen
 
 
 def secret_key(number: int) -> bytes:
@@ -38,7 +38,7 @@ _HALF = np.uint64(32)
 SECRET_BYTES = 56
 
 
-class Weights(Struct, frozen=True):
+class Weights(Frozen):
     """Secret numbers: the odd factors of all words and of a row's places, where those of columns begin, and a key."""
 
     word: np.uint64

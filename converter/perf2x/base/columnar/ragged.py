@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from perf2x.base.columnar.arrays import (
     I32,
@@ -28,9 +27,10 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
     take,
 )
+from perf2x.base.frozen import Frozen
 
 
-class Ragged(Struct, frozen=True):
+class Ragged(Frozen):
     """``n`` rows: ``offsets`` (n + 1,) int64, rising from 0; ``values`` (offsets[-1],) of any dtype."""
 
     offsets: I64
@@ -74,7 +74,7 @@ class Ragged(Struct, frozen=True):
         return Ragged.of(self.values, take(self.offsets, rows), take(self.lengths, rows))
 
 
-class SharedRows(Struct, frozen=True):
+class SharedRows(Frozen):
     """``n`` rows of which many are equal: ``number`` (n,) int32 points into ``table``, where each stands once."""
 
     number: I32

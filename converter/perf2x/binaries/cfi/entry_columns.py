@@ -9,10 +9,9 @@ Unusual are lengths of 64 bits, odd encodings of pointers, augmentation data of 
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
-from perf2x.base.columnar import I64, U64, AnyArray, Bools, flatnonzero, unique_inverse
+from perf2x.base.columnar import I64, U64, AnyArray, Bools, Frozen, flatnonzero, unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import FIXED
 from perf2x.binaries.cfi.frame_entries import Cie, FrameSection
@@ -23,7 +22,7 @@ _HEADER = 8
 """Bytes of a length and a CIE pointer."""
 
 
-class FdeColumns(Struct, frozen=True):
+class FdeColumns(Frozen):
     """``n`` FDEs of one section; all other columns are only valid where ``is_plain``."""
 
     is_plain: Bools

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
-from perf2x.base.columnar import I64, U64, argsort, searchsorted
+from perf2x.base.columnar import I64, U64, Frozen, argsort, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import FIXED, CfiCursor, to_signed
 
@@ -164,7 +164,7 @@ class FrameSection(Struct):
         return encoding
 
 
-class FrameIndex(Struct, frozen=True):
+class FrameIndex(Frozen):
     """FDEs by start address: ``start`` (n,) svma, sorted; ``offset`` (n,) of the FDE in ``section``."""
 
     section: FrameSection

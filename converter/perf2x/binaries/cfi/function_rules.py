@@ -8,12 +8,12 @@ Finds call frame information in an ELF file: by section, or by segment where the
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I32,
     I64,
     U64,
+    Frozen,
     GrowableColumns,
     argsort,
     bincount,
@@ -92,7 +92,7 @@ MOST, ALL = 256, 16 * BATCH
 """Functions to decode at once, and bytes of their programs: the rows of hostile ones take 150 MB meanwhile."""
 
 
-class CfiFunctions(Struct, frozen=True):
+class CfiFunctions(Frozen):
     """``n`` decoded functions: the rule rows of function i are offsets[i] to offsets[i + 1], rising from its start."""
 
     offsets: I64

@@ -11,13 +11,13 @@ instruction, are left to `run_instructions.rule_rows`.
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     U8,
     U64,
     Bools,
+    Frozen,
     arange,
     bincount,
     cumsum,
@@ -48,7 +48,7 @@ _IS_USUAL = by_code(lambda opcode: not set(opcode.operands) & {"e", "p"})[_CODE]
 _IS_SIGNED = by_code(lambda opcode: opcode.operands.endswith("s")) != 0
 
 
-class Bodies(Struct, frozen=True):
+class Bodies(Frozen):
     """Byte ranges of the programs of ``n`` functions in one section."""
 
     cie_start: I64
@@ -57,7 +57,7 @@ class Bodies(Struct, frozen=True):
     stop: I64
 
 
-class CfiInstructions(Struct, frozen=True):
+class CfiInstructions(Frozen):
     """``i`` instructions of ``n`` programs, each of which begins and ends with a nop."""
 
     code: I64

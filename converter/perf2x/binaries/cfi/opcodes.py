@@ -7,10 +7,9 @@ from collections.abc import Callable
 from enum import IntEnum
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi.callframe import CallFrame
-from perf2x.base.columnar import I64
+from perf2x.base.columnar import I64, Frozen
 from perf2x.binaries.cfi.unwind_rules import RuleKind
 
 PACKED = 0xC0
@@ -33,7 +32,7 @@ class Effect(IntEnum):
     CFA_EXPRESSION = 10
 
 
-class Opcode(Struct, frozen=True):
+class Opcode(Frozen):
     """One instruction.
 
     A letter for each operand: ``6`` the instruction's low six bits, ``u`` and ``s`` LEB128, ``e`` an expression,

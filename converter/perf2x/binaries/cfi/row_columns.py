@@ -16,13 +16,13 @@ the state was remembered; chains of such pointers are followed 1, 2, 4, 8 … po
 from functools import lru_cache
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I32,
     I64,
     U64,
     Bools,
+    Frozen,
     arange,
     argsort_rows,
     bincount,
@@ -48,7 +48,7 @@ _SETS_REGISTER = (EFFECT == Effect.SET) | (EFFECT == Effect.RESTORE)
 _STATES = (EFFECT == Effect.REMEMBER) | (EFFECT == Effect.RECALL)
 
 
-class _States(Struct, frozen=True):
+class _States(Frozen):
     """Setters of ``p`` parts at ``i`` instructions."""
 
     registers: I64
@@ -153,7 +153,7 @@ _FACTOR, _KIND = by_code(lambda opcode: opcode.factor), by_code(lambda opcode: o
 _IS_UNFACTORED = by_code(lambda opcode: opcode.operands == "uu" or opcode.effect is Effect.CFA_OFFSET) & (_FACTOR == 0)
 
 
-class Aligned(Struct, frozen=True):
+class Aligned(Frozen):
     """Facts on ``n`` functions that their instructions refer to."""
 
     cies: list[Cie]
@@ -163,7 +163,7 @@ class Aligned(Struct, frozen=True):
     """(n,) svma"""
 
 
-class RowColumns(Struct, frozen=True):
+class RowColumns(Frozen):
     """Rows by rising address in each function: number of the function, svma, number of the rule."""
 
     function: I64

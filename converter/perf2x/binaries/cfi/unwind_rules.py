@@ -8,9 +8,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U8, U64, Bools, GrowableColumns
+from perf2x.base.columnar import I64, U8, U64, Bools, Frozen, GrowableColumns
 from perf2x.binaries.cfi.dwarf_expressions import Expression
 
 NO_RULE = -1
@@ -54,7 +53,7 @@ class Rule(NamedTuple):
     registers: tuple[tuple[int, RegisterRule], ...]
 
 
-class RuleColumns(Struct, frozen=True):
+class RuleColumns(Frozen):
     """``n`` rules over ``r`` registers."""
 
     cfa_register: I64

@@ -7,9 +7,8 @@ Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 
 import struct
 
-from msgspec import Struct
-
 from perf2x.base.errors import ObjectError
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 
@@ -64,7 +63,7 @@ def initial_length(order: str, data: bytes, at: int) -> tuple[int, int, int]:
     return length, at + 12, 8
 
 
-class UnitEncoding(Struct, frozen=True):
+class UnitEncoding(Frozen):
     """The properties of a unit that sizes of forms depend on."""
 
     byte_order: str
@@ -139,7 +138,7 @@ def _skip_step(encoding: UnitEncoding, form: int) -> int:
     raise ObjectError(f"debug info: form {form:#x} is not known")
 
 
-class Abbreviation(Struct, frozen=True):
+class Abbreviation(Frozen):
     """The layout of all entries with one abbreviation code."""
 
     tag: int

@@ -7,9 +7,8 @@ import posixpath
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U64, searchsorted, unique
+from perf2x.base.columnar import I64, U64, Frozen, searchsorted, unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.compilation_units import Unit
 from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, Subprogram, inlined_bounds, scopes, subprograms
@@ -21,7 +20,7 @@ Ranges = list[tuple[int, int]]
 """(first address, one past the last)"""
 
 
-class CodeFrame(Struct, frozen=True):
+class CodeFrame(Frozen):
     """A function at an address."""
 
     name: str

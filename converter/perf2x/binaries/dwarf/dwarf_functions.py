@@ -8,9 +8,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Literal, NoReturn
 
-from msgspec import Struct
-
 from perf2x.base.errors import ObjectError
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import Abbreviation, uleb128
 from perf2x.binaries.dwarf.compilation_units import Attributes, Unit
@@ -24,7 +23,7 @@ Entry = tuple[Unit, int]
 """A unit and the offset of an entry in its file."""
 
 
-class Scope(Struct, frozen=True):
+class Scope(Frozen):
     """A function, or one inlined instance of a function."""
 
     name: str
@@ -58,7 +57,7 @@ def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
     return found.chains
 
 
-class Subprogram(Struct, frozen=True):
+class Subprogram(Frozen):
     """A function with code."""
 
     name: str

@@ -10,7 +10,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I32,
@@ -19,6 +18,7 @@ from perf2x.base.columnar import (
     U64,
     AnyArray,
     Bools,
+    Frozen,
     arange,
     argsort,
     cumsum,
@@ -42,7 +42,7 @@ _END, _ADDRESS, _DISCRIMINATOR = 1, 2, 4
 _PADDING = np.zeros(9, np.uint8)
 
 
-class Machine(Struct, frozen=True):
+class Machine(Frozen):
     """The part of a table's header that its program depends on."""
 
     byte_order: str
@@ -57,7 +57,7 @@ class Machine(Struct, frozen=True):
     """Numbers of operands of the opcodes from 1 on."""
 
 
-class LineRows(Struct, frozen=True):
+class LineRows(Frozen):
     """Rows in the order of the program."""
 
     address: U64
@@ -137,7 +137,7 @@ class _Opcodes:
         return flatnonzero(code == opcode) if not self.is_special[opcode] else flatnonzero(code[:0])
 
 
-class _LineInstructions(Struct, frozen=True):
+class _LineInstructions(Frozen):
     """``n`` instructions of whole sequences."""
 
     code: U8

@@ -8,10 +8,9 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of
+from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, initial_length, uleb128
@@ -30,7 +29,7 @@ _SHORT = (_CONTENT_PATH, c.FORM_LINE_STRP), (_CONTENT_DIRECTORY, c.FORM_UDATA)
 _SHORT_ROWS = {_SHORT: "IB", (*_SHORT, (_CONTENT_MD5, c.FORM_DATA16)): "IB16x"}
 
 
-class FileNames(Struct, frozen=True):
+class FileNames(Frozen):
     """File names by number, read and joined on demand: n files may name one directory of n bytes."""
 
     folder: str
@@ -56,7 +55,7 @@ class FileNames(Struct, frozen=True):
         return posixpath.normpath(posixpath.join(*parts, name))
 
 
-class LineTable(Struct, frozen=True):
+class LineTable(Frozen):
     """Rows sorted by address; a row applies up to the next one."""
 
     files: FileNames
@@ -165,7 +164,7 @@ class LineTables:
         return self._last
 
 
-class _ProgramPart(Struct, frozen=True):
+class _ProgramPart(Frozen):
     """A part of a line program."""
 
     files: FileNames

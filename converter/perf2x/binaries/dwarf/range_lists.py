@@ -6,9 +6,8 @@ Source of truth: DWARF 5, sections 2.17.3, 7.25 and 7.28; DWARF 4, section 2.17.
 from collections.abc import Callable, Iterator
 from struct import Struct as Pair
 
-from msgspec import Struct
-
 from perf2x.base.errors import ObjectError
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, uleb128
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 
@@ -18,7 +17,7 @@ _OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
 """Operands of DW_RLE_*: x an index of an address, a an address, n a number."""
 
 
-class RangeLists(Struct, frozen=True):
+class RangeLists(Frozen):
     """Reads the range lists of one unit; [first address, one past the last) of each range, without empty ones."""
 
     name: str

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, Bools, offsets_of, ranges
+from perf2x.base.columnar import I64, Bools, Frozen, offsets_of, ranges
 
 _CALL_OPERATOR = "operator()"
 
 
-class DebugFunction(Struct, frozen=True):
+class DebugFunction(Frozen):
     """A function as debug info describes it."""
 
     symbol: str
@@ -33,7 +32,7 @@ def is_nameless_call_operator(name: str) -> bool:
     return name == _CALL_OPERATOR or name.startswith(f"{_CALL_OPERATOR}<")
 
 
-class SourceLocations(Struct, frozen=True):
+class SourceLocations(Frozen):
     """Frames of ``n`` addresses: address i has rows ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined first.
 
     An address that debug info does not cover has no rows.

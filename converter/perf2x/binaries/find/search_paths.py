@@ -6,13 +6,14 @@ Source of truth: tools/perf/util/symbol.c binary_type_symtab, util/dso.c dso__re
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import field
 
 from perf2x.base.files.sysroot import DEBUG_DIR, PROC, host_path, is_directory, paths_in_root, resolve_in_root
+from perf2x.base.frozen import Frozen
 from perf2x.model.recording import is_real_path
 
 
-class SearchPaths(Struct, frozen=True):
+class SearchPaths(Frozen):
     """The directories to search for objects, as the user's options set them."""
 
     symfs: Path | None = None

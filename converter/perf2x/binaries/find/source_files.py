@@ -10,9 +10,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
 from perf2x.base.files.sysroot import is_file, paths_in_root
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.find.search_paths import SearchPaths
 
 MOST = 4 << 20
@@ -31,7 +30,7 @@ Fetch = Callable[[bytes, str], Path | None]
 """Fetches a source file by build id of an object and recorded path."""
 
 
-class SourceText(Struct, frozen=True):
+class SourceText(Frozen):
     """Lines of a source file, or the reason why there are none."""
 
     lines: Sequence[str] = ()

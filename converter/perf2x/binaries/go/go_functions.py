@@ -8,9 +8,8 @@ import struct
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U64, flatnonzero, row_numbers, searchsorted
+from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, row_numbers, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_values import pc_values, values_at
@@ -21,7 +20,7 @@ MAX_LINE = 2**31 - 1
 _PCDATA_INLINE_INDEX, _FUNCDATA_INLINE_TREE = 2, 3
 
 
-class GoFunction(Struct, frozen=True):
+class GoFunction(Frozen):
     """One row; ``line_at`` and ``file_at`` are offsets of its line and file values from ``_PclntabLayout.values``."""
 
     name: str
@@ -34,7 +33,7 @@ class GoFunction(Struct, frozen=True):
     """Index of the unit's first file in the table of files."""
 
 
-class _PclntabLayout(Struct, frozen=True):
+class _PclntabLayout(Frozen):
     """Offsets of a table's parts, in bytes from its start, and the sizes of its fields."""
 
     version: int

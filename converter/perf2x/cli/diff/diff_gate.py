@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
+from perf2x.base.frozen import Frozen
 from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.model.number_format import format_change, format_percent
 from perf2x.transforms.filters.unmatched_filters import no_such
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 
-class GrowthLimit(Struct, frozen=True):
+class GrowthLimit(Frozen):
     """One limit, in percent of the whole before."""
 
     percent: float
@@ -72,7 +73,7 @@ def parse_confidence(text: str) -> float:
     return value
 
 
-class DiffGate(Struct, frozen=True):
+class DiffGate(Frozen):
     """All limits, and the rule that tells a change from noise."""
 
     limits: Sequence[GrowthLimit]
@@ -144,7 +145,7 @@ _NAMED = 3
 """Number of changes within noise that are named."""
 
 
-class GateVerdict(Struct, frozen=True):
+class GateVerdict(Frozen):
     """Outcome of all limits."""
 
     unmatched: list[str]
@@ -170,7 +171,7 @@ class GateVerdict(Struct, frozen=True):
         return pair.table(shown, changes, columns)
 
 
-class _Growth(Struct, frozen=True):
+class _Growth(Frozen):
     """A change of a row or of the whole, in the event's unit, and its interval."""
 
     name: str
@@ -190,7 +191,7 @@ def _row_growths(rows: Iterable["Change"], sort: str, check: "_Check") -> Iterat
         yield _Growth(name, of, row.moved(sort), row.interval(sort))
 
 
-class _Check(Struct, frozen=True):
+class _Check(Frozen):
     """One limit and the rows that could exceed it.
 
     The sum of a function's values in both recordings says nothing about its change, so leaving small ones out favours

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.model.number_format import format_change
 from perf2x.model.printable_text import plain
 
@@ -18,7 +17,7 @@ _SIGN = re.compile(r"&#(43|61);(?=\d)")
 """A sign before a number, which is no markup; people read this Markdown in logs, too."""
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Frozen):
     """The answer to a job."""
 
     outcome: str

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Struct
-
 from perf2x.base.errors import OptionError
+from perf2x.base.frozen import Frozen
 from perf2x.cli.options.table_options import Json, Wide
 from perf2x.model.setting import Setting
 
@@ -20,7 +19,7 @@ Shape = Literal["table", "csv", "json", "markdown", "parquet"]
 _SUFFIXES: dict[str, Shape] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
 
 
-class AnswerFlags(Struct, frozen=True):
+class AnswerFlags(Frozen):
     """Format of an answer, and where it goes."""
 
     format: Annotated[
@@ -66,7 +65,7 @@ class AnswerFlags(Struct, frozen=True):
         return left_out
 
 
-class QueryLimits(Struct, frozen=True):
+class QueryLimits(Frozen):
     """Memory of a query, and the folder for data that do not fit in it."""
 
     PANEL = "Limits"

@@ -8,10 +8,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
-
 from perf2x.base.errors import OptionError
 from perf2x.base.files.remote import is_address
+from perf2x.base.frozen import Frozen
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.output_options import parse_tags
 from perf2x.model.number_format import plural
@@ -39,7 +38,7 @@ def parse_age(option: str, age: str, examples: str) -> int:
     return int(found[1]) * _SECONDS[found[2]] * 10**9
 
 
-class WorkerFlags(Struct, frozen=True):
+class WorkerFlags(Frozen):
     """Processes of this machine, or a cluster."""
 
     scheduler: Annotated[
@@ -62,7 +61,7 @@ class WorkerFlags(Struct, frozen=True):
             yield crew
 
 
-class LabelFlags(Struct, frozen=True):
+class LabelFlags(Frozen):
     """Tags and dates of recordings, and what is kept of them."""
 
     tag: Annotated[tuple[str, ...], Setting("A tag of all recordings; repeatable.", metavar="KEY=VALUE")] = ()

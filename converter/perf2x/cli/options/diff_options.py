@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from msgspec import Struct
-
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.cli.options.table_options import RowFlags
 from perf2x.model.setting import Argument, Setting
 
@@ -16,7 +15,7 @@ Before = Annotated[str, Argument("The recording to compare with.", metavar="BEFO
 After = Annotated[str, Argument("The newer recording.", metavar="AFTER")]
 
 
-class DifferenceFlags(Struct, frozen=True):
+class DifferenceFlags(Frozen):
     """A file with the difference."""
 
     PANEL: ClassVar[str] = "Output"
@@ -39,7 +38,7 @@ class DifferenceFlags(Struct, frozen=True):
     ] = None
 
 
-class MatchFlags(Struct, frozen=True):
+class MatchFlags(Frozen):
     """Names that differ between the compared recordings."""
 
     PANEL: ClassVar[str] = RowFlags.PANEL
@@ -68,7 +67,7 @@ class ChangeFlags(RowFlags, frozen=True):
     show_all: Annotated[bool, Setting("Also show rows that did not change.", ("--all",))] = False
 
 
-class ComparisonFlags(Struct, frozen=True):
+class ComparisonFlags(Frozen):
     """The compared values, and the limits that fail."""
 
     PANEL: ClassVar[str] = "For CI"

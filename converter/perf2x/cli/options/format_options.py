@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
-from msgspec import Struct
-
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.cli.as_typed import as_typed
 from perf2x.model.setting import Setting
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 Format = TypeVar("Format")
 
 
-class FormatFlags(Struct, frozen=True):
+class FormatFlags(Frozen):
     """Values, and files for each event."""
 
     PANEL: ClassVar[str] = "Options of output formats"

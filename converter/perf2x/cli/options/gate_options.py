@@ -2,9 +2,8 @@
 
 from typing import Annotated, ClassVar
 
-from msgspec import Struct
-
 from perf2x.base.errors import OptionError
+from perf2x.base.frozen import Frozen
 from perf2x.model.setting import Setting
 
 LIMITS = {
@@ -15,7 +14,7 @@ LIMITS = {
 """Shares that ``--fail-if`` limits."""
 
 
-class GateFlags(Struct, frozen=True):
+class GateFlags(Frozen):
     """Limits in percent; a share above its limit fails the gate."""
 
     PANEL: ClassVar[str] = "For CI"

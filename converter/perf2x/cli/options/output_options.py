@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct
-
 from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import default_output
+from perf2x.base.frozen import Frozen
 from perf2x.model.setting import Setting
 
 DEFAULT_FORMAT = "pprof"
@@ -20,7 +19,7 @@ def installed_formats(incomplete: str) -> list[str]:
     return [name for name in sorted(available(EMITTERS)) if name.startswith(incomplete)]
 
 
-class OutputFlags(Struct, frozen=True):
+class OutputFlags(Frozen):
     """Format, file, and options of the format."""
 
     PANEL: ClassVar[str] = "Output"

@@ -2,14 +2,13 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import Struct
-
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.cli.options.table_options import Columns
 from perf2x.model.setting import Setting
 
 
-class ReportFlags(Struct, frozen=True):
+class ReportFlags(Frozen):
     """Contents and size of a report."""
 
     PANEL: ClassVar[str] = "Report"

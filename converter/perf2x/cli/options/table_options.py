@@ -2,9 +2,8 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Struct
-
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.model.setting import Setting
 
 Columns = Annotated[
@@ -18,7 +17,7 @@ Columns = Annotated[
 ]
 
 
-class RowFlags(Struct, frozen=True):
+class RowFlags(Frozen):
     """Contents of a table of functions, objects or threads."""
 
     PANEL: ClassVar[str] = "Table"
@@ -62,7 +61,7 @@ Json = Annotated[bool, Setting("Short for --format json.", ("--json",), panel=Ro
 Wide = Annotated[bool, Setting("Show names in full, however wide the table becomes.", panel=RowFlags.PANEL)]
 
 
-class PrintFlags(Struct, frozen=True):
+class PrintFlags(Frozen):
     """Format of a table."""
 
     PANEL: ClassVar[str] = RowFlags.PANEL

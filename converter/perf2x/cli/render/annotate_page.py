@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.event_columns import LineColumns, cell_text, event_columns
 from perf2x.analysis.totals import weights
-from perf2x.base.columnar import sum_of
+from perf2x.base.columnar import Frozen, sum_of
 from perf2x.cli.render.screen import Screen, heat
 from perf2x.cli.render.text_table import HEAD, Column, number_column, table_lines
 from perf2x.model.number_format import format_amount, format_percent
@@ -17,7 +16,7 @@ from perf2x.model.profile import CodeListing, Costs, FunctionListing, Instructio
 GAP = "⋮"
 
 
-class ListingRow(Struct, frozen=True):
+class ListingRow(Frozen):
     """A line of a listing; ``own`` None: it has no costs."""
 
     place: str
@@ -29,7 +28,7 @@ class ListingRow(Struct, frozen=True):
     """Self of each measure; empty: none."""
 
 
-class _Scale(Struct, frozen=True):
+class _Scale(Frozen):
     """The unit of a listing's numbers, and what they are shares of."""
 
     unit: str

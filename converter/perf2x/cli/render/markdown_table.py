@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.cli.render.fit_text import first_lines, shorten
 from perf2x.cli.render.text_table import Layout
 from perf2x.model.printable_text import plain
@@ -25,7 +24,7 @@ _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
-class Section(Struct, frozen=True):
+class Section(Frozen):
     """A table with Markdown above it, ``""`` for none."""
 
     text: str

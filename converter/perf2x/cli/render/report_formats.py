@@ -4,8 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.cli.render.screen import Screen, standard_output
 from perf2x.cli.render.text_table import Layout, table_lines, without_pictures
 from perf2x.model.printable_text import short
@@ -18,7 +17,7 @@ _EVENT = 60
 """Characters of an event's name in a heading."""
 
 
-class Report(Struct, frozen=True):
+class Report(Frozen):
     """A report in every format, each made on demand."""
 
     lines: Callable[[Screen], Iterable[str]]

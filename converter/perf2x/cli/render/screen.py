@@ -4,8 +4,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Optional
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.cli.render.fit_text import wrap_sentence
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ _HOT = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
 """Least shares of the whole, and how they look; below them numbers are dimmed."""
 
 
-class Screen(Struct, frozen=True):
+class Screen(Frozen):
     """Cells of a line, None for no limit, and colours, None for plain text."""
 
     room: int | None = None

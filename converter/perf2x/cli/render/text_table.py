@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.base.frozen import Frozen
 from perf2x.cli.render.fit_text import cell_width, cut, share_width, shorten
 from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain
@@ -20,7 +20,7 @@ _BAR_STYLE = "red"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-class Column(Struct, frozen=True):
+class Column(Frozen):
     """A heading and one text for every row; ``name`` columns stand to the left and may be shortened."""
 
     head: str

@@ -6,8 +6,9 @@ docs/report.md has the schema.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 
+from perf2x.base.frozen import Frozen
 from perf2x.cli.render.stats_json import quality_facts
 from perf2x.cli.render.top_table import total_facts
 from perf2x.model.profile import count_threads
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _OF_META = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
 
 
-class Changes(Struct, frozen=True):
+class Changes(Frozen):
     """Changes since another recording."""
 
     table: "DiffTable"

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from perf2x.analysis.report_tables import Caller, ReportTables, report_tables
 from perf2x.analysis.result_table import ResultTable
+from perf2x.base.frozen import Frozen
 from perf2x.cli.render.diff_table import change_layouts
 from perf2x.cli.render.fit_text import first_lines
 from perf2x.cli.render.info_page import event_lines, quality_lines, session_facts
@@ -64,7 +63,7 @@ def recording_report(
     return Report(for_people, lambda: facts, markdown, tuple)
 
 
-class _Part(Struct, frozen=True):
+class _Part(Frozen):
     """Part of a page: sentences, or a table and its layouts, from wide to narrow."""
 
     title: str

@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from perf2x.base.errors import Perf2xError
 from perf2x.base.files.atomic import default_output
+from perf2x.base.frozen import Frozen
 from perf2x.cli.messages import print_message
 from perf2x.model.printable_text import printable
 
@@ -23,7 +22,7 @@ _CHOICE = b'<select id="recording">'
 _TOGETHER = "All together"
 
 
-class Page(Struct, frozen=True):
+class Page(Frozen):
     """A page, what the choice calls it, and its file name, by which the others lead to it."""
 
     title: str

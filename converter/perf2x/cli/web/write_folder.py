@@ -16,11 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 import perf2x
 from perf2x.base.errors import OutputError, SettingError
 from perf2x.base.files.atomic import open_output
+from perf2x.base.frozen import Frozen
 from perf2x.emitters.flame.page_file import write_page
 
 SOURCES = "perf2x.sources"
@@ -33,7 +32,7 @@ _OWN = ("command_words.js", "drop.js", "web.css", "worker.js")
 _KINDS = (".py", ".js", ".css", ".html", ".json")
 
 
-class _PageFile(Struct, frozen=True):
+class _PageFile(Frozen):
     """One file of the page: where browsers find it, its digest, and the content if it lies in the folder."""
 
     url: str

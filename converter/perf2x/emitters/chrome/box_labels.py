@@ -1,10 +1,9 @@
 """Labels of boxes: the name, the category and, on demand, the arguments of the slices that are drawn for a frame."""
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, Bools
+from perf2x.base.columnar import I64, Bools, Frozen
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import LocationFrames, Profile, are_jit
@@ -19,7 +18,7 @@ _MODES = {
 }
 
 
-class BoxLabels(Struct, frozen=True):
+class BoxLabels(Frozen):
     """Distinct labels: what makes two boxes look different."""
 
     name: list[bytes]

@@ -7,11 +7,11 @@ A wait of the thread has the category "off-cpu" and a colour of its own, of thos
 from collections.abc import Generator, Iterator
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     AnyArray,
+    Frozen,
     arange,
     begins_run,
     bincount,
@@ -46,14 +46,14 @@ from perf2x.model.profile import (
 _ROWS_AT_ONCE, _FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 18, 1 << 12, 1 << 18
 
 
-class Style(Struct, frozen=True):
+class Style(Frozen):
     """What the options ask for."""
 
     per_cpu: bool
     with_arguments: bool
 
 
-class Drawing(Struct, frozen=True):
+class Drawing(Frozen):
     """Lanes of one kind (threads, or CPUs) and what is shown on them when."""
 
     tracks: Tracks

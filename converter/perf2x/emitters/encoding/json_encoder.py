@@ -54,7 +54,7 @@ def json_milliseconds(nanoseconds: I64) -> bytes:
     return without_nulls(million_cells(nanoseconds, b","))[1:]
 
 
-def json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
+def _json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
     """Yield an array of numbers, some ten thousand at a time."""
     yield b"["
     for rows in row_slices(len(values), _NUMBERS_PER_PIECE):
@@ -65,7 +65,7 @@ def json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_num
 def json_member(name: str, values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
     """Yield a member of an object that is not the first one: an array of numbers."""
     yield b',"%b":' % name.encode()
-    yield from json_column(values, encode)
+    yield from _json_column(values, encode)
 
 
 def json_table(columns: Iterable[tuple[str, AnyArray]]) -> Iterator[bytes]:
@@ -73,6 +73,6 @@ def json_table(columns: Iterable[tuple[str, AnyArray]]) -> Iterator[bytes]:
     comma = b"{"
     for name, values in columns:
         yield comma + json_bytes(name) + b":"
-        yield from json_column(values)
+        yield from _json_column(values)
         comma = b","
     yield b"}"

@@ -17,7 +17,6 @@ from functools import lru_cache, reduce
 from itertools import pairwise
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
@@ -25,6 +24,7 @@ from perf2x.base.columnar import (
     U64,
     AnyArray,
     Bools,
+    Frozen,
     Ragged,
     arange,
     as_intp,
@@ -97,7 +97,7 @@ _MORE = _HELD << np.uint64(7)
 """The top bits of the first bytes of a word: more follows."""
 
 
-class WordColumn(Struct, frozen=True):
+class WordColumn(Frozen):
     """Words of every row, the first byte lowest, of which the first ``sizes`` are written, ``width`` of them at most.
 
     What lies above is 0.
@@ -113,7 +113,7 @@ class WordColumn(Struct, frozen=True):
         return WordColumn(words | self.words, self.sizes + other.sizes, self.width + other.width)
 
 
-class Cells(Struct, frozen=True):
+class Cells(Frozen):
     """Columns side by side, and how many bytes of each row are written."""
 
     columns: tuple[WordColumn, ...]
@@ -295,7 +295,7 @@ def top_level(field: int, messages: Ragged) -> bytes:
     return bytes(side_by_side([_lengths(field, messages.lengths).rows(), messages]).values)
 
 
-class EncodedRows(Struct, frozen=True):
+class EncodedRows(Frozen):
     """Rows of bytes as objects, each made once, for messages that share them."""
 
     pieces: AnyArray

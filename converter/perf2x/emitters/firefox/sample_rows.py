@@ -14,7 +14,6 @@ and without weight stand where a thread begins to run and where it stops::
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
@@ -22,6 +21,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     ColumnTable,
+    Frozen,
     argsort_rows,
     argsort_small,
     begins_run,
@@ -47,7 +47,7 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import Profile, placed_waits
 
 
-class Timeline(Struct, frozen=True):
+class Timeline(Frozen):
     """The track and the moment of each row of Profile.samples."""
 
     tracks: Tracks
@@ -73,7 +73,7 @@ def timeline_of(profile: Profile) -> Timeline:
     return Timeline(tracks, narrow(track), recorded, origin)
 
 
-class Lane(Struct, frozen=True):
+class Lane(Frozen):
     """One thread: its row in Tracks, the times (ns) of its first and its last event."""
 
     track: int
@@ -131,7 +131,7 @@ class TrackSamples(ColumnTable):
     """Nanoseconds of CPU time since the row before; of a thread's first row since it began to run."""
 
 
-class _Points(Struct, frozen=True):
+class _Points(Frozen):
     """Moments of tracks."""
 
     track: AnyArray
@@ -139,7 +139,7 @@ class _Points(Struct, frozen=True):
     sample: AnyArray
 
 
-class Moments(Struct, frozen=True):
+class Moments(Frozen):
     """Chosen samples and when they are drawn; `rows` are made of some tracks at a time, since there are many."""
 
     timeline: Timeline
@@ -240,7 +240,7 @@ def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
     return cpu_time
 
 
-class SampleWeights(Struct, frozen=True):
+class SampleWeights(Frozen):
     """``weightType``, and (samples,) what each sample weighs."""
 
     kind: str

@@ -8,10 +8,9 @@ are what a frame or a marker is, by name and colour.
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, TextInterner, arange, flatnonzero, group_rows, kept_places, unique_inverse
+from perf2x.base.columnar import I64, Frozen, TextInterner, arange, flatnonzero, group_rows, kept_places, unique_inverse
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import FrameRows, LocationFrames, Profile, ProfileEvent, Wait, are_jit, expand, folded
 from perf2x.model.recording import event_name, is_tracepoint
@@ -22,7 +21,7 @@ _BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "m
 _GUID_DIGITS = 32
 
 
-class Libraries(Struct, frozen=True):
+class Libraries(Frozen):
     """``libs``, and (mappings,) the row of each mapping's file in it, −1 for memory that is no file."""
 
     entries: list[dict[str, object]]
@@ -117,7 +116,7 @@ _KINDS = 8
 """More than there are kinds of waits."""
 
 
-class SharedStacks(Struct, frozen=True):
+class SharedStacks(Frozen):
     """Rows of stackTable; a stack that threads waited in has a row, and a frame, of its own besides."""
 
     parent: I64

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     Bools,
+    Frozen,
     TextInterner,
     arange,
     flatnonzero,
@@ -59,7 +59,7 @@ from perf2x.model.recording import is_tracepoint
 _ROWS_AT_ONCE = 1 << 17
 
 
-class ThreadDrawing(Struct, frozen=True):
+class ThreadDrawing(Frozen):
     """Samples and markers of all tracks, sorted by track; ``lanes`` in the order in which threads are written."""
 
     profile: Profile

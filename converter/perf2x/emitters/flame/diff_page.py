@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, Bools, arange, group_rows, number_keys, sum_at
+from perf2x.base.columnar import I64, Bools, Frozen, arange, group_rows, number_keys, sum_at
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, table, write_page
@@ -23,7 +22,7 @@ from perf2x.transforms.merge_profiles import merge_profiles
 _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
 
 
-class DifferencePage(Struct, frozen=True):
+class DifferencePage(Frozen):
     """Initial state of the page, which a reader can change."""
 
     title: str = ""

@@ -7,13 +7,13 @@ long each thread ran and waited in each part of the time.
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     U64,
     AnyArray,
     Bools,
+    Frozen,
     arange,
     argsort_rows,
     cumsum,
@@ -30,7 +30,7 @@ from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origi
 from perf2x.model.profile import Profile, Wait, placed_waits, wait_ends
 
 
-class SummedSamples(Struct, frozen=True):
+class SummedSamples(Frozen):
     """Runs of equal samples, and per run, which is a row, its first sample and the sums of all."""
 
     order: I64

@@ -1,13 +1,12 @@
 """Boxes of a picture: merged frames with their weights and places, the narrowest left out."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, arange, cumsum, flatnonzero, lexsort, searchsorted, sum_of
+from perf2x.base.columnar import I64, Frozen, arange, cumsum, flatnonzero, lexsort, searchsorted, sum_of
 from perf2x.model.profile import FrameTree, LocationFrames, Profile, expand, weighed_tree
 
 
-class Rectangles(Struct, frozen=True):
+class Rectangles(Frozen):
     """Columns of one entry a box, level by level, each level from left to right; the first is the whole."""
 
     depth: I64

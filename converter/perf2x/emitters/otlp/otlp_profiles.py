@@ -16,11 +16,11 @@ Without timestamps a message has one value, the sum.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     U64,
+    Frozen,
     Ragged,
     arange,
     row_slices,
@@ -55,7 +55,7 @@ from perf2x.model.recording import is_tracepoint
 _SAMPLES_AT_ONCE = 1 << 14
 
 
-class SampleGroups(Struct, frozen=True):
+class SampleGroups(Frozen):
     """Samples in an order in which those of one message are neighbours, by resource, then event."""
 
     stack: I64
@@ -114,7 +114,7 @@ _ORIGINAL_FORMAT = "linux_perf"
 """The specification's name of perf.data."""
 
 
-class CountedEvent(Struct, frozen=True):
+class CountedEvent(Frozen):
     """What the numbers of an event's samples are."""
 
     name: str

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     AnyArray,
+    Frozen,
     Ragged,
     StringInterner,
     arange,
@@ -153,7 +153,7 @@ _FRAMES_AT_ONCE = 1 << 18
 _LOCATIONS_AT_ONCE = 1 << 16
 
 
-class Numbers(Struct, frozen=True):
+class Numbers(Frozen):
     """The used rows of one of the profile's tables, and (rows + 1,) the entry of each row: 0 for none and for −1."""
 
     rows: I64

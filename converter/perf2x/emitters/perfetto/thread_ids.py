@@ -1,9 +1,8 @@
 """Ids of threads as readers take them, and the tree of processes with their names."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I32, I64, arange, unique_inverse
+from perf2x.base.columnar import I32, I64, Frozen, arange, unique_inverse
 from perf2x.emitters.encoding.protobuf import message, number, text
 from perf2x.emitters.perfetto.message import packet
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
@@ -12,7 +11,7 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import Profile
 
 
-class ThreadIds(Struct, frozen=True):
+class ThreadIds(Frozen):
     """Distinct threads, by pid, then tid, as readers take them: no negative ids."""
 
     number: I32

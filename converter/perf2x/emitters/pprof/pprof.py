@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, Ragged, arange, group_rows, row_batches, sum_of, unique_inverse
+from perf2x.base.columnar import I64, Frozen, Ragged, arange, group_rows, row_batches, sum_of, unique_inverse
 from perf2x.base.files.background_writer import BackgroundGzipWriter
 from perf2x.emitters.encoding.protobuf import (
     Chosen,
@@ -196,7 +195,7 @@ class Pprof(Format):
             )
 
 
-class _DistinctSamples(Struct, frozen=True):
+class _DistinctSamples(Frozen):
     """Samples that differ in stack or labels, by stack, then labels."""
 
     row: I64

@@ -6,11 +6,11 @@ Ids are 1 … N in order, which Parca demands and Speedscope (32-bit ids) needs.
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I32,
     I64,
+    Frozen,
     Ragged,
     arange,
     as_intp,
@@ -58,7 +58,7 @@ class StringTable:
         return row
 
 
-class LocationLines(Struct, frozen=True):
+class LocationLines(Frozen):
     """Lines of each pprof location, innermost first: rows of functions and line numbers."""
 
     offsets: I64

@@ -6,12 +6,12 @@ Separate from the rest of pprof because each label also decides which rows may b
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode, data_source
 from perf2x.base.columnar import (
     I64,
     AnyArray,
+    Frozen,
     Ragged,
     arange,
     flatnonzero,
@@ -46,7 +46,7 @@ Intern = Callable[[str], int]
 """A text to its index in the string table."""
 
 
-class LabelColumn(Struct, frozen=True):
+class LabelColumn(Frozen):
     """One label: a number (``unit`` set) or an index into the string table."""
 
     key: str

@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, arange, lexsort, rows_by, sum_at, unique
+from perf2x.base.columnar import I64, Frozen, arange, lexsort, rows_by, sum_at, unique
 from perf2x.base.errors import SettingError
 from perf2x.model.profile import Profile, plain_names, shown_event
 
@@ -15,7 +14,7 @@ FEW_KINDS, MOST_CELLS = 64, 1 << 27
 """Beyond so many sample types the numbers of all samples may take 1 GiB: a small file can state thousands of events."""
 
 
-class ValueKind(Struct, frozen=True):
+class ValueKind(Frozen):
     """One sample type: samples or periods, of one event or (−1) of all."""
 
     name: str

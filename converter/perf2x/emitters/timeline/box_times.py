@@ -13,12 +13,12 @@ the one before it ends at the latest.
 from itertools import cycle, islice, pairwise
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
+    Frozen,
     argsort_rows,
     as_intp,
     begins_run,
@@ -39,7 +39,7 @@ _LONG = 256
 """Boxes in a chain from which on it is worth a call of its own."""
 
 
-class BoxChains(Struct, frozen=True):
+class BoxChains(Frozen):
     """Boxes in an order in which none may overlap the one before: those of one track, or of one CPU, by time."""
 
     order: I64 | None

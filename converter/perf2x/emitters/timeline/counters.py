@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, AnyArray, ColumnTable, group_rows, no_rows
+from perf2x.base.columnar import I64, AnyArray, ColumnTable, Frozen, group_rows, no_rows
 from perf2x.emitters.timeline.running_time import since
 from perf2x.model.profile import Profile, sampled
 
 
-class Counter(Struct, frozen=True):
+class Counter(Frozen):
     """One curve."""
 
     event: int

@@ -11,7 +11,6 @@ run at once than the recording's machine has CPUs, if all stand for as long.
 """
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar import (
@@ -19,6 +18,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     ColumnTable,
+    Frozen,
     arange,
     argsort_rows,
     begins_run,
@@ -125,7 +125,7 @@ _EVEN = 1.05
 """Boxes of lengths that differ by no more than this take turns on CPUs."""
 
 
-class Boxes(Struct, frozen=True):
+class Boxes(Frozen):
     """One row per sample that is drawn, by track, then time: what is known of it before it is placed."""
 
     track: AnyArray

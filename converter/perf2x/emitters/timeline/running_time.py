@@ -12,7 +12,6 @@ goes on behind it.
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar import (
@@ -20,6 +19,7 @@ from perf2x.base.columnar import (
     U64,
     AnyArray,
     ColumnTable,
+    Frozen,
     arange,
     argsort_rows,
     as_intp,
@@ -80,7 +80,7 @@ def union_of(one: Spans, other: Spans) -> Spans:
     return replace(take_rows_of(both, first), end=end)
 
 
-class RunningTime(Struct, frozen=True):
+class RunningTime(Frozen):
     """Clocks that stand still in the holes of their tracks."""
 
     holes: Spans

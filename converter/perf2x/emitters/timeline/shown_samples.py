@@ -21,7 +21,6 @@ begins at its sample and lasts as long as its value says.
 """
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar import (
@@ -29,6 +28,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     ColumnTable,
+    Frozen,
     arange,
     argsort_small,
     bincount,
@@ -53,7 +53,7 @@ _BUSY = 1.5
 """Steps of at most so many medians are those of a thread that runs on."""
 
 
-class Durations(Struct, frozen=True):
+class Durations(Frozen):
     """One row per wanted sample: ``time`` is 0 for moments; ``is_wait``: it lies ahead of the sample, not behind it."""
 
     time: I64

@@ -11,10 +11,9 @@ Waits without the scheduler's own frames: what called it is what a thread waited
 """
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, TextInterner, flatnonzero, group_rows
+from perf2x.base.columnar import I32, I64, Frozen, TextInterner, flatnonzero, group_rows
 from perf2x.features.schedule.schedule import Departures, sampling_intervals
 from perf2x.features.schedule.thread_times import ThreadTimes, first_at_or_after, last_at_or_before, sample_times
 from perf2x.model.profile import Profile, Threads, Wait, sum_samples
@@ -42,7 +41,7 @@ BLOCKED_SHARE = 10
 """A sample is near a thread that blocked when it is at most this share of an interval older."""
 
 
-class Owners(Struct, frozen=True):
+class Owners(Frozen):
     """For each wait: the row of the sample that has its stack, −1 for none, and the row of its thread."""
 
     sample: I64

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I32,
@@ -24,6 +23,7 @@ from perf2x.base.columnar import (
     U64,
     Bools,
     ColumnTable,
+    Frozen,
     Ragged,
     arange,
     argsort,
@@ -199,7 +199,7 @@ class Departures(ColumnTable):
         return ThreadTimes.of(self)
 
 
-class Schedule(Struct, frozen=True):
+class Schedule(Frozen):
     """All that a recording says about when its threads ran; nothing in it is guessed or filtered."""
 
     left: Departures

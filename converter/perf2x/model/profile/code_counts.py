@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, ColumnTable, join_tables, sum_of, sum_rows
+from perf2x.base.columnar import I64, U64, ColumnTable, Frozen, join_tables, sum_of, sum_rows
 from perf2x.base.errors import SettingError
 
 Place = tuple[int, int]
@@ -99,7 +99,7 @@ class AddressCounts(ColumnTable):
     count: I64
 
 
-class CodeCounts(Struct, frozen=True):
+class CodeCounts(Frozen):
     """Branches and samples in one object."""
 
     filename: str

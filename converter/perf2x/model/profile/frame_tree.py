@@ -7,13 +7,13 @@ box. Everything here is one numpy pass per level of depth, never a loop over sta
 from itertools import pairwise
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
     ColumnTable,
+    Frozen,
     Ragged,
     arange,
     argsort_rows,
@@ -34,7 +34,7 @@ from perf2x.model.profile.profile import Stacks
 from perf2x.model.profile.stack_tree import path_sums
 
 
-class FrameRows(Struct, frozen=True):
+class FrameRows(Frozen):
     """Stacks with one row per frame instead of one per location."""
 
     parent: I64

@@ -4,15 +4,15 @@ Costs are rows of numbers, one for each measure of the listings: ``self`` belong
 samples with it anywhere in the stack, once for each stack.
 """
 
-from msgspec import Struct
+from msgspec import field
 
-from perf2x.base.columnar import U64
+from perf2x.base.columnar import U64, Frozen
 
 Costs = tuple[int, ...]
 """(measures,)"""
 
 
-class Measure(Struct, frozen=True):
+class Measure(Frozen):
     """A number that is added up."""
 
     event: int
@@ -22,7 +22,7 @@ class Measure(Struct, frozen=True):
     unit: str
 
 
-class LineCost(Struct, frozen=True):
+class LineCost(Frozen):
     """Cost of a source line; ``number`` 0: of instructions that debug info gives no line."""
 
     number: int
@@ -30,7 +30,7 @@ class LineCost(Struct, frozen=True):
     total: Costs
 
 
-class SourceListing(Struct, frozen=True):
+class SourceListing(Frozen):
     """Lines of one source file that one function has costs in."""
 
     path: str
@@ -43,7 +43,7 @@ class SourceListing(Struct, frozen=True):
     """The reason why there is no text; "" if there is."""
 
 
-class InstructionCost(Struct, frozen=True):
+class InstructionCost(Frozen):
     """An instruction with its cost."""
 
     address: int
@@ -64,7 +64,7 @@ class InstructionCost(Struct, frozen=True):
     total: Costs
 
 
-class CodeListing(Struct, frozen=True):
+class CodeListing(Frozen):
     """Code of a function at one place: its own, or a copy of it inlined into another one."""
 
     object: str
@@ -77,7 +77,7 @@ class CodeListing(Struct, frozen=True):
     """The reason why there are no rows; "" if there are."""
 
 
-class FunctionListing(Struct, frozen=True):
+class FunctionListing(Frozen):
     """A function as tables name it."""
 
     name: str
@@ -91,11 +91,11 @@ class FunctionListing(Struct, frozen=True):
     """Likewise."""
     places: int = 0
     """Places in all; more than in ``code`` where a function is inlined often."""
-    text: dict[str, dict[int, str]] = {}
+    text: dict[str, dict[int, str]] = field(default_factory=dict)
     """Source lines of instructions by path and number, where they were read."""
 
 
-class Listings(Struct, frozen=True):
+class Listings(Frozen):
     """Listings of the functions that were asked for, in the order of their costs."""
 
     measures: tuple[Measure, ...]

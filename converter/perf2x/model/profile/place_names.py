@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
-from perf2x.base.columnar import I64, Bools
+from perf2x.base.columnar import I64, Bools, Frozen
 
 FunctionRow = tuple[str, str, str, int]
 """(displayed name, system name, file, start line)."""
 
 
-class PlaceNames(Struct, frozen=True):
+class PlaceNames(Frozen):
     """Names of places: place i has the next ``count[i]`` rows, innermost inlined function first."""
 
     place: I64

@@ -6,15 +6,15 @@ Everything is in a fixed order that depends on the input alone, so the same inpu
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import field
 
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, SampleColumns
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Frozen, SampleColumns
 from perf2x.model.advice import Advice
 from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.profile.tracepoint_fields import TracepointFields
 
 
-class ProfileEvent(Struct, frozen=True):
+class ProfileEvent(Frozen):
     """One event that samples refer to; events of the recording without samples are kept, in recorded order."""
 
     name: str
@@ -149,7 +149,7 @@ class ProfileSamples(SampleColumns):
     """Position of each sample's record in the recording, by which fields are found; None once they are there."""
 
 
-class ThreadSwitches(Struct, frozen=True):
+class ThreadSwitches(Frozen):
     """Context switches in time order, for timeline emitters: a thread left (``is_out``) or entered a CPU."""
 
     time: U64
@@ -186,7 +186,7 @@ class Losses(ColumnTable):
     """``lost`` counts samples; else records of any kind."""
 
 
-class Meta(Struct, frozen=True):
+class Meta(Frozen):
     """Facts about the recording that formats carry as header fields or comments."""
 
     source: str = ""
@@ -210,7 +210,7 @@ class Meta(Struct, frozen=True):
     """Advice on recording, for what people look at."""
 
 
-class ProfileTables(Struct, frozen=True):
+class ProfileTables(Frozen):
     """All tables of a profile. ``strings[0]`` is ``""``; undecodable bytes are surrogate escapes."""
 
     strings: Sequence[str]

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from zlib import crc32
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U64
+from perf2x.base.columnar import I32, I64, U64, Frozen
 from perf2x.base.files.row_spool import RowSpool
 
 NEVER = 2**64 - 1
@@ -18,7 +17,7 @@ DROPPED = -2
 """The stack of samples that a change of stacks left out."""
 
 
-class RecordedPart(Struct, frozen=True):
+class RecordedPart(Frozen):
     """Rows one behind the other in one spool, and the numbers that theirs stand for by now."""
 
     spool: int
@@ -35,7 +34,7 @@ class RecordedPart(Struct, frozen=True):
         return replace(self, thread=threads, stack=_renumbered(self.stack, stack))
 
 
-class RecordedRows(Struct, frozen=True):
+class RecordedRows(Frozen):
     """Thread and stack of each sample in the order of the file, outside of memory where they are many."""
 
     parts: list[RecordedPart]

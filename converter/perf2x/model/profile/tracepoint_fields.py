@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
-from perf2x.base.columnar import AnyArray
+from perf2x.base.columnar import AnyArray, Frozen
 
 
-class FieldColumn(Struct, frozen=True):
+class FieldColumn(Frozen):
     """One field of all samples of a tracepoint."""
 
     name: str
@@ -18,7 +16,7 @@ class FieldColumn(Struct, frozen=True):
     texts: Sequence[str] = ()
 
 
-class TracepointFields(Struct, frozen=True):
+class TracepointFields(Frozen):
     """Fields of the samples of one event of one recording; all columns have ``count`` rows."""
 
     count: int

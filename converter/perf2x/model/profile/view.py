@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from perf2x.base.abi import EventType, SoftwareConfig
-from perf2x.base.columnar import I32, I64, U64, Ragged
+from perf2x.base.columnar import I32, I64, U64, Frozen, Ragged
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording import Event, Samples, Session, Sideband, Want
 
 
-class RecordedBatch(Struct, frozen=True):
+class RecordedBatch(Frozen):
     """Samples that pass all filters, one behind the other in the file."""
 
     samples: Samples
@@ -32,7 +31,7 @@ def names_data(event: Event) -> bool:
     return event.type == EventType.SOFTWARE and event.config in _PAGE_FAULTS
 
 
-class NamedPlaces(Struct, frozen=True):
+class NamedPlaces(Frozen):
     """Names of addresses that samples tell besides their stacks."""
 
     profile: Profile
@@ -42,7 +41,7 @@ class NamedPlaces(Struct, frozen=True):
     """Returns the location of each sample's data address, or of all branches' sources and of their targets."""
 
 
-class SampleReader(Struct, frozen=True):
+class SampleReader(Frozen):
     """Reads the samples once more: all that is known of them."""
 
     read: Callable[[Want], Iterator[RecordedBatch]]

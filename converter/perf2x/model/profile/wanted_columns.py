@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
-from perf2x.base.columnar import bincount, flatnonzero
+from perf2x.base.columnar import Frozen, bincount, flatnonzero
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile, events_called, plain_names
 
@@ -17,7 +15,7 @@ _SECOND = 1_000_000_000
 """Ratios to a clock are per second."""
 
 
-class WantedColumn(Struct, frozen=True):
+class WantedColumn(Frozen):
     """Costs of an event, or ratios of two."""
 
     name: str

@@ -13,10 +13,10 @@ from operator import or_
 from typing import Any, Protocol, Self
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U8, U64, Ragged, SampleColumns, offsets_of, ranges
+from perf2x.base.columnar import I32, I64, U8, U64, Frozen, Ragged, SampleColumns, offsets_of, ranges
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband
@@ -27,7 +27,7 @@ COUNTED = (
 )
 
 
-class Event(Struct, frozen=True):
+class Event(Frozen):
     """One perf_event_attr (include/uapi/linux/perf_event.h) with its name and ids."""
 
     index: int
@@ -56,7 +56,7 @@ class Event(Struct, frozen=True):
     """Index of the leading event when this one is a member of a group that is read as one."""
 
 
-class Session(Struct, frozen=True):
+class Session(Frozen):
     """Header, attributes and feature sections of a recording."""
 
     source: str
@@ -99,7 +99,7 @@ class Session(Struct, frozen=True):
     """Callchains hold addresses within call instructions instead of return addresses (simpleperf)."""
 
 
-class UserStacks(Struct, frozen=True):
+class UserStacks(Frozen):
     """PERF_SAMPLE_REGS_USER and STACK_USER of a batch, for the unwinder; rows without registers have abi 0."""
 
     abi: U8
@@ -151,7 +151,7 @@ class UserStacks(Struct, frozen=True):
         return spread
 
 
-class Entries(Struct, frozen=True):
+class Entries(Frozen):
     """Entries of the samples of a batch as columns; columns of ``ONE_EACH`` have one number for each sample."""
 
     offsets: I64
@@ -255,7 +255,7 @@ class Want(Flag):
     """Damage is not counted: another reading does that."""
 
 
-class Shard(Struct, frozen=True):
+class Shard(Frozen):
     """One of ``of`` parts of a recording's blocks, counted from 0; each part is a run of blocks."""
 
     number: int = 0

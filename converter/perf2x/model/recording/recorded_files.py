@@ -7,9 +7,8 @@ import re
 from enum import IntEnum
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U64, searchsorted
+from perf2x.base.columnar import I64, U64, Frozen, searchsorted
 
 
 class FileKind(IntEnum):
@@ -29,7 +28,7 @@ class FileKind(IntEnum):
     """As recorded."""
 
 
-class RecordedFile(Struct, frozen=True):
+class RecordedFile(Frozen):
     """One file with its symbols, of which there is one at least, sorted by address."""
 
     kind: FileKind

@@ -7,7 +7,7 @@ Classifies recorded mapping names.
 
 import re
 
-from msgspec import Struct
+from perf2x.base.frozen import Frozen
 
 RECORDING_TERMS = {
     "aux-action", "aux-output", "aux-sample-size", "branch_type", "call-graph", "freq", "inherit", "max-events",
@@ -27,7 +27,7 @@ _OTHER_NAMES = {
 """Of perf (event_symbols_hw and _sw in tools/perf/util/parse-events.c), and of Arm's PMUs."""
 
 
-class EventName(Struct, frozen=True):
+class EventName(Frozen):
     """A parsed event name."""
 
     event: str

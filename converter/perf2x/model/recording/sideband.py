@@ -8,9 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Ragged, SharedRows, Texts, join_tables, no_rows
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    ColumnTable,
+    Frozen,
+    Ragged,
+    SharedRows,
+    Texts,
+    join_tables,
+    no_rows,
+)
 
 
 class Mmaps(ColumnTable):
@@ -209,7 +221,7 @@ class Rounds(ColumnTable):
     position: I64
 
 
-class Sideband(Struct, frozen=True):
+class Sideband(Frozen):
     """All side-band tables of a recording, decoded once."""
 
     mmaps: Mmaps

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from msgspec import DecodeError, Struct, field, json
+from msgspec import DecodeError, field, json
 from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
 from perf2x.base.errors import FormatError, OptionError
+from perf2x.base.frozen import Frozen
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import Meta, Profile
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 _WITH_TIMES = "fleet ingest --timeline"
 
 
-class StoredFacts(Struct, frozen=True, omit_defaults=True):
+class StoredFacts(Frozen, omit_defaults=True):
     """Reports on reading, stitching and unwinding; missing ones have their defaults."""
 
     deferred: DeferredReport = field(default_factory=DeferredReport)

@@ -11,13 +11,13 @@ import struct
 from msgspec import Struct, field
 
 from perf2x.base.abi import ATTR_SIZE_VER0, ByteOrder, perffile
-from perf2x.base.columnar import U8
+from perf2x.base.columnar import U8, Frozen
 from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.reader.containers.other_files import FIRST, wrong_beginning
 
 
-class FileSection(Struct, frozen=True):
+class FileSection(Frozen):
     """struct perf_file_section."""
 
     offset: int

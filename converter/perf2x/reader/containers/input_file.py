@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
-from perf2x.base.columnar import U8
+from perf2x.base.columnar import U8, Frozen
 from perf2x.base.errors import FormatError, is_out_of_memory
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.operating_system import free_pages, map_file
@@ -34,7 +33,7 @@ IsOther = Callable[[bytes], bool]
 MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
 
 
-class InputFile(Struct, frozen=True):
+class InputFile(Frozen):
     """All bytes of an input, read-only and mostly unread yet."""
 
     data: U8

@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from perf2x.base.abi import MISC_LOST_SAMPLES_BPF, RecordType, SampleType, UserRecordType, uapi
-from perf2x.base.columnar import I32, U64, Bools, Texts, arange, take
+from perf2x.base.columnar import I32, U64, Bools, Frozen, Texts, arange, take
 from perf2x.base.columnar.hashing import identity_of
 from perf2x.model.recording import Event
 from perf2x.reader.block import Block
@@ -30,7 +29,7 @@ from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 
 
-class Trailer(Struct, frozen=True):
+class Trailer(Frozen):
     """Columns of n records; missing times are 0, other missing fields −1."""
 
     time: U64
@@ -67,7 +66,7 @@ Misc = npt.NDArray[np.uint16]
 Columns = dict[str, Any]
 
 
-class Decoder(Struct, frozen=True):
+class Decoder(Frozen):
     """``table`` is the attribute of Sideband that the rows belong to."""
 
     table: str

@@ -8,10 +8,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import MISC_CPUMODE_MASK, CpuMode, SampleType
-from perf2x.base.columnar import I32, U64, Bools, Ragged, take
+from perf2x.base.columnar import I32, U64, Bools, Frozen, Ragged, take
 from perf2x.model.recording import Event, Samples, Want
 from perf2x.reader.block import Block
 from perf2x.reader.records.field_cursor import FieldCursor
@@ -27,7 +26,7 @@ from perf2x.reader.records.variable_fields import (
 _Columns = dict[str, Any]
 
 
-class SampleLayout(Struct, frozen=True):
+class SampleLayout(Frozen):
     """Attributes of an event that determine the positions of its samples' fields."""
 
     sample_type: int

@@ -26,6 +26,7 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    Frozen,
     Ragged,
     arange,
     argsort,
@@ -173,7 +174,7 @@ def read_values(at: FieldCursor, read_format: int) -> ReadValues:
     return ReadValues(offsets, enabled, running, columns["value"], columns.get("id"), columns.get("lost"))
 
 
-class DeliveredSamples(Struct, frozen=True):
+class DeliveredSamples(Frozen):
     """Derived samples of one block, in file order; ``position`` is that of the sample they come from."""
 
     position: I64
@@ -181,7 +182,7 @@ class DeliveredSamples(Struct, frozen=True):
     period: U64
 
 
-class CounterReadings(Struct, frozen=True):
+class CounterReadings(Frozen):
     """Counter values, one row per sample and member of the group."""
 
     position: I64

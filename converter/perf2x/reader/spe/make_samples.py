@@ -4,10 +4,9 @@ Source of truth: arm_spe_sample in tools/perf/util/arm-spe.c.
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, offsets_of
+from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, Ragged, offsets_of
 from perf2x.model.recording import Branches, Samples, Want
 from perf2x.reader.spe.data_sources import uses_memory
 from perf2x.reader.spe.records import Happened, OpClass, TraceRecords
@@ -23,7 +22,7 @@ _TYPES = np.array([[0, 1], [4, 9], [6, 10], [2, 1]], np.uint64)
 """PERF_BR_* by form (not said, call, return, neither) and by whether there is a condition."""
 
 
-class Told(Struct, frozen=True):
+class Told(Frozen):
     """Facts on records beyond their packets."""
 
     position: I64

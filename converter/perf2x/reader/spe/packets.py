@@ -14,9 +14,8 @@ specification"; tools/perf/util/arm-spe-decoder/arm-spe-pkt-decoder.c.
 from enum import IntEnum
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U8, U64, arange, flatnonzero, take
+from perf2x.base.columnar import I64, U8, U64, Frozen, arange, flatnonzero, take
 from perf2x.base.columnar.byte_streams import reached
 
 
@@ -62,7 +61,7 @@ _LOW = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 """Mask of the lowest bytes by their number."""
 
 
-class Packets(Struct, frozen=True):
+class Packets(Frozen):
     """Whole packets from the start of some bytes, without padding; ``begin`` and ``end`` are offsets."""
 
     field: U8

@@ -6,11 +6,11 @@ Source of truth: arm_spe_synth_events in tools/perf/util/arm-spe.c, tools/perf/D
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import EventType, SampleType
 from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
 from perf2x.model.recording import Event
 
 _KINDS = (
@@ -25,7 +25,7 @@ _OWN = SampleType.IP | SampleType.TID | SampleType.ADDR | SampleType.PERIOD | Sa
 _RECORDED = SampleType.TIME | SampleType.CPU | SampleType.PHYS_ADDR
 
 
-class SampleKinds(Struct, frozen=True):
+class SampleKinds(Frozen):
     """Choice of ``--itrace``."""
 
     names: tuple[str, ...]

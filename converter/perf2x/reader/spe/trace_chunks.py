@@ -8,9 +8,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.base.frozen import Frozen
 from perf2x.reader.block import join_bytes
 from perf2x.reader.first_walk import TraceBlock
 from perf2x.reader.spe.packets import find_packets
@@ -20,7 +20,7 @@ SPAN = 1 << 17
 """Bytes of a chunk, about: what it is decoded with stays in cache."""
 
 
-class TraceChunk(Struct, frozen=True):
+class TraceChunk(Frozen):
     """Pieces of one buffer, each of which begins where the one before ends."""
 
     pieces: tuple[TraceBlock, ...]

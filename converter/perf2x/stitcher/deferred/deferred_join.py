@@ -6,16 +6,16 @@ Figures on the deferred user chains of a recording, for the summary, ``info`` an
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import field
 
-from perf2x.base.columnar import I64, U64, Bools, bincount, flatnonzero, sum_of
+from perf2x.base.columnar import I64, U64, Bools, Frozen, bincount, flatnonzero, sum_of
 from perf2x.model.recording import Samples
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords, JoinOutcome
 from perf2x.stitcher.deferred.missing_user_stacks import MissingUserStacks, missing_reasons, sum_missing
 from perf2x.stitcher.process_history import ProcessHistory
 
 
-class DeferredTally(Struct, frozen=True):
+class DeferredTally(Frozen):
     """The outcome of every join so far."""
 
     outcomes: I64
@@ -70,7 +70,7 @@ class DeferredJoin:
         self._missing.append(sum_missing(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, when[rows], one))
 
 
-class DeferredReport(Struct, frozen=True):
+class DeferredReport(Frozen):
     """Counts of one recording; all zero where nothing was deferred."""
 
     samples: int = 0

@@ -8,9 +8,8 @@ from collections import Counter
 from enum import StrEnum
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I32, I64, U64, Bools, KeyedTimes, flatnonzero, group_rows, sum_of, unique
+from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, KeyedTimes, flatnonzero, group_rows, sum_of, unique
 from perf2x.base.columnar.keyed_values import FOREVER
 from perf2x.model.recording import Losts, Sideband
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
@@ -31,7 +30,7 @@ class MissingReason(StrEnum):
     """No record at all, though threads came back repeatedly: perf inject drops them."""
 
 
-class MissingUserStacks(Struct, frozen=True):
+class MissingUserStacks(Frozen):
     """Samples without their record: one row per distinct (cookie, thread), with the number of samples."""
 
     cookie: U64

@@ -13,15 +13,14 @@ Many frames of a system-wide recording are the kernel's, and nearly all of these
 """
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U64, Bools, RecentLookups, arange, flatnonzero, repeat, take
+from perf2x.base.columnar import I64, U64, Bools, Frozen, RecentLookups, arange, flatnonzero, repeat, take
 from perf2x.model.recording import Mmaps
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
 
-class KernelText(Struct, frozen=True):
+class KernelText(Frozen):
     """A range of addresses in which no mapping begins or ends, and the mapping that holds them."""
 
     start: np.uint64

@@ -14,12 +14,12 @@ Ranges belong to separate spaces; those of one space never overlap those of anot
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     U64,
     Bools,
+    Frozen,
     arange,
     argsort_rows,
     bincount,
@@ -34,7 +34,7 @@ from perf2x.base.columnar import (
 _RADIX_BITS = 6
 
 
-class _Level(Struct, frozen=True):
+class _Level(Frozen):
     """One size of blocks."""
 
     keys: I64

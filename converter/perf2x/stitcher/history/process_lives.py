@@ -1,9 +1,8 @@
 """The lives of process images: each begins with a fork, an exec, or before the recording did."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, KeyedValues, arange, argsort_rows, begins_run, cumsum, flatnonzero
+from perf2x.base.columnar import I64, Frozen, KeyedValues, arange, argsort_rows, begins_run, cumsum, flatnonzero
 from perf2x.model.recording import Comms, Tasks
 
 MAX_FORK_DEPTH = 2048
@@ -11,7 +10,7 @@ MAX_FORK_DEPTH = 2048
 generation by generation; without a bound, n generations that all map something of their own would cost n² steps."""
 
 
-class ProcessLives(Struct, frozen=True):
+class ProcessLives(Frozen):
     """Columns (lives,) int64; ids from the file are sorted, not looked up in a dictionary, where they could collide."""
 
     pid: I64

@@ -11,13 +11,13 @@ All mappings of a profile laid end to end, so that one number identifies an addr
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I32,
     I64,
     U64,
     Bools,
+    Frozen,
     StringInterner,
     Texts,
     arange,
@@ -46,7 +46,7 @@ _PRIVATE_NAMES = (
 """Prefixes of names that mean nothing outside their process."""
 
 
-class MergedMappings(Struct, frozen=True):
+class MergedMappings(Frozen):
     """Recorded mappings (rows of ``Mmaps``, and a last row for none) in groups that the profile shows as one."""
 
     number: I64

@@ -11,7 +11,6 @@ an instruction pointer; the others are return addresses, which point behind the 
 from functools import cache
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
 from perf2x.base.columnar import (
@@ -19,6 +18,7 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    Frozen,
     Ragged,
     arange,
     cumsum,
@@ -57,7 +57,7 @@ def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bool
     return lengths - 2 * has, cookies, has
 
 
-class ChainParts(Struct, frozen=True):
+class ChainParts(Frozen):
     """Runs of frames of one mode, in the order of the frames; none is empty. Rows and markers begin parts."""
 
     row: I64
@@ -72,7 +72,7 @@ class ChainParts(Struct, frozen=True):
         return cumsum(part)
 
 
-class ChainFrames(Struct, frozen=True):
+class ChainFrames(Frozen):
     """Addresses of many chains, innermost first, row by row. All but the first of each part are return addresses."""
 
     offsets: I64

@@ -13,7 +13,6 @@ Code that several processes share has one key, so stacks compare word by word. K
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
@@ -22,6 +21,7 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    Frozen,
     RecentLookups,
     RowInterner,
     arange,
@@ -47,7 +47,7 @@ _FLAGS_AT, _OFFSET = np.uint64(58), np.uint64((1 << 58) - 1)
 _KERNEL = np.uint64(CpuMode.KERNEL) << _MODE_AT | _RETURN
 
 
-class DecodedFrames(Struct, frozen=True):
+class DecodedFrames(Frozen):
     """The contents of frame keys, (n,) columns."""
 
     mapping: I64
@@ -59,7 +59,7 @@ class DecodedFrames(Struct, frozen=True):
     """> 0: a RootFrame, which has no address."""
 
 
-class SideTable(Struct, frozen=True):
+class SideTable(Frozen):
     """Addresses outside the layout, by number."""
 
     mapping: I64

@@ -14,7 +14,6 @@ The address of a call instruction is no return address; a USER marker in front o
 """
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import CALLCHAIN_CONTEXT_MAX, CallchainContext
@@ -22,6 +21,7 @@ from perf2x.base.columnar import (
     I64,
     U64,
     Bools,
+    Frozen,
     Ragged,
     arange,
     argsort,
@@ -43,7 +43,7 @@ _MAX_STITCHED = 1024
 """Calls that may be added to one sample: a thread whose stack seems to grow forever must not exhaust memory."""
 
 
-class LbrState(Struct, frozen=True):
+class LbrState(Frozen):
     """The last sample of every thread so far and the older calls added to it; the next batch continues from it."""
 
     thread: I64

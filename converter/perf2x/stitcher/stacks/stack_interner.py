@@ -4,10 +4,20 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U64, GrowableColumns, Ragged, RaggedInterner, RowInterner, row_batches, take
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Frozen,
+    GrowableColumns,
+    Ragged,
+    RaggedInterner,
+    RowInterner,
+    row_batches,
+    take,
+)
 from perf2x.stitcher.stacks.frame_keys import renumber_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows
 
@@ -16,7 +26,7 @@ _WORDS_AT_ONCE = 1 << 18
 """Words of another process's stacks that are renumbered together."""
 
 
-class ThreadRows(Struct, frozen=True):
+class ThreadRows(Frozen):
     """Distinct threads, (threads,) columns."""
 
     pid: I64
@@ -32,7 +42,7 @@ class ThreadRows(Struct, frozen=True):
 Rows = TypeVar("Rows", SampleRows, TimedRows)
 
 
-class Renumbering(Struct, frozen=True):
+class Renumbering(Frozen):
     """Numbers in this interner of another one's stacks and threads."""
 
     stack: I32

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Mapping
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.cfi.unwind_rules import Rule
 
 
-class KnownCode(Struct, frozen=True):
+class KnownCode(Frozen):
     """Code that is put on a stack as a return address without a call, known by its first bytes."""
 
     size: int
@@ -18,7 +17,7 @@ class KnownCode(Struct, frozen=True):
     """The rule at the first byte; a rule of a signal frame, as the address is exact."""
 
 
-class Architecture(Struct, frozen=True):
+class Architecture(Frozen):
     """Registers by DWARF number, and the code that C libraries and linkers leave without unwind information."""
 
     name: str

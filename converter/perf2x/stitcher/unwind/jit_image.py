@@ -9,9 +9,8 @@ unwound by them; their call frame information is for the instructions before a f
 import struct
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from perf2x.base.errors import ObjectError
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.cfi.frame_entries import Cie, FrameSection, fde_offsets
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 
@@ -21,7 +20,7 @@ _WORD = 8
 _CIE_VERSION = 3
 
 
-class JitFrames(Struct, frozen=True):
+class JitFrames(Frozen):
     """Call frame information of one piece of code in a dump."""
 
     offset: int
@@ -31,7 +30,7 @@ class JitFrames(Struct, frozen=True):
     """The runtime's .eh_frame, which is meant to lie behind the code."""
 
 
-class _Entry(Struct, frozen=True):
+class _Entry(Frozen):
     """Rules for ``size`` bytes of code from ``start`` on."""
 
     cie: bytes

@@ -12,9 +12,8 @@ A step costs by the call, so samples lie side by side in the columns of one arra
 """
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I32, I64, U64, Bools, arange, as_intp, flatnonzero, take
+from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, arange, as_intp, flatnonzero, take
 from perf2x.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.register_file import SampleView
@@ -51,7 +50,7 @@ def rows_and_depths(frame: U64) -> tuple[I64, I64, Bools]:
     return (frame >> _ROW_AT).view(np.int64), depth.view(np.int64), frame & _CALLED != 0
 
 
-class PlainRules(Struct, frozen=True):
+class PlainRules(Frozen):
     """``m`` rules over the ``k`` registers that are restored, and one more that is not plain."""
 
     registers: list[int]
@@ -112,7 +111,7 @@ def _plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) 
     return PlainRules(registers, fields, saved, is_plain, is_outermost)
 
 
-class Lanes(Struct, frozen=True):
+class Lanes(Frozen):
     """``n`` samples of a batch that take plain steps; the batch's registers are as old as `of`, until `put_back`."""
 
     batch: SampleView

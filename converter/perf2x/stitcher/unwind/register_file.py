@@ -1,9 +1,8 @@
 """Registers of many samples at once, and views of some of the samples for rules and expressions."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U64, Bools, take
+from perf2x.base.columnar import I64, U64, Bools, Frozen, take
 from perf2x.model.recording import UserStacks
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.stack_memory import StackMemory
@@ -12,7 +11,7 @@ UNFINISHED = 255
 """In a column of ends: the chain continues."""
 
 
-class RegisterFile(Struct, frozen=True):
+class RegisterFile(Frozen):
     """Registers in the frame that each of ``n`` samples is unwound to; every step changes the arrays in place."""
 
     registers: U64
@@ -29,7 +28,7 @@ class RegisterFile(Struct, frozen=True):
     """Bit r: register r was recorded."""
 
 
-class RestoredRegister(Struct, frozen=True):
+class RestoredRegister(Frozen):
     """New values of one register for some samples; unknown where not ``good``."""
 
     register: int
@@ -38,7 +37,7 @@ class RestoredRegister(Struct, frozen=True):
     good: Bools
 
 
-class SampleView(Struct, frozen=True):
+class SampleView(Frozen):
     """Registers and memory of some samples (``rows``)."""
 
     frames: RegisterFile

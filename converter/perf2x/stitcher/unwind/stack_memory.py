@@ -8,9 +8,8 @@
 """
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U64, Bools, take
+from perf2x.base.columnar import I64, U64, Bools, Frozen, take
 from perf2x.model.recording import UserStacks
 
 _MAX_COPY = 60_000
@@ -20,7 +19,7 @@ MAX_STACK_DISTANCE = 1 << 26
 """Largest distance of a frame above the stack pointer of the same stack: 64 MiB, eight times the usual limit."""
 
 
-class StackMemory(Struct, frozen=True):
+class StackMemory(Frozen):
     """Stack copies of a batch: ``words`` of all, and of each sample the index of the first word and its address."""
 
     words: U64

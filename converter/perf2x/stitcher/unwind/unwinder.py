@@ -9,7 +9,20 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, Ragged, bincount, flatnonzero, group_rows, offsets_of, take
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    Frozen,
+    Ragged,
+    bincount,
+    flatnonzero,
+    group_rows,
+    offsets_of,
+    take,
+)
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.model.recording import UserStacks
 from perf2x.stitcher.call_graph_options import MAX_DEPTH
@@ -87,7 +100,7 @@ class Unwinder(Struct):
         return self._code[architecture.name]
 
 
-class _Guesses(Struct, frozen=True):
+class _Guesses(Frozen):
     """Frames of each sample that no unwind information covers; see ``UserChains``."""
 
     frames: I64

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from enum import IntEnum
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Ragged, Texts, flatnonzero, take
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Frozen, Ragged, Texts, flatnonzero, take
 
 LEAF_FRAMES = 2
 """A leaf function and its caller: all that registers tell without a copy of the stack."""
@@ -50,7 +49,7 @@ class UserMappings(ColumnTable):
     """Whether a just-in-time compiler made the code: mappings of its dump, and memory without a file."""
 
 
-class UserChains(Struct, frozen=True):
+class UserChains(Frozen):
     """One user chain per sample of a batch."""
 
     chain: Ragged
@@ -73,7 +72,7 @@ FindMapping = Callable[[I64, U64], I32]
 next, so this is a callback and no table."""
 
 
-class MappingFinder(Struct, frozen=True):
+class MappingFinder(Frozen):
     """Mappings of the addresses of ``n`` samples, which live in images of processes that only gain mappings.
 
     What holds at the end of an image, holds since that mapping was made: so one answer serves all samples of an image

@@ -10,6 +10,7 @@ from perf2x.base.errors import ObjectError
 from perf2x.base.files.tarball import tarball_errors
 from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpack_limit import memory_limit, too_large
+from perf2x.base.frozen import Frozen
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.perf_archive import name_key
@@ -30,7 +31,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 _KNOWN_CODE = [known.pattern for machine in (X86_64, I386, AARCH64) for known in machine.known_code]
 
 
-class BundledObject(Struct, frozen=True):
+class BundledObject(Frozen):
     """One object of the bundle."""
 
     name: str

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct
-
 from perf2x.base.errors import OptionError
 from perf2x.base.files.remote import is_address
+from perf2x.base.frozen import Frozen
 
 
-class DatasetAddress(Struct, frozen=True):
+class DatasetAddress(Frozen):
     """A folder or an address, and the tags that recordings must have; ``date`` is the day of their start."""
 
     root: str

@@ -20,11 +20,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from msgspec import Struct, json
+from msgspec import json
 
 from perf2x.base.errors import FormatError, OptionError, OutputError, SettingError
 from perf2x.base.files.remote import is_address
 from perf2x.base.files.unpack_limit import memory_limit, too_large
+from perf2x.base.frozen import Frozen
 from perf2x.storage.dataset.dataset_schema import (
     COLUMNS,
     DATE,
@@ -67,7 +68,7 @@ def written_ns(attempt: str) -> int:
     return int(attempt[:16], 16) if re.fullmatch("[0-9a-f]{32}", attempt) else 0
 
 
-class DataFile(Struct, frozen=True):
+class DataFile(Frozen):
     """A file that a table has."""
 
     path: str

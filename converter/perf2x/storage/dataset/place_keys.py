@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools
+from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools, Frozen
 from perf2x.storage.dataset.arrow_columns import numbers, text_column, texts
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ MODES = {
 """Texts of the column ``mode``, also pprof's."""
 
 
-class PlaceKeys(Struct, frozen=True):
+class PlaceKeys(Frozen):
     """Keys that tell the places of one object apart."""
 
     offset: U64

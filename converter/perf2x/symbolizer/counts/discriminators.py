@@ -2,12 +2,12 @@
 
 import re
 
-from msgspec import Struct
+from perf2x.base.frozen import Frozen
 
 _SUFFIXES = (".llvm.", ".part.")
 
 
-class Llvm(Struct, frozen=True):
+class Llvm(Frozen):
     """LLVM's: base, copies and copy number packed, or (flow-sensitive) one number.
 
     Source of truth: llvm/include/llvm/Support/Discriminator.h and FunctionSamples::getCanonicalFnName in
@@ -48,7 +48,7 @@ def _rest(bits: int) -> int:
     return bits >> (14 if bits & 0x40 else 7)
 
 
-class Gcc(Struct, frozen=True):
+class Gcc(Frozen):
     """GCC's, of a version: one number; from 16 on base, copies and copy number in 8, 7 and 11 bits.
 
     Source of truth: gcc/input.h and get_original_name in gcc/auto-profile.cc. GCC 12 compares lines alone.

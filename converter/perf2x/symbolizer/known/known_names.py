@@ -9,12 +9,12 @@ are not recorded for good (files without a build id).
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar import (
     I64,
     U64,
+    Frozen,
     GrowableColumns,
     RowInterner,
     cumsum,
@@ -77,7 +77,7 @@ class Answers:
         )
 
 
-class Known(Struct, frozen=True):
+class Known(Frozen):
     """The part of an object's locations that is known, and what is left to look up."""
 
     answers: Answers

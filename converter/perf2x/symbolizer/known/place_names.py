@@ -6,10 +6,9 @@ Names that were found earlier and kept elsewhere: they are taken as they are, an
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, Bools, arange, flatnonzero, searchsorted
+from perf2x.base.columnar import I32, I64, Bools, Frozen, arange, flatnonzero, searchsorted
 from perf2x.model.profile import Locations, PlaceNames, Profile
 from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, with_exact_twins
@@ -22,7 +21,7 @@ _AT_ONCE = 1 << 16
 """Locations that are resolved together."""
 
 
-class LocationNames(Struct, frozen=True):
+class LocationNames(Frozen):
     """Names of some locations of a profile."""
 
     names: PlaceNames

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import ClockId, CpuMode
-from perf2x.base.columnar import U64, Bools, flatnonzero, rows_by, searchsorted
+from perf2x.base.columnar import U64, Bools, Frozen, flatnonzero, rows_by, searchsorted
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder
@@ -98,7 +97,7 @@ parent's.
 _INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
 
 
-class _CodeMapping(Struct, frozen=True):
+class _CodeMapping(Frozen):
     """A mapping to be added; ``marker`` is the row of the mapping that announced the dump."""
 
     marker: int
@@ -106,7 +105,7 @@ class _CodeMapping(Struct, frozen=True):
     code: JitCode
 
 
-class AnnouncedDump(Struct, frozen=True):
+class AnnouncedDump(Frozen):
     """A dump under the name by which a process announced it."""
 
     name: str

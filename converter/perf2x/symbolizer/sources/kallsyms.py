@@ -7,13 +7,13 @@ map__process_kallsym_symbol and symbols__fixup_end for the choice of symbols and
 from pathlib import Path
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     U8,
     U64,
     Bools,
+    Frozen,
     arange,
     argsort,
     begins_run,
@@ -37,7 +37,7 @@ _MAX_SIZE = 1 << 28
 """Bytes of a file; a kernel with all modules loaded has a tenth."""
 
 
-class Kallsyms(Struct, frozen=True):
+class Kallsyms(Frozen):
     """All symbols that perf would consider, in file order."""
 
     start: U64

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import U64, unique_known
+from perf2x.base.columnar import U64, Frozen, unique_known
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KALLSYMS, host_path, is_file
 from perf2x.base.files.temporary import shown_name
@@ -29,7 +28,7 @@ _KallsymsFile = Path | tuple[str, bytes]
 """A path, or a name and contents."""
 
 
-class _KernelTable(Struct, frozen=True):
+class _KernelTable(Frozen):
     """Kernel symbols with their index and their KASLR slide."""
 
     kallsyms: Kallsyms

@@ -15,9 +15,8 @@ from debug info::
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I32, I64, flatnonzero, offsets_of, ranges, unique_inverse
+from perf2x.base.columnar import I32, I64, Frozen, flatnonzero, offsets_of, ranges, unique_inverse
 from perf2x.binaries.dwarf.source_locations import DebugFunction, SourceLocations, is_nameless_call_operator
 from perf2x.model.printable_text import base_name
 from perf2x.symbolizer.demangle.demangle import short_name
@@ -44,7 +43,7 @@ def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inli
     )
 
 
-class _Frames(Struct, frozen=True):
+class _Frames(Frozen):
     """Frames of ``n`` addresses before they are named; address i has rows ``offsets[i]`` to ``offsets[i + 1]``."""
 
     offsets: I64

@@ -15,6 +15,7 @@ from perf2x.base.abi import MACHINES
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
+from perf2x.base.frozen import Frozen
 from perf2x.symbolizer.sources.jit_names import V8_SHIFT, is_v8
 
 _MAGIC = 0x4A695444
@@ -28,7 +29,7 @@ _FILE_HEADER, _PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
 _MAX_SIZE = 1 << 32
 
 
-class JitLine(Struct, frozen=True):
+class JitLine(Frozen):
     """Code belongs to this line from ``address`` on."""
 
     address: int
@@ -36,7 +37,7 @@ class JitLine(Struct, frozen=True):
     filename: str
 
 
-class JitCode(Struct, frozen=True):
+class JitCode(Frozen):
     """A piece of code at one address from one time on; a move makes a second one with the same ``offset``."""
 
     time: int
@@ -52,7 +53,7 @@ class JitCode(Struct, frozen=True):
     """The runtime's .eh_frame for the code."""
 
 
-class JitDump(Struct, frozen=True):
+class JitDump(Frozen):
     """A parsed dump, code in file order."""
 
     pid: int

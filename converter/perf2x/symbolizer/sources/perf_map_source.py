@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, U64, flatnonzero, searchsorted, sum_of, unique_known
+from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, searchsorted, sum_of, unique_known
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root
@@ -107,7 +106,7 @@ _LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(?:0x)?([0-9a-fA-F]{1,16}
 _MAX_SIZE = 1 << 30
 
 
-class PerfMap(Struct, frozen=True):
+class PerfMap(Frozen):
     """All entries in file order."""
 
     start: U64

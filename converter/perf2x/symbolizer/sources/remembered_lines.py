@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from msgspec import DecodeError, Struct, msgpack
+from msgspec import DecodeError, msgpack
 
 from perf2x import __version__
-from perf2x.base.columnar import I64, U64, argsort, offsets_of, searchsorted, sum_of
+from perf2x.base.columnar import I64, U64, Frozen, argsort, offsets_of, searchsorted, sum_of
 from perf2x.base.files.checksummed import read_checksummed, write_checksummed
 from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.binaries.dwarf.source_locations import DebugFunction, SourceLocations, source_locations_of
@@ -26,7 +26,7 @@ _MOST = 1 << 20
 """Addresses of one object; beyond these, only the latest ones are remembered."""
 
 
-class KnownLines(Struct, frozen=True):
+class KnownLines(Frozen):
     """Locations of addresses, which rise."""
 
     address: U64
@@ -52,7 +52,7 @@ class KnownLines(Struct, frozen=True):
 _NOTHING = KnownLines(np.zeros(0, np.uint64), source_locations_of([]))
 
 
-class _Stored(Struct, frozen=True, array_like=True):
+class _Stored(Frozen, array_like=True):
     """The contents of a file: columns of little-endian words, and the functions that they refer to."""
 
     beside: str

@@ -10,9 +10,9 @@ from enum import Enum
 from typing import ClassVar, Protocol
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import field
 
-from perf2x.base.columnar import I32, I64, U64, offsets_of
+from perf2x.base.columnar import I32, I64, U64, Frozen, offsets_of
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics
@@ -37,7 +37,7 @@ class DsoKind(Enum):
     """Memory of one process without a file; addresses as recorded."""
 
 
-class Dso(Struct, frozen=True):
+class Dso(Frozen):
     """One object whose addresses are looked up."""
 
     name: str
@@ -56,7 +56,7 @@ class Dso(Struct, frozen=True):
     """Lowest file offset of its mappings."""
 
 
-class Function(Struct, frozen=True):
+class Function(Frozen):
     """A function as a source describes it; ``name`` is a short name, "" if ``system_name`` is to be demangled."""
 
     system_name: str
@@ -65,7 +65,7 @@ class Function(Struct, frozen=True):
     start_line: int = 0
 
 
-class Symbols(Struct, frozen=True):
+class Symbols(Frozen):
     """Lines for ``n`` addresses; address i has rows ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined first.
 
     An address that the source does not know has no rows.
@@ -84,7 +84,7 @@ class Symbols(Struct, frozen=True):
     """The reason why other addresses have no rows, a few words for the summary; "" if there is nothing to report."""
 
 
-class Context(Struct, frozen=True):
+class Context(Frozen):
     """Facts and services that every source may use."""
 
     options: SymbolOptions

@@ -5,7 +5,7 @@ from functools import cache
 from math import inf
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.analysis.diff.changed_rows import DiffTable, Shown, Work
@@ -16,7 +16,7 @@ from perf2x.analysis.diff.matching_events import renamed
 from perf2x.analysis.diff.matching_objects import match_objects
 from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.totals import totals
-from perf2x.base.columnar import sum_of
+from perf2x.base.columnar import Frozen, sum_of
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile import find_event, sampled_events
 from perf2x.pipeline.load_options import LoadOptions
@@ -30,7 +30,7 @@ _NAMED = 8
 """Pairs of objects that a sentence names."""
 
 
-class PairOptions(Struct, frozen=True):
+class PairOptions(Frozen):
     """The way to compare two recordings: by costs, or by one of the first three."""
 
     normalize: bool = False

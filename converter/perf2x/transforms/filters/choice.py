@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     Bools,
+    Frozen,
     Ragged,
     argsort,
     as_intp,
@@ -47,7 +48,7 @@ ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples
 """Other filters on what samples say: the samples that stay, given the field's value."""
 
 
-class Names(Struct, frozen=True):
+class Names(Frozen):
     """Names that filters can be held against, most important first."""
 
     kind: str

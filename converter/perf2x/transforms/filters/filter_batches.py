@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import AnyArray, Bools, sum_of, unique
+from perf2x.base.columnar import AnyArray, Bools, Frozen, sum_of, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile import Profile
 from perf2x.model.recording import Recording, Samples
@@ -15,10 +15,10 @@ from perf2x.transforms.filters.time_ranges import Range
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 
-class SampleFilter(Struct, frozen=True):
+class SampleFilter(Frozen):
     """Samples pass that satisfy everything that is set."""
 
-    asked: dict[str, Any] = {}
+    asked: dict[str, Any] = field(default_factory=dict)
     """Filters of COLUMNS and ROWS, by field of Choice."""
     times: tuple[Range, ...] = ()
 

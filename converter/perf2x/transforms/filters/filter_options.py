@@ -5,8 +5,7 @@ All kinds of filters must match, of one kind any value may; ``choice.py`` has wh
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.model.plugin_options import FRAMES, SAMPLES, STACKS
 from perf2x.model.setting import Setting, split_names
 
@@ -25,7 +24,7 @@ def _of_frames(words: str, metavar: str = "RE", *, group: str = STACKS, rare: bo
     return Setting(words, metavar=metavar, panel=_FRAMES_PANEL, rare=rare, group=group)
 
 
-class Choice(Struct, frozen=True):
+class Choice(Frozen):
     """Nothing said: everything."""
 
     pids: Annotated[tuple[int, ...], _of_samples("Processes.", "--pid", "PID,…", rare=False)] = ()
@@ -103,7 +102,7 @@ class Choice(Struct, frozen=True):
         return bool(self.given())
 
 
-class Grouping(Struct, frozen=True):
+class Grouping(Frozen):
     """Grouping of the chosen samples."""
 
     PANEL = "Grouping"

@@ -4,11 +4,10 @@ import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from msgspec import Struct
-
 from perf2x.base.abi import CpuMode
 from perf2x.base.errors import SettingError
 from perf2x.base.files.operating_system import processor_time_limited
+from perf2x.base.frozen import Frozen
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile, frame_name
 
@@ -40,7 +39,7 @@ The scheduler's are functions of kernel/sched/core.c and kernel/time/{timer,slee
 """
 
 
-class Pattern(Struct, frozen=True):
+class Pattern(Frozen):
     """A regular expression, or what a name of _READY_MADE stands for."""
 
     text: str

@@ -6,7 +6,6 @@ Waits are slices on tracks below their thread's, each with the stack where it be
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
@@ -15,6 +14,7 @@ from perf2x.base.columnar import (
     U8,
     U64,
     AnyArray,
+    Frozen,
     Ragged,
     arange,
     flatnonzero,
@@ -162,7 +162,7 @@ _WIDTH = np.int32(len(CpuMode))
 """Modes below one CPU, in a number that stands for both."""
 
 
-class _EventSamples(Struct, frozen=True):
+class _EventSamples(Frozen):
     """The samples of one sequence, (n,) columns in order of time."""
 
     sequence: int

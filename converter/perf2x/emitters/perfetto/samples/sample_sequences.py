@@ -7,11 +7,11 @@ the growth of all counters; elsewhere each of them is a sample of its own (`--gr
 from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import (
     I64,
     AnyArray,
+    Frozen,
     arange,
     argsort,
     argsort_rows,
@@ -24,7 +24,7 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import Profile, ProfileSamples
 
 
-class Stream(Struct, frozen=True):
+class Stream(Frozen):
     """Samples of one sequence, in order of time."""
 
     events: tuple[int, ...]

@@ -7,7 +7,6 @@ and what is used most has the lowest: they are the shortest.
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
@@ -17,6 +16,7 @@ from perf2x.base.columnar import (
     U64,
     AnyArray,
     Bools,
+    Frozen,
     Ragged,
     arange,
     argsort,
@@ -55,7 +55,7 @@ _PYTHON = "py::"
 """Names of functions that CPython compiles a trampoline for, so that profilers see them."""
 
 
-class FrameTable(Struct, frozen=True):
+class FrameTable(Frozen):
     """(frames,) columns; the last frame stands for samples without a stack."""
 
     of_location: I64
@@ -137,7 +137,7 @@ _WORDS_AT_ONCE = 1 << 17
 """Frames of stacks that are encoded together: what they take in memory."""
 
 
-class StackPaths(Struct, frozen=True):
+class StackPaths(Frozen):
     """The tree of stacks and one row more, the stack of samples without one; made once for all events."""
 
     parent: I32

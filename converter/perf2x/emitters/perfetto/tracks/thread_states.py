@@ -11,7 +11,6 @@ Context switches without a CPU are slices, and so are names: readers know a thre
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar import (
@@ -22,6 +21,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     ColumnTable,
+    Frozen,
     arange,
     argsort_rows,
     argsort_small,
@@ -54,7 +54,7 @@ _ANY_STATE = 0x2FF
 """Without any of these bits a thread could have run on; those above say that it was preempted."""
 
 
-class _CpuSwitches(Struct, frozen=True):
+class _CpuSwitches(Frozen):
     """(n,) columns in any order: threads that leave (``is_out``) or enter a CPU."""
 
     time: U64

@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
+from perf2x.base.frozen import Frozen
 from perf2x.storage.dataset.dataset_schema import KEY
 from perf2x.storage.dataset.place_keys import PlaceKeys, keys_of_rows
 from perf2x.storage.dataset.sql.duckdb_engine import arrow_table
@@ -38,7 +37,7 @@ WHERE is_kernel AND starts_with(file, '[kernel.kallsyms]')
 """
 
 
-class CodeObject(Struct, frozen=True):
+class CodeObject(Frozen):
     """An object, its places without names, and where a recording that has it held it."""
 
     id: str
@@ -49,7 +48,7 @@ class CodeObject(Struct, frozen=True):
     """Columns of the recording's row that tell the kernel."""
 
 
-class Unnamed(Struct, frozen=True):
+class Unnamed(Frozen):
     """Objects with places without names."""
 
     objects: int

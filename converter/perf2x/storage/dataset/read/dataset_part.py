@@ -6,9 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar import I64, arange, flatnonzero, lexsort, searchsorted
+from perf2x.base.columnar import I64, Frozen, arange, flatnonzero, lexsort, searchsorted
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.value_limits import LAST_TIME
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class Row(Struct, frozen=True):
+class Row(Frozen):
     """One row of the table of recordings."""
 
     values: Mapping[str, Any]
@@ -41,7 +40,7 @@ class Row(Struct, frozen=True):
         return self.values["start_ns"] or 0, self.values["clock_start_ns"], self.ident
 
 
-class Rows(Struct, frozen=True):
+class Rows(Frozen):
     """Rows of some recordings in one table."""
 
     table: "pyarrow.Table"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar import (
@@ -15,6 +14,7 @@ from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
+    Frozen,
     Ragged,
     StringInterner,
     column_type,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _KINDS = {made_up_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
 
 
-class _Numbered(Struct, frozen=True):
+class _Numbered(Frozen):
     """Rows of recordings by their number in each: row ``start[recording] + number``."""
 
     start: I64
@@ -66,7 +66,7 @@ class _Numbered(Struct, frozen=True):
         return np.where(number < 0, -1, np.append(self.value, -1)[self.start[recording] + number])
 
 
-class Restored(Struct, frozen=True):
+class Restored(Frozen):
     """A profile, and what is known of its places."""
 
     profile: Profile

@@ -21,12 +21,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from perf2x.base.errors import FormatError, OptionError, Perf2xError
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
+from perf2x.base.frozen import Frozen
 from perf2x.base.student import student
 from perf2x.storage.dataset.dataset_schema import TABLES, arrow, schema_of
 from perf2x.storage.dataset.read.dataset_part import DatasetPart
@@ -54,7 +53,7 @@ def _duckdb() -> ModuleType:
     return module
 
 
-class Limits(Struct, frozen=True):
+class Limits(Frozen):
     """Memory that a query may take, and where it puts what has no room there."""
 
     memory: int | None = None

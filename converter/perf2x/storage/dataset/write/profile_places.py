@@ -14,10 +14,10 @@ programs, modules and (by KASLR) kernels lie elsewhere on every host and after e
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonzero
+from perf2x.base.frozen import Frozen
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Locations, Mappings, Profile
 from perf2x.model.recording import KERNEL, is_jitdump, is_object
@@ -25,7 +25,7 @@ from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.place_keys import PlaceKeys
 
 
-class CodeObjects(Struct, frozen=True):
+class CodeObjects(Frozen):
     """Object of each mapping of a profile."""
 
     ids: Sequence[str]
@@ -102,7 +102,7 @@ def made_up_object(name: str) -> str:
     return text_id("made up", name).hex()
 
 
-class ProfilePlaces(Struct, frozen=True):
+class ProfilePlaces(Frozen):
     """Places of a profile: one of each location, then exact twins of the kernel's return addresses.
 
     A return address of the kernel may turn out to be where an interrupt came, once functions have names: it is there a

@@ -6,10 +6,10 @@ A profile of nothing is for recordings that could not be read, and for places th
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.base.columnar import Bools, no_rows
+from perf2x.base.columnar import Bools, Frozen, no_rows
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -23,7 +23,7 @@ from perf2x.model.profile import (
 )
 
 
-class StoredRecording(Struct, frozen=True):
+class StoredRecording(Frozen):
     """One recording as a dataset has it."""
 
     recording: bytes
