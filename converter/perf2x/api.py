@@ -65,11 +65,11 @@ import numpy.typing as npt
 
 from perf2x.analysis.diff.changed_rows import DiffTable, Shown
 from perf2x.analysis.diff.matching_objects import parse_object_names
-from perf2x.analysis.sample_table import columns_of
+from perf2x.analysis.sample_table import SampleTable, columns_of
 from perf2x.analysis.top_rows import TopTable
 from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
-from perf2x.library_types import FormatName, ReadOptions, SampleTable, TableOptions
+from perf2x.library_types import FormatName, ReadOptions, TableOptions
 from perf2x.model.profile import Profile, View, view_of
 from perf2x.pipeline.conversion import convert_to, write_file
 from perf2x.pipeline.load import load

@@ -37,7 +37,9 @@ def tokens(path: Path) -> int:
 
 def product_files(folder: Path) -> list[Path]:
     """Python files below a folder that a person wrote."""
-    return [path for path in folder.rglob("*.py") if not path.name.endswith("_pb2.py") and path.name != "_version.py"]
+    return [
+        path for path in folder.rglob("*.py") if not path.name.endswith(("_pb2.py", "_version.py", "library_types.py"))
+    ]
 
 
 if __name__ == "__main__":

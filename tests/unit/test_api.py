@@ -6,19 +6,17 @@ import pydoc
 import subprocess
 import sys
 from pathlib import Path
-from typing import ClassVar, get_args, get_origin, get_type_hints
+from typing import ClassVar, get_origin, get_type_hints
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 import perf2x
-from perf2x.base.installed_packages import available
-from perf2x.library_types import FormatName
 from perf2x.pipeline.feature import feature_settings
-from perf2x.plugins.registry import EMITTERS, is_built_in
 from perf2x.testing import ProfileBuilder
 from tests.support.command import recording
+from tests.support.library_types import FILE, library_types
 from tests.support.recordings import ROOT
 
 
@@ -89,8 +87,8 @@ def test_help_shows_the_fields_of_every_public_class(public: str) -> None:
     assert public in pydoc.render_doc(getattr(perf2x, public))
 
 
-def test_the_typed_names_are_those_of_the_built_in_formats() -> None:
-    assert sorted(get_args(FormatName)) == [name for name, one in available(EMITTERS).items() if is_built_in(one)]
+def test_the_typed_options_and_formats_are_those_that_are_declared() -> None:
+    assert FILE.read_text(encoding="utf-8") == library_types()
 
 
 def test_the_typed_options_are_those_of_loading() -> None:

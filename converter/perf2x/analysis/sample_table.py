@@ -1,13 +1,41 @@
 """The samples of a profile as one flat table, texts coded; ``api.sample_table`` and ``api.to_arrow`` show it."""
 
 from collections.abc import Iterable
+from typing import NotRequired, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from perf2x.base.columnar import I32, I64, Ragged, number_keys, unique_inverse
 from perf2x.base.columnar.arrow import Coded, Numbers
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Profile, location_frames, location_rows, used_stacks
+
+
+class SampleTable(TypedDict):
+    """Columns of equal length; texts are object arrays of str."""
+
+    time: NotRequired[npt.NDArray[np.uint64]]
+    """Nanoseconds of the recording's clock; in a timeline only."""
+    event: npt.NDArray[np.object_]
+    pid: npt.NDArray[np.int32]
+    """−1: unknown."""
+    tid: npt.NDArray[np.int32]
+    comm: npt.NDArray[np.object_]
+    """Name of the thread."""
+    function: npt.NDArray[np.object_]
+    """Innermost function, inlined ones included; ``[libc.so.6]`` for code without a name; "" without a stack."""
+    object: npt.NDArray[np.object_]
+    """Base name of the file that the innermost function lies in; "" for none."""
+    stack: npt.NDArray[np.object_]
+    """All functions, outermost first, joined by semicolons."""
+    value: npt.NDArray[np.int64]
+    """Sum of periods, in the event's unit."""
+    count: npt.NDArray[np.int64]
+    """Number of samples."""
+    cpu: NotRequired[npt.NDArray[np.int32]]
+    cgroup: NotRequired[npt.NDArray[np.object_]]
+    """Path of the control group."""
 
 
 def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:

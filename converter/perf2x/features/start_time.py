@@ -5,7 +5,7 @@ import stat
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec.structs import replace
 
@@ -50,7 +50,7 @@ def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
 class _StartTime(FeatureSettings, frozen=True):
     """The start of a recording that does not tell it."""
 
-    PANEL: ClassVar[str] = "Output"
+    PANEL = "Output"
 
     start_time: Annotated[
         int | Literal["file"] | None,
@@ -63,7 +63,8 @@ class _StartTime(FeatureSettings, frozen=True):
             read=parse_start_time,
         ),
     ] = None
-    """Nanoseconds since the epoch; ``file``: the date of the recording's files, less its duration."""
+    """Time of the first sample in nanoseconds since the epoch; ``file``: the date of the recording's files, less its
+    duration; None: as recorded."""
 
 
 def date_of(path: str) -> int:

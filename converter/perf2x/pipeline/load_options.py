@@ -43,17 +43,19 @@ class LoadOptions(Frozen):
     sums_do: bool = False
     """Whether a timeline, and its CPUs, may be missing where only sums are known, as in datasets without times."""
     by_thread: bool = True
-    """False: nothing is asked of threads but their names, so that samples of namesakes may be summed."""
+    """False: sum samples of threads that have one name, where nothing else is asked of threads; all are listed."""
     keep: frozenset[str] = frozenset()
-    """Columns as of Needs.columns: ``cpu``, ``cgroup`` and ``data_src`` keep samples apart."""
+    """Columns that samples have, and that keep them apart: ``cpu``, ``cgroup``, ``data_src`` (of memory accesses), in
+    timelines ``fields`` of tracepoints; others of Needs.columns do not."""
     as_recorded: bool = False
-    """Whether samples can be read once more, each with its thread and its stack, at the addresses of its process."""
+    """Keep what reads the samples once more, one by one, each with its thread and its stack at the addresses of its
+    process (``View.single_samples``)."""
     places: frozenset[str] = frozenset()
-    """Addresses of such samples to name besides their stacks: ``branches``, ``data``."""
+    """Name addresses of such samples besides their stacks: ``branches``, ``data``."""
     stacks: bool = True
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
     counts: bool = False
-    """Whether what perf stat record counted is read, as samples without stacks."""
+    """Read what perf stat record counted, as samples without stacks."""
     listings: ListingOptions | None = None
     """Functions to list with costs of lines and instructions, in View.listings; None: none."""
     events: Annotated[
@@ -72,7 +74,7 @@ class LoadOptions(Frozen):
     join_events: bool = True
     """Show what is one event on several kinds of CPU core, or in several control groups, as one."""
     beside: bool = False
-    """Whether the other events stay, too, behind those to keep."""
+    """Keep the other events, too, behind those to keep."""
     itrace: Annotated[
         str,
         Setting(
@@ -84,7 +86,7 @@ class LoadOptions(Frozen):
             asks="trace",
         ),
     ] = ""
-    """Perf's letters; empty: all."""
+    """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
     choice: Choice = Choice()
     """The part of the recording to take."""
     allow_empty: Annotated[bool, Setting("Continue when there are no samples.", rare=True, default=False)] = True
@@ -94,7 +96,7 @@ class LoadOptions(Frozen):
     value: Annotated[Literal["", "weight", "mispredicts"], Setting(group=STACKS, asks="records")] = ""
     """Value of samples other than their period; empty: the period."""
     data_objects: Annotated[bool, Setting(group=STACKS, asks="records")] = False
-    """Whether samples stand at the data that they accessed, without a stack, not at their instruction."""
+    """Let samples stand at the data that they accessed, without a stack, not at their instruction."""
     tags: Annotated[tuple[Mapping[str, str], ...], Setting(group=TAGS)] = ()
     """Labels of each input; empty: none."""
     code: CodeRequest | None = None
@@ -138,7 +140,8 @@ class LoadOptions(Frozen):
             default=0,
         ),
     ] = 1
-    """Processes that read, stitch and look up names, 0: as many as are worth it. A library does not fork unasked."""
+    """Processes that read, stitch and look up names (Linux), 0: as many as are worth it. A library does not fork
+    unasked."""
     symbols: Annotated[
         SymbolOptions | None,
         Setting("Do not look up symbols.", ("--no-symbols",), panel=SymbolOptions.PANEL),
@@ -158,7 +161,8 @@ class LoadOptions(Frozen):
             read=lambda name, text: parse_size(text, name),
         ),
     ] = None
-    """Bytes that each compressed input may unpack to; None: the default of base/files/unpack_limit.py."""
+    """Bytes that each compressed input may unpack to (None: 200 times its size, and never less than 256 MiB), or a pipe
+    may send (None: 64 GiB); see base/files/unpack_limit.py."""
 
     def of(self, kind: type[Settings]) -> Settings:
         """The settings of a feature."""

@@ -6,12 +6,14 @@ from itertools import islice
 from typing import Annotated
 
 from perf2x.base.errors import FormatError, OptionError
-from perf2x.base.files.unpack_limit import limit_unpacking, parse_size
+from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import DEFAULT, Input, recordings
+from perf2x.cli.parameters import Only
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.printable_text import plain
 from perf2x.model.setting import Setting
+from perf2x.pipeline.load_options import LoadOptions
 
 Types = Annotated[
     tuple[str, ...],
@@ -28,10 +30,6 @@ Branches = Annotated[
     Setting("With -v, only branches of such a type, speculation or privilege: call.", metavar="WORD,…"),
 ]
 Events = Annotated[bool, Setting("Start with a line for every event.", ("--events/--no-events",))]
-MaxUnpacked = Annotated[
-    str | None,
-    Setting("Maximum size of a decompressed input, or of input from a pipe: 500M, 20G.", metavar="SIZE"),
-]
 
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
 _CHUNK = 1000
@@ -46,7 +44,8 @@ def dump(
     events: Events = True,
     verbose: Verbose = False,
     branch_filter: Branches = None,
-    max_unpacked: MaxUnpacked = None,
+    *,
+    bounds: Annotated[LoadOptions, Only("max_unpacked")],
 ) -> None:
     """Show the records of a recording in file order, one per line, without symbols.
 
@@ -72,7 +71,7 @@ def dump(
         raise OptionError("--branch-filter needs -v, which shows branches")
     options = DumpOptions(names, start, stop, raw, events, limit, verbose, words)
     lines = dump_lines(source, options, diagnostics, totals)
-    with limit_unpacking(None if max_unpacked is None else parse_size(max_unpacked)):
+    with limit_unpacking(bounds.max_unpacked):
         while chunk := list(islice(lines, _CHUNK)):
             sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
     why = damage(diagnostics.counts) if totals.to_the_end and not totals.samples else ""

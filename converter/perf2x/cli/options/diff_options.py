@@ -1,7 +1,7 @@
 """Options of ``perf2x diff`` alone."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
@@ -18,7 +18,7 @@ After = Annotated[str, Argument("The newer recording.", metavar="AFTER")]
 class DifferenceFlags(Frozen):
     """A file with the difference."""
 
-    PANEL: ClassVar[str] = "Output"
+    PANEL = "Output"
 
     to: Annotated[
         Literal["html", "pprof", "collapsed"] | None,
@@ -41,7 +41,7 @@ class DifferenceFlags(Frozen):
 class MatchFlags(Frozen):
     """Names that differ between the compared recordings."""
 
-    PANEL: ClassVar[str] = RowFlags.PANEL
+    PANEL = RowFlags.PANEL
 
     map: Annotated[
         tuple[str, ...],
@@ -70,7 +70,7 @@ class ChangeFlags(RowFlags, frozen=True):
 class ComparisonFlags(Frozen):
     """The compared values, and the limits that fail."""
 
-    PANEL: ClassVar[str] = "For CI"
+    PANEL = "For CI"
 
     normalize: Annotated[bool, Setting("Compare shares: scale AFTER to the total of BEFORE.", panel=RowFlags.PANEL)] = (
         False

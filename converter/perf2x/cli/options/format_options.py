@@ -1,7 +1,7 @@
 """Options about the contents of any output format; those of one format are its fields (cli/format_parameters.py)."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
@@ -18,7 +18,7 @@ Format = TypeVar("Format")
 class FormatFlags(Frozen):
     """Values, and files for each event."""
 
-    PANEL: ClassVar[str] = "Options of output formats"
+    PANEL = "Options of output formats"
 
     value: Annotated[
         Literal["period", "samples", "latency", "weight", "mispredicts"] | None,

@@ -1,6 +1,6 @@
 """Options for CI: quality gates and statistics."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from perf2x.base.errors import OptionError
 from perf2x.base.frozen import Frozen
@@ -17,7 +17,7 @@ LIMITS = {
 class GateFlags(Frozen):
     """Limits in percent; a share above its limit fails the gate."""
 
-    PANEL: ClassVar[str] = "For CI"
+    PANEL = "For CI"
 
     fail_if: Annotated[
         tuple[str, ...],

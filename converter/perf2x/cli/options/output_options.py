@@ -1,7 +1,7 @@
 """Options for the format, name and labels of the output."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import default_output
@@ -22,7 +22,7 @@ def installed_formats(incomplete: str) -> list[str]:
 class OutputFlags(Frozen):
     """Format, file, and options of the format."""
 
-    PANEL: ClassVar[str] = "Output"
+    PANEL = "Output"
 
     to: Annotated[
         str | None,

@@ -1,6 +1,6 @@
 """Options of ``perf2x report`` alone."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
@@ -11,7 +11,7 @@ from perf2x.model.setting import Setting
 class ReportFlags(Frozen):
     """Contents and size of a report."""
 
-    PANEL: ClassVar[str] = "Report"
+    PANEL = "Report"
 
     before: Annotated[str | None, Setting("An earlier recording: also say what changed.", metavar="FILE")] = None
     format: Annotated[

@@ -1,6 +1,6 @@
 """Options of commands that print a table."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
@@ -20,7 +20,7 @@ Columns = Annotated[
 class RowFlags(Frozen):
     """Contents of a table of functions, objects or threads."""
 
-    PANEL: ClassVar[str] = "Table"
+    PANEL = "Table"
 
     limit: Annotated[int, Setting("Show N rows; 0: all.", ("--limit", "-n"), "N", least=0)] = 20
     by: Annotated[Literal["function", "object", "thread", "data-object"], Setting("What the rows are.")] = "function"
@@ -64,7 +64,7 @@ Wide = Annotated[bool, Setting("Show names in full, however wide the table becom
 class PrintFlags(Frozen):
     """Format of a table."""
 
-    PANEL: ClassVar[str] = RowFlags.PANEL
+    PANEL = RowFlags.PANEL
 
     format: Annotated[
         Literal["table", "json", "markdown", "csv"], Setting("Output format; markdown is for job summaries.")

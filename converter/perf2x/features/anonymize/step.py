@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class _Anonymity(FeatureSettings, frozen=True):
     """The secret to hash names with."""
 
-    PANEL: ClassVar[str] = "Grouping"
+    PANEL = "Grouping"
     HIDES_NAMES: ClassVar[str] = "anonymize"
 
     anonymize: Annotated[
@@ -27,7 +27,7 @@ class _Anonymity(FeatureSettings, frozen=True):
             group=NAMES,
         ),
     ] = ""
-    """Empty: names stay."""
+    """Secret to hash names with; empty: leave them."""
 
 
 def _anonymize(loaded: "Loaded", run: SessionRun) -> "Loaded":

@@ -33,7 +33,7 @@ class _Parallelism(FeatureSettings, frozen=True):
             asks="records",
         ),
     ] = ()
-    """Numbers of threads; see features/latency/running_threads.py."""
+    """Keep samples that were taken while so many threads ran (running_threads.py); empty: all."""
 
 
 def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class _OffCpu(FeatureSettings, frozen=True):
     """Whether waits are shown, and how."""
 
-    PANEL: ClassVar[str] = "Grouping"
+    PANEL = "Grouping"
     NEEDS_TIMES: ClassVar[bool] = True
     LATE_TIMES: ClassVar[bool] = True
 
@@ -27,7 +27,7 @@ class _OffCpu(FeatureSettings, frozen=True):
             asks="records",
         ),
     ] = ""
-    """Empty: not at all."""
+    """Way to show the time that threads waited; empty: not at all."""
 
 
 def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
