@@ -4,7 +4,8 @@ Blocks are a few MiB each, so that they stay in cache.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct, field
@@ -13,7 +14,7 @@ from perf2x.base.abi import HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRe
 from perf2x.base.columnar import U8, U64, Frozen, sum_of
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
-from perf2x.model.diagnostics import Count, Severity
+from perf2x.model.diagnostics import Severity
 from perf2x.reader.block import (
     Block,
     BlockPlan,
@@ -54,35 +55,37 @@ class TraceBlock(Frozen):
     cpu: int
 
 
+Note = Callable[[str, Severity, str, int, str], None]
+"""Arguments as of Diagnostics.add."""
+
+
 class _Findings(Struct):
     """Findings of the walk so far that are no part of a block, in file order."""
 
-    damage: list[Count] = field(default_factory=list)
+    add: Note
+    """Notes damage."""
     tracing_data: list[U8] = field(default_factory=list)
     """Data of the HEADER_TRACING_DATA records."""
     traces: list[TraceBlock] = field(default_factory=list)
     """Blocks of hardware trace."""
     kallsyms: U8 | None = None
     """The kernel's symbols that simpleperf put among the records."""
-    uncounted: dict[int, int] = field(default_factory=dict)
+    uncounted: Counter[int] = field(default_factory=Counter)
     """Number of records that no block holds, by type: compressed ones, and those of WIDE."""
-
-    def count(self, kind: int) -> None:
-        """Count a record that no block holds."""
-        self.uncounted[kind] = self.uncounted.get(kind, 0) + 1
 
     def note(self, name: str, advice: str, count: int = 1, where: str = "") -> None:
         """Note damage."""
-        self.damage.append(Count(name, Severity.LOSS, advice, count, where))
+        self.add(name, Severity.LOSS, advice, count, where)
 
 
 class FirstWalk:
     """One walk over all sections: iterate ``blocks`` to its end, then ``finish``."""
 
-    def __init__(self, sections: Sequence[DataSection], order: ByteOrder) -> None:
+    def __init__(self, sections: Sequence[DataSection], order: ByteOrder, note: Note) -> None:
+        """``note`` gets the damage, in file order: that before a block's end before the block."""
         self._sections = list(sections)
         self._order: ByteOrder = order
-        self.findings = _Findings()
+        self.findings = _Findings(note)
         self._plans: list[list[BlockPlan]] = []
         self._end = 0
 
@@ -106,12 +109,6 @@ class FirstWalk:
                 passed = walk.at
             walk.note_leftover()
             done += len(section.data)
-
-    def take_damage(self) -> list[Count]:
-        """Return the damage met since the last call, in file order."""
-        damage = self.findings.damage.copy()
-        self.findings.damage.clear()
-        return damage
 
     def finish(self) -> RecordStream:
         """Return the stream, ready for later walks."""
@@ -221,7 +218,7 @@ class _SectionWalk:
             self._pass_trailing_data(special, last)
 
     def _unpack(self, start: int, size: int, kind: int, block: _BlockBuilder) -> None:
-        self._findings.count(kind)
+        self._findings.uncounted[kind] += 1
         try:
             data, framed = self._unpacker.unpack(self._section.data[start : start + size], self._order)
             self._count(len(framed.sizes))
@@ -279,7 +276,7 @@ class _SectionWalk:
             return False
         self.at += HEADER_SIZE + len(body)
         self._count(1)
-        self._findings.count(kind)
+        self._findings.uncounted[kind] += 1
         if kind in (SimpleperfRecordType.SIMPLEPERF_SPLIT, SimpleperfRecordType.SIMPLEPERF_SPLIT_END):
             self._split.append(body)
             if kind == SimpleperfRecordType.SIMPLEPERF_SPLIT:

@@ -1,6 +1,8 @@
 """The index pass: meets every record once, decodes the side-band, and keeps each sample's event for the sample pass."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +21,7 @@ from perf2x.base.columnar import (
     sum_of,
     unique,
 )
-from perf2x.model.diagnostics import Count, Diagnostics, Severity
+from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import Event, Session, Sideband, shown_path
 from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.event_table import EventTable
@@ -32,7 +34,7 @@ from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
 from perf2x.reader.records.sample_decoder import SampleLayout, sample_layout, words_before_read
 from perf2x.reader.records.stat_readings import note_counts, with_thread_names
-from perf2x.reader.records.variable_fields import CounterReadings, DeliveredSamples, GroupReadSplitter, read_values
+from perf2x.reader.records.variable_fields import CounterReadings, DeliveredSamples, delivered_samples, read_values
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.reader.sideband_decoder import SidebandDecoder
 
@@ -72,14 +74,12 @@ def run_index_pass(
     ``events`` are those that records may belong to, if they are known better than from the records before.
     FormatError when there are more records than a file of this size can hold.
     """
-    walk = FirstWalk(opened.sections, opened.builder.order)
     collector = _Collector(opened.builder, diagnostics, events)
+    walk = FirstWalk(opened.sections, opened.builder.order, collector.note_damage)
     for block, done in walk.blocks():
-        collector.note_damage(walk.take_damage())
         collector.add(block)
         if progress is not None:
             progress(done, walk.total)
-    collector.note_damage(walk.take_damage())
     for data in walk.findings.tracing_data:
         opened.builder.add_feature(Feature.TRACING_DATA, data.tobytes())
     if walk.findings.kallsyms is not None:
@@ -105,7 +105,7 @@ class _Collector:
     """An index in the making: takes one block after another."""
 
     def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics, events: EventTable | None) -> None:
-        self.counts: dict[int, int] = {}
+        self.counts = Counter[int]()
         self.strangers = 0
         """Samples whose event is not known."""
         self._builder = builder
@@ -118,7 +118,8 @@ class _Collector:
         self._others: list[I32] = []
         self._clock = FileClock()
         self._sideband = SidebandDecoder(self._events, self._clock, diagnostics)
-        self._splitter = GroupReadSplitter()
+        self._readings: list[tuple[int, CounterReadings]] = []
+        """Of group reads, with the numbers of their blocks."""
 
     def add(self, block: Block) -> None:
         """Read the next block."""
@@ -130,7 +131,7 @@ class _Collector:
         self._count(len(types) - len(others), types[others], kinds)
         if present & SESSION_RECORDS:
             self._sideband.note_damage()
-            self._read_session_records(block)
+            self._builder.add_records(block)
             self._are_late |= self._events.changes > self._changes and not is_first
             self._changes = self._events.changes
         samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
@@ -139,22 +140,21 @@ class _Collector:
         self._clock.pass_samples(samples, self._events.events)
         if present & DECODERS.keys():
             self._sideband.add(block.only(others))
-        _read_counters(samples, owners, len(self._owners), self._events, self._splitter)
+        number = len(self._owners)
+        self._readings += ((number, part) for part in _read_counters(samples, owners, self._events))
         self._others.append(others.astype(np.int32))
         self._owners.append(narrow_owners(owners))
 
-    def note_damage(self, damage: list[Count]) -> None:
-        """Note damage of the stream, behind that of the records before it."""
-        if damage:
-            self._sideband.note_damage()
-            self._diagnostics.absorb(damage)
+    def note_damage(self, *damage: Any) -> None:
+        """Note damage of the stream, behind that of the records before it; arguments as of Diagnostics.add."""
+        self._sideband.note_damage()
+        self._diagnostics.add(*damage)
 
     def finish(self, walk: FirstWalk) -> RecordingIndex:
         """Return the index of the whole stream, which was walked to its end."""
         stream = walk.finish()
-        for kind, number in walk.findings.uncounted.items():
-            self.counts[kind] = self.counts.get(kind, 0) + number
-        delivered = self._splitter.finish(len(self._owners)) if self._splitter.parts else None
+        self.counts.update(walk.findings.uncounted)
+        delivered = delivered_samples(self._readings, len(self._owners)) if self._readings else None
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
         samples = self._count_samples(session, delivered)
         if len(sideband.readings) and not samples:
@@ -179,9 +179,8 @@ class _Collector:
         """Count records by type; ``kinds`` are the types other than samples."""
         numbers = bincount(searchsorted(kinds, others), len(kinds))
         if samples:
-            self.counts[int(RecordType.SAMPLE)] = self.counts.get(RecordType.SAMPLE, 0) + samples
-        for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
-            self.counts[kind] = self.counts.get(kind, 0) + number
+            self.counts[int(RecordType.SAMPLE)] += samples
+        self.counts.update(dict(zip(kinds.tolist(), numbers.tolist(), strict=True)))
 
     def _count_samples(self, session: Session, delivered: list[DeliveredSamples] | None) -> int:
         known = sum(map(len, self._owners)) - self.strangers
@@ -189,14 +188,9 @@ class _Collector:
         read = sum(sum_of(np.isin(of_block, split)) for of_block in self._owners) if split else 0
         return known - read + sum(len(of_block.event) for of_block in delivered or [])
 
-    def _read_session_records(self, block: Block) -> None:
-        types, misc = block.types, block.misc
-        for row in flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
-            self._builder.add_record(int(types[row]), int(misc[row]), block.payload(row))
 
-
-def _read_counters(samples: Block, owners: I32, number: int, table: EventTable, splitter: GroupReadSplitter) -> None:
-    """Hand the counter values in the samples of block ``number`` to the splitter, one layout at a time."""
+def _read_counters(samples: Block, owners: I32, table: EventTable) -> Iterator[CounterReadings]:
+    """Yield the counter values in the samples of a block, one layout at a time."""
     events = table.events
     if not any(is_group_read(event) for event in events):
         return
@@ -209,7 +203,7 @@ def _read_counters(samples: Block, owners: I32, number: int, table: EventTable, 
             firsts += [event] * (len(numbers) - len(firsts))
     for kind, rows in rows_by(kind_of_event[owners]):
         if kind >= 0:
-            splitter.add(number, _counter_readings(samples.only(rows), firsts[kind], table))
+            yield _counter_readings(samples.only(rows), firsts[kind], table)
 
 
 def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterReadings:

@@ -36,7 +36,7 @@ from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.containers.input_file import InputFile, map_input
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
 from perf2x.reader.open_input import open_input
-from perf2x.reader.records.clamp_values import clamp_samples, note_implausible
+from perf2x.reader.records.clamp_values import clamp_samples
 from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
 from perf2x.reader.records.stat_readings import delivered_readings
@@ -68,7 +68,8 @@ def open_recording(
         diagnostics.counts.clear()
         diagnostics.absorb(known)
         index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress, index.late_events)
-    recording = PerfRecording(index, _DecodingGroups.of(index.session.events), diagnostics)
+    groups = _DecodingGroups.of(index.session.events)
+    recording = PerfRecording(index.session, index.sideband, index.sample_count, diagnostics, index, groups)
     if index.traces and index.session.events and is_decoded(index.session.features):
         from perf2x.reader.spe.spe_recording import SpeRecording
 
@@ -81,24 +82,13 @@ def open_recording(
 class PerfRecording(Frozen, eq=False):
     """The Recording of model/recording/events.py: an index, and the stream that samples are decoded from."""
 
+    session: Session
+    sideband: Sideband
+    sample_count: int
+    """Samples as perf script counts them."""
+    diagnostics: Diagnostics
     _index: RecordingIndex
     _groups: "_DecodingGroups"
-    diagnostics: Diagnostics
-
-    @property
-    def session(self) -> Session:
-        """Header, attributes and feature sections."""
-        return self._index.session
-
-    @property
-    def sideband(self) -> Sideband:
-        """Tables of all records that are no samples."""
-        return self._index.sideband
-
-    @property
-    def sample_count(self) -> int:
-        """Samples as perf script counts them."""
-        return self._index.sample_count
 
     @property
     def beginning(self) -> bytes | None:
@@ -128,8 +118,7 @@ class PerfRecording(Frozen, eq=False):
         batch = self._groups.decode(block, owners, want, damage)
         if self._index.delivered is not None:
             batch = _deliver(batch, self._index.delivered[number], self._groups.is_group_read)
-        batch, implausible = clamp_samples(batch)
-        note_implausible(damage, implausible)
+        batch = clamp_samples(batch, damage)
         if not want & Want.AGAIN:
             self.diagnostics.absorb(damage.counts.values())
         return batch

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi import (
@@ -22,15 +23,17 @@ from perf2x.base.abi import (
     UserRecordType,
     hardware_trace,
 )
+from perf2x.base.columnar import flatnonzero
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import RecordedFile, Session
+from perf2x.reader.block import Block
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.event_attributes import modifiers, parse_attr
 from perf2x.reader.header.feature_sections import DECODERS
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 from perf2x.reader.header.symbol_sections import read_files
-from perf2x.reader.records.record_types import RECORD_NAMES
+from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
 
 _SHORT_CLOCK = 18
 """Bytes by which newer versions of perf made TIME_CONV longer, for clocks that wrap."""
@@ -135,8 +138,13 @@ class SessionBuilder(Struct):
         for index, leader in enumerate(leaders if groups else []):
             self.events.update(index, group_leader=leader)
 
-    def add_record(self, kind: int, misc: int, payload: bytes) -> None:
-        """Add a record that perf writes into pipes (and sometimes into files) instead of a header section."""
+    def add_records(self, block: Block) -> None:
+        """Add the records of a block that perf writes into pipes (and sometimes into files) for header sections."""
+        types, misc = block.types, block.misc
+        for row in flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
+            self._add_record(int(types[row]), int(misc[row]), block.payload(row))
+
+    def _add_record(self, kind: int, misc: int, payload: bytes) -> None:
         section = SectionReader(payload, self.order)
         try:
             if kind == UserRecordType.HEADER_ATTR:

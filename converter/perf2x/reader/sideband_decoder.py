@@ -27,7 +27,7 @@ from perf2x.model.recording import NO_RECORDS, TABLES, DeferredChains, Sideband
 from perf2x.reader.block import Block, copy_records, join_blocks
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock, has_trailer
-from perf2x.reader.records.clamp_values import clamp_columns, note_implausible
+from perf2x.reader.records.clamp_values import clamped
 from perf2x.reader.records.decoders import DECODERS, decode_records
 from perf2x.reader.records.record_types import RECORD_NAMES
 
@@ -133,8 +133,7 @@ class SidebandDecoder:
         """Decode records of one type and event; return the positions of malformed ones."""
         event = self._events.event(owner)
         columns, bad = decode_records(block, kind, event)
-        columns, implausible = clamp_columns(columns)
-        note_implausible(self._noted, implausible)
+        columns |= clamped(columns, self._noted)
         columns["event"] = np.full(len(block.sizes), owner, np.int32)
         if "owner_id" in columns:
             columns["event"] = self._events.owners_of(columns["owner_id"])

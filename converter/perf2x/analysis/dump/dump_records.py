@@ -28,7 +28,7 @@ from perf2x.reader.header.section_reader import SectionError, SectionReader
 from perf2x.reader.open_input import open_input
 from perf2x.reader.records.decoders import DECODERS, read_trailer
 from perf2x.reader.records.field_cursor import FieldCursor
-from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
+from perf2x.reader.records.record_types import RECORD_NAMES
 from perf2x.reader.records.sample_decoder import decode_samples, sample_layout
 from perf2x.reader.session_builder import SessionBuilder
 
@@ -78,34 +78,29 @@ class _RecordText(Struct):
     """Shown behind ``text`` when it is not."""
 
 
-def dump_lines(
-    path: str, options: DumpOptions, diagnostics: Diagnostics | None = None, totals: DumpTotals | None = None
-) -> Iterator[str]:
+def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[str]:
     """Yield lines without line ends; ``path`` as for ``open_recording``. OptionError for an unknown type."""
     unknown = sorted(options.types - _RECORD_TYPES.keys())
     if unknown:
         meant = did_you_mean(unknown[0], _RECORD_TYPES) or ";"
         raise OptionError(f"no record type {unknown[0]!r}{meant} there are {', '.join(sorted(_RECORD_TYPES))}")
-    diagnostics = Diagnostics() if diagnostics is None else diagnostics
     opened = open_input(path, "", diagnostics)
     session = opened.builder
     if options.events:
         yield from map(event_line, session.events.events)
     origin = 0 if session.is_pipe else opened.sections[0].start
-    walk = FirstWalk(opened.sections, session.order)
-    blocks = _walk_blocks(walk, diagnostics, DumpTotals() if totals is None else totals)
+    walk = FirstWalk(opened.sections, session.order, diagnostics.add)
+    blocks = _walk_blocks(walk, totals)
     records = (lines for block in blocks for lines in _block_lines(block, session, options, origin))
     for lines in islice(records, options.limit):
         yield from lines
 
 
-def _walk_blocks(walk: FirstWalk, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[Block]:
-    """Yield the blocks of the stream; count their samples and note its damage on the way."""
+def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
+    """Yield the blocks of the stream; count their samples on the way."""
     for block, _ in walk.blocks():
-        diagnostics.absorb(walk.take_damage())
         totals.samples += int(np.count_nonzero(block.types == RecordType.SAMPLE))
         yield block
-    diagnostics.absorb(walk.take_damage())
     totals.to_the_end = True
 
 
@@ -164,9 +159,8 @@ def _record_texts(
 ) -> dict[int, _RecordText]:
     """Decode the chosen records to text, by row; records that describe the session change it, chosen or not."""
     texts: dict[int, _RecordText] = {}
-    types, misc = block.types, block.misc
-    for row in flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
-        session.add_record(int(types[row]), int(misc[row]), block.payload(row))
+    types = block.types
+    session.add_records(block)
     for kind in unique(types[chosen]).tolist():
         rows = flatnonzero((types == kind) & chosen)
         if kind == RecordType.SAMPLE:
@@ -186,11 +180,11 @@ def _other_texts(
     stamp = event.sample_type if event and length else 0
     at = FieldCursor(part, length)
     trailer = read_trailer(at, event)
-    columns: dict[str, Any] = {"pid": trailer.pid, "tid": trailer.tid} if stamp & SampleType.TID else {}
-    columns |= DECODERS[kind].decode(at, part.misc) if kind in DECODERS else {}
+    columns = {name: trailer[name] for name in ("pid", "tid") if stamp & SampleType.TID}
+    columns |= DECODERS[kind].decode(at) if kind in DECODERS else {}
     texts: dict[int, _RecordText] = {}
     for index in flatnonzero(~at.bad).tolist():
-        row, time, cpu = int(rows[index]), int(trailer.time[index]), int(trailer.cpu[index]) if event else 0
+        row, time, cpu = int(rows[index]), int(trailer["time"][index]), int(trailer["cpu"][index]) if event else 0
         fields = decoded_fields(columns, index)
         if kind not in DECODERS:
             try:

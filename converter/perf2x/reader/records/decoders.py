@@ -18,33 +18,27 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from perf2x.base.abi import MISC_LOST_SAMPLES_BPF, RecordType, SampleType, UserRecordType, uapi
-from perf2x.base.columnar import I32, U64, Bools, Frozen, Texts, arange, take
+from perf2x.base.columnar import Bools, Frozen, Texts, arange, take
 from perf2x.base.columnar.hashing import identity_of
 from perf2x.model.recording import Event
 from perf2x.reader.block import Block
 from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 
-
-class Trailer(Frozen):
-    """Columns of n records; missing times are 0, other missing fields −1."""
-
-    time: U64
-    pid: I32
-    tid: I32
-    cpu: I32
+Columns = dict[str, Any]
 
 
-def read_trailer(at: FieldCursor, event: Event | None) -> Trailer:
-    """Read the trailers of records of one event; ``at`` must be made with its ``trailer_words``."""
-    count = len(at)
-    none = np.full(count, -1, np.int32)
-    time, pid, tid, cpu = np.zeros(count, np.uint64), none, none, none
+def read_trailer(at: FieldCursor, event: Event | None) -> Columns:
+    """Read ``time``, ``pid``, ``tid`` and ``cpu`` of records of one event; missing times are 0, other numbers −1.
+
+    ``at`` must be made with the event's ``trailer_words``.
+    """
+    none = np.full(len(at), -1, np.int32)
+    columns: Columns = {"time": np.zeros(len(at), np.uint64), "pid": none, "tid": none, "cpu": none}
     if event is None or not trailer_length(event):
-        return Trailer(time, pid, tid, cpu)
+        return columns
     word_index = at.end
     for bit in TRAILER_FIELDS:
         if not event.sample_type & bit:
@@ -52,47 +46,48 @@ def read_trailer(at: FieldCursor, event: Event | None) -> Trailer:
         word = take(at.block.words, word_index, mode="clip")
         word_index = word_index + 1
         if bit == SampleType.TIME:
-            time = word
-        elif bit in (SampleType.TID, SampleType.CPU):
-            first, second = at.split(word)
-            if bit == SampleType.CPU:
-                cpu = as_i32(first)
-            else:
-                pid, tid = as_i32(first), as_i32(second)
-    return Trailer(time, pid, tid, cpu)
+            columns["time"] = word
+        elif bit == SampleType.TID:
+            columns["pid"], columns["tid"] = map(as_i32, at.split(word))
+        elif bit == SampleType.CPU:
+            columns["cpu"] = as_i32(at.split(word)[0])
+    return columns
 
 
-Misc = npt.NDArray[np.uint16]
-Columns = dict[str, Any]
+def _nothing(at: FieldCursor, columns: Columns) -> Columns:
+    return {}
 
 
 class Decoder(Frozen):
-    """``table`` is the attribute of Sideband that the rows belong to."""
+    """Fields of a record type behind its header; ``table`` is the attribute of Sideband that the rows belong to."""
 
     table: str
-    decode: Callable[[FieldCursor, Misc], Columns]
+    layout: str
+    """As of ``FieldCursor.fields``."""
+    further: Callable[[FieldCursor, Columns], Columns] = _nothing
+    """Reads the fields behind those, and makes columns of any."""
+
+    def decode(self, at: FieldCursor) -> Columns:
+        """Read the fields of all records."""
+        columns = at.fields(self.layout)
+        return columns | self.further(at, columns)
 
 
-def _decode_mmap(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u32 pid, tid; u64 addr, len, pgoff; char filename[]; sample_id; }."""
-    pid, tid = at.i32_pair()
+def _mmap(at: FieldCursor, columns: Columns) -> Columns:
     unknown = np.full(len(at), -1, np.int32)
     return {
-        "pid": pid, "tid": tid, "start": at.u64(), "length": at.u64(), "pgoff": at.u64(),
         "prot": unknown, "flags": unknown, **dict.fromkeys(("file", "inode"), np.zeros(len(at), np.uint64)),
-        **_mapped_file_columns(at, misc, Texts(np.zeros(len(at), np.int32), [b""])),
+        **_mapped_file_columns(at, Texts(np.zeros(len(at), np.int32), [b""])),
     }  # fmt: skip
 
 
-def _decode_mmap2(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u32 pid, tid; u64 addr, len, pgoff; union of 24 bytes; u32 prot, flags; char filename[]; }.
+def _mmap2(at: FieldCursor, columns: Columns) -> Columns:
+    """Read union of 24 bytes; u32 prot, flags; char filename[].
 
     The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID,
     { u8 build_id_size; u8, u16 reserved; u8 build_id[20]; }.
     """
-    pid, tid = at.i32_pair()
-    start, length, pgoff = at.u64(), at.u64(), at.u64()
-    has_build_id = _holds_build_id(at, misc)
+    has_build_id = _holds_build_id(at)
     build_ids = _mapping_build_ids(at, has_build_id)
     major, minor = at.u32_pair()
     inode, inode_generation = at.u64(), at.u64()
@@ -101,20 +96,19 @@ def _decode_mmap2(at: FieldCursor, misc: Misc) -> Columns:
     says_which = ~has_build_id & (inode != np.uint64(0))
     inode = np.where(says_which, inode, np.uint64(0))
     return {
-        "pid": pid, "tid": tid, "start": start, "length": length, "pgoff": pgoff,
         "prot": prot, "flags": flags, "major": major, "minor": minor, "inode": inode,
         "inode_generation": inode_generation, "file": np.where(says_which, file, np.uint64(0)),
-        **_mapped_file_columns(at, misc, build_ids),
+        **_mapped_file_columns(at, build_ids),
     }  # fmt: skip
 
 
-def _holds_build_id(at: FieldCursor, misc: Misc) -> Bools:
+def _holds_build_id(at: FieldCursor) -> Bools:
     """(n,) whether the union of a MMAP2 is a build id: the flag alone may be that of another perf's record.
 
     perf_event_mmap_output (kernel/events/core.c) gives a mapping to all that listen, one after the other, and leaves
     the flag set for those behind one that wants build ids; they get device and inode.
     """
-    found = _has_flag(misc, uapi.MISC_MMAP_BUILD_ID)
+    found = at.has(uapi.MISC_MMAP_BUILD_ID)
     begin = take(at.block.data.view("<u8"), at.at[found], mode="clip")
     size = begin & np.uint64(0xFFFFFFFF)  # with what is reserved, which is 0
     is_inode = (size <= np.uint64(12)) & (begin >> np.uint64(52) == np.uint64(0))  # a major and a minor number
@@ -133,135 +127,70 @@ def _mapping_build_ids(at: FieldCursor, carried: Bools) -> Texts[bytes]:
     return Texts(number, with_none.distinct)
 
 
-def _mapped_file_columns(at: FieldCursor, misc: Misc, build_ids: Texts[bytes]) -> Columns:
+def _mapped_file_columns(at: FieldCursor, build_ids: Texts[bytes]) -> Columns:
     return {
-        "cpumode": (misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
+        "cpumode": (at.block.misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
         "filename": at.texts(),
         "build_id": build_ids,
-        "is_data": _has_flag(misc, uapi.MISC_MMAP_DATA),
+        "is_data": at.has(uapi.MISC_MMAP_DATA),
     }
 
 
-def _decode_comm(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u32 pid, tid; char comm[]; sample_id; }."""
-    pid, tid = at.i32_pair()
-    return {"pid": pid, "tid": tid, "comm": at.texts(), "is_exec": _has_flag(misc, uapi.MISC_COMM_EXEC)}
+def _lost_samples(at: FieldCursor, columns: Columns) -> Columns:
+    """MISC_LOST_SAMPLES_BPF marks samples dropped by the user's filter."""
+    return {"lost": np.where(at.has(MISC_LOST_SAMPLES_BPF), np.uint64(0), columns["lost"])}
 
 
-def _decode_task(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u32 pid, ppid; u32 tid, ptid; u64 time; sample_id; }."""
-    pid, ppid = at.i32_pair()
-    tid, ptid = at.i32_pair()
-    is_exec = _has_flag(misc, uapi.MISC_FORK_EXEC)
-    return {"pid": pid, "ppid": ppid, "tid": tid, "ptid": ptid, "is_exec": is_exec, "own_time": at.u64()}
-
-
-def _decode_lost(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 id; u64 lost; sample_id; }."""
-    return {"owner_id": at.u64(), "lost": at.u64(), "samples_only": np.zeros(len(at), np.bool_)}
-
-
-def _decode_lost_samples(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 lost; sample_id; }: MISC_LOST_SAMPLES_BPF marks samples dropped by the user's filter."""
-    filtered = _has_flag(misc, MISC_LOST_SAMPLES_BPF)
-    return {"lost": np.where(filtered, np.uint64(0), at.u64()), "samples_only": np.ones(len(at), np.bool_)}
-
-
-def _decode_throttle(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 time; u64 id; u64 stream_id; sample_id; }."""
-    return {"own_time": at.u64(), "owner_id": at.u64(), "lifted": np.zeros(len(at), np.bool_)}
-
-
-def _decode_unthrottle(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 time; u64 id; u64 stream_id; sample_id; }."""
-    return _decode_throttle(at, misc) | {"lifted": np.ones(len(at), np.bool_)}
-
-
-def _decode_aux(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 aux_offset, aux_size, flags; sample_id; }."""
-    return {"offset": at.u64(), "size": at.u64(), "flags": at.u64()}
-
-
-def _decode_ksymbol(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 addr; u32 len; u16 ksym_type; u16 flags; char name[]; sample_id; }."""
-    start = at.u64()
+def _ksymbol(at: FieldCursor, columns: Columns) -> Columns:
+    """Read u32 len; u16 ksym_type; u16 flags; char name[]."""
     length, rest = at.u32_pair()
     kind, flags = at.split_u16(rest)
     unregister = (flags & np.uint64(uapi.KSYMBOL_FLAGS_UNREGISTER)) != 0
-    return {"start": start, "length": length, "type": as_i32(kind), "unregister": unregister, "name": at.texts()}
+    return {"length": length, "type": as_i32(kind), "unregister": unregister, "name": at.texts()}
 
 
-def _decode_switch(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; sample_id; }; the thread in the trailer switches."""
-    out = _has_flag(misc, uapi.MISC_SWITCH_OUT)
-    return {"is_out": out, "preempted": out & _has_flag(misc, uapi.MISC_SWITCH_OUT_PREEMPT)}
-
-
-def _decode_switch_cpu_wide(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u32 next_prev_pid, next_prev_tid; sample_id; }: the other thread has its own record."""
-    pid, tid = at.i32_pair()
-    return {"next_prev_pid": pid, "next_prev_tid": tid, **_decode_switch(at, misc)}
-
-
-def _decode_cgroup(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 id; char path[]; sample_id; }."""
-    return {"id": at.u64(), "path": at.texts()}
-
-
-def _decode_namespaces(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u32 pid, tid; u64 nr_namespaces; { u64 dev, inode; } [nr]; sample_id; }."""
-    pid, tid = at.i32_pair()
+def _namespaces(at: FieldCursor, columns: Columns) -> Columns:
+    """Read u64 nr_namespaces; { u64 dev, inode; } [nr]."""
     first, count = at.counted(at.u64(), words_each=2)
-    return {"pid": pid, "tid": tid, "links": at.ragged(first, count * 2)}
+    return {"links": at.ragged(first, count * 2)}
 
 
-def _decode_callchain_deferred(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 cookie; u64 nr; u64 ips[nr]; sample_id; }."""
-    cookie = at.u64()
+def _callchain(at: FieldCursor, columns: Columns) -> Columns:
+    """Read u64 nr; u64 ips[nr]."""
     first, count = at.counted(at.u64())
-    return {"cookie": cookie, "chain": at.ragged(first, count)}
+    return {"chain": at.ragged(first, count)}
 
 
-def _decode_stat(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 id; u32 cpu, thread; u64 val, ena, run; }; ``thread`` is a place in THREAD_MAP."""
-    identifier = at.u64()
-    cpu, thread = at.i32_pair()
-    counts = {"value": at.u64(), "enabled": at.u64(), "running": at.u64()}
-    return {"owner_id": identifier, "id": identifier, "cpu": cpu, "thread": thread, **counts}
+def _stat(at: FieldCursor, columns: Columns) -> Columns:
+    return {"id": columns["owner_id"]}
 
 
-def _decode_stat_round(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 type, time; }: nanoseconds since perf stat began to count."""
-    at.skip(1)
-    return {"time": at.u64()}
-
-
-def _decode_read(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u32 pid, tid; struct read_format values; sample_id; }, which begins with the value."""
-    at.skip(1)
-    return {"value": at.u64()}
-
+_MAPPING = "pid/tid:i start:Q length:Q pgoff:Q"
+_TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
+_SWITCH = f"is_out:{uapi.MISC_SWITCH_OUT} preempted:{uapi.MISC_SWITCH_OUT | uapi.MISC_SWITCH_OUT_PREEMPT}"
+"""The thread in the trailer switches."""
 
 DECODERS: dict[int, Decoder] = {
-    RecordType.MMAP: Decoder("mmaps", _decode_mmap),
-    RecordType.LOST: Decoder("losts", _decode_lost),
-    RecordType.COMM: Decoder("comms", _decode_comm),
-    RecordType.EXIT: Decoder("exits", _decode_task),
-    RecordType.AUX: Decoder("auxes", _decode_aux),
-    RecordType.THROTTLE: Decoder("throttles", _decode_throttle),
-    RecordType.UNTHROTTLE: Decoder("throttles", _decode_unthrottle),
-    RecordType.READ: Decoder("reads", _decode_read),
-    RecordType.FORK: Decoder("forks", _decode_task),
-    RecordType.MMAP2: Decoder("mmaps", _decode_mmap2),
-    RecordType.LOST_SAMPLES: Decoder("losts", _decode_lost_samples),
-    RecordType.SWITCH: Decoder("switches", _decode_switch),
-    RecordType.SWITCH_CPU_WIDE: Decoder("switches", _decode_switch_cpu_wide),
-    RecordType.NAMESPACES: Decoder("namespaces", _decode_namespaces),
-    RecordType.KSYMBOL: Decoder("ksymbols", _decode_ksymbol),
-    RecordType.CGROUP: Decoder("cgroups", _decode_cgroup),
-    RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", _decode_callchain_deferred),
-    UserRecordType.STAT: Decoder("readings", _decode_stat),
-    UserRecordType.STAT_ROUND: Decoder("rounds", _decode_stat_round),
+    RecordType.MMAP: Decoder("mmaps", _MAPPING, _mmap),
+    RecordType.LOST: Decoder("losts", "owner_id:Q lost:Q samples_only:no"),
+    RecordType.COMM: Decoder("comms", f"pid/tid:i comm:text is_exec:{uapi.MISC_COMM_EXEC}"),
+    RecordType.EXIT: Decoder("exits", _TASK),
+    RecordType.AUX: Decoder("auxes", "offset:Q size:Q flags:Q"),
+    RecordType.THROTTLE: Decoder("throttles", "own_time:Q owner_id:Q lifted:no"),
+    RecordType.UNTHROTTLE: Decoder("throttles", "own_time:Q owner_id:Q lifted:yes"),
+    RecordType.READ: Decoder("reads", "_:Q value:Q"),  # pid and tid, then struct read_format, which begins so
+    RecordType.FORK: Decoder("forks", _TASK),
+    RecordType.MMAP2: Decoder("mmaps", _MAPPING, _mmap2),
+    RecordType.LOST_SAMPLES: Decoder("losts", "lost:Q samples_only:yes", _lost_samples),
+    RecordType.SWITCH: Decoder("switches", _SWITCH),
+    RecordType.SWITCH_CPU_WIDE: Decoder("switches", f"next_prev_pid/next_prev_tid:i {_SWITCH}"),
+    RecordType.NAMESPACES: Decoder("namespaces", "pid/tid:i", _namespaces),
+    RecordType.KSYMBOL: Decoder("ksymbols", "start:Q", _ksymbol),
+    RecordType.CGROUP: Decoder("cgroups", "id:Q path:text"),
+    RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", "cookie:Q", _callchain),
+    # ``thread`` is a place in THREAD_MAP
+    UserRecordType.STAT: Decoder("readings", "owner_id:Q cpu/thread:i value:Q enabled:Q running:Q", _stat),
+    UserRecordType.STAT_ROUND: Decoder("rounds", "_:Q time:Q"),  # its type; nanoseconds since perf stat began to count
 }
 
 
@@ -273,14 +202,4 @@ def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Column
     event = event if kind < UserRecordType.HEADER_ATTR else None
     at = FieldCursor(block, trailer_length(event) if event else 0)
     trailer = read_trailer(at, event)
-    columns: Columns = {
-        "position": block.positions,
-        "time": trailer.time, "pid": trailer.pid, "tid": trailer.tid, "cpu": trailer.cpu,
-    }  # fmt: skip
-    return columns | DECODERS[kind].decode(at, block.misc), at.bad
-
-
-def _has_flag(misc: Misc, bit: int) -> Bools:
-    """Return (n,) records with this bit of header.misc set."""
-    flag: Bools = (misc & np.uint16(bit)) != 0
-    return flag
+    return {"position": block.positions, **trailer} | DECODERS[kind].decode(at), at.bad

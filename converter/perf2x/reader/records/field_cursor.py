@@ -10,6 +10,8 @@ A record that ends before a field does is marked in ``bad``, and its later field
 rows at the end. Nothing is read outside the block.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -89,6 +91,31 @@ class FieldCursor:
         """Read (n,) the first of two i32 that share a word; skip the other."""
         word = self.u64()
         return as_i32(word if self._little else word >> _SHIFT_32)
+
+    def has(self, bits: int) -> Bools:
+        """(n,) records with all of these bits of header.misc set."""
+        flag: Bools = (self.block.misc & np.uint16(bits)) == bits
+        return flag
+
+    def fields(self, layout: str) -> dict[str, Any]:
+        """Read fields by name, as ``pid/tid:i start:Q comm:text is_exec:8192 lifted:no``.
+
+        That are two i32 that share a word, a u64, the rest as text, bits of header.misc, and a fixed truth.
+        """
+        columns: dict[str, Any] = {}
+        for names, code in (field.split(":") for field in layout.split()):
+            if code == "i":
+                first, second = names.split("/")
+                columns[first], columns[second] = self.i32_pair()
+            elif code == "Q":
+                columns[names] = self.u64()
+            elif code == "text":
+                columns[names] = self.texts()
+            else:
+                columns[names] = (
+                    self.has(int(code)) if code.isdecimal() else np.full(len(self), code == "yes", np.bool_)
+                )
+        return columns
 
     def split(self, word: U64) -> tuple[U64, U64]:
         """Split words into two u32, in the order of the struct."""

@@ -81,25 +81,17 @@ def decode_samples(
 
 def _fixed_fields(at: FieldCursor, kind: int, want: Want, columns: _Columns) -> None:
     """The fields in front of READ: one word each."""
-    has_addr, has_extra = bool(want & (Want.ADDR | Want.EXTRA)), Want.EXTRA in want
     for name in _fixed_names(kind):
         if name == "tid":
             columns["pid"], columns["tid"] = at.i32_pair()
         elif name == "cpu":
             columns["cpu"] = at.i32()
         elif name in _IDS:
-            _extra_field(at, name, has_extra, columns)
-        elif name == "addr" and not has_addr:
-            at.skip(1)
+            columns["extra"][name] = _word(at, Want.EXTRA in want)
+        elif name == "addr":
+            columns["addr"] = _word(at, bool(want & (Want.ADDR | Want.EXTRA)))
         else:
             columns[name] = at.u64()
-
-
-def _extra_field(at: FieldCursor, name: str, wanted: bool, columns: _Columns) -> None:
-    if wanted:
-        columns["extra"][name] = at.u64()
-    else:
-        at.skip(1)
 
 
 _IDS = frozenset({"id", "stream_id"})

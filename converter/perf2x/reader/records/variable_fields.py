@@ -14,10 +14,10 @@ tools/perf/util/session.c)::
     delivered       cpu-clock period 250000, page-faults period 2
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from msgspec import Struct, field
 
 from perf2x.base.abi import BranchSampleType, ReadFormat, RegsAbi
 from perf2x.base.columnar import (
@@ -26,14 +26,15 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    ColumnTable,
     Frozen,
     Ragged,
     arange,
     argsort,
     begins_run,
     flatnonzero,
+    join_tables,
     lexsort,
-    no_rows,
     of_previous,
     offsets_of,
     ranges,
@@ -182,7 +183,7 @@ class DeliveredSamples(Frozen):
     period: U64
 
 
-class CounterReadings(Frozen):
+class CounterReadings(ColumnTable):
     """Counter values, one row per sample and member of the group."""
 
     position: I64
@@ -195,31 +196,19 @@ class CounterReadings(Frozen):
     value: U64
 
 
-_COLUMNS = ("position", "time", "event", "id", "task", "value")
+def delivered_samples(parts: Sequence[tuple[int, CounterReadings]], blocks: int) -> list[DeliveredSamples]:
+    """Return the derived samples of each block, of the values of all samples: growth follows time, not file order.
 
-
-class GroupReadSplitter(Struct):
-    """Collects the counter values of all samples in the index pass, since growth follows time, not file order."""
-
-    parts: list[tuple[int, CounterReadings]] = field(default_factory=list)
-
-    def add(self, block: int, readings: CounterReadings) -> None:
-        """Add the counter values of one block's samples of one layout."""
-        self.parts.append((block, readings))
-
-    def finish(self, blocks: int) -> list[DeliveredSamples]:
-        """Return the derived samples of each block."""
-        if not self.parts:
-            return [no_rows(DeliveredSamples)] * blocks
-        numbers = np.concatenate([np.full(len(part.position), block, np.int64) for block, part in self.parts])
-        whole = CounterReadings(*(np.concatenate([getattr(part, name) for _, part in self.parts]) for name in _COLUMNS))
-        period = _growth(whole)
-        delivered = (period > 0) & (whole.event >= 0)
-        order = flatnonzero(delivered)
-        order = order[argsort(whole.position[order])]
-        bounds = searchsorted(numbers[order], arange(blocks + 1))
-        chosen = [order[first:last] for first, last in pairwise(bounds.tolist())]
-        return [DeliveredSamples(whole.position[rows], whole.event[rows], period[rows]) for rows in chosen]
+    ``parts`` have numbers of blocks, and the values of the block's samples of one layout.
+    """
+    numbers = np.concatenate([np.full(len(part), block, np.int64) for block, part in parts])
+    whole = join_tables([part for _, part in parts])
+    period = _growth(whole)
+    order = flatnonzero((period > 0) & (whole.event >= 0))
+    order = order[argsort(whole.position[order])]
+    bounds = searchsorted(numbers[order], arange(blocks + 1))
+    chosen = [order[first:last] for first, last in pairwise(bounds.tolist())]
+    return [DeliveredSamples(whole.position[rows], whole.event[rows], period[rows]) for rows in chosen]
 
 
 def _growth(readings: CounterReadings) -> U64:

@@ -90,7 +90,7 @@ class SpeRecording:
         sources = data_sources(records, *self._cpus.get(buffer.cpu, (0, 0)))
         told = Told(position, time, pid, tid, buffer.cpu, sources)
         first = len(self.session.events) - len(self._kinds.names)
-        return clamp_samples(make_samples(records, told, self._kinds, first, want))[0]
+        return clamp_samples(make_samples(records, told, self._kinds, first, want), Diagnostics())
 
     def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
         """(n,) times: without any tick (ts_enable=0), those at which the kernel handed the trace over."""

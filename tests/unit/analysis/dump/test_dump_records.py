@@ -5,14 +5,16 @@ import os
 import re
 import struct
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from perf2x.analysis.dump.dump_records import DumpOptions, dump_lines
+from perf2x.analysis.dump.dump_records import DumpOptions, DumpTotals, dump_lines
 from perf2x.base.errors import OptionError
 from perf2x.cli.app import app
+from perf2x.model.diagnostics import Diagnostics
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp
@@ -28,6 +30,10 @@ EVENT = forge.Event(
 STAMP = Stamp(pid=7, tid=8, time=2_500_000_000, cpu=3)
 
 
+def lines_of(path: str, options: DumpOptions) -> Iterator[str]:
+    return dump_lines(path, options, Diagnostics(), DumpTotals())
+
+
 def _path(folder: Path, *records: forge.Record, **session: object) -> str:
     path = folder / "perf.data"
     path.write_bytes(forge.write_file(forge.Session(events=(EVENT,), **session), records))  # type: ignore[arg-type]
@@ -35,7 +41,7 @@ def _path(folder: Path, *records: forge.Record, **session: object) -> str:
 
 
 def _lines(path: str, **options: object) -> list[str]:
-    return list(dump_lines(path, DumpOptions(**options)))  # type: ignore[arg-type]
+    return list(lines_of(path, DumpOptions(**options)))  # type: ignore[arg-type]
 
 
 def test_deferred_chains_are_shown_with_their_cookies(tmp_path: Path) -> None:
@@ -146,7 +152,7 @@ def test_branches_are_worded_as_in_perf(tmp_path: Path) -> None:
     )  # fmt: skip
     path = tmp_path / "perf.data"
     path.write_bytes(forge.write_file(forge.Session(events=(event,)), [forge.Sample(branches=branches)]))
-    lines = [line for line in dump_lines(str(path), DumpOptions(verbose=True)) if " -> " in line]
+    lines = [line for line in lines_of(str(path), DumpOptions(verbose=True)) if " -> " in line]
     assert lines == [
         f".....  0: {16:016x} -> {32:016x} 7 cycles M    0 COND NON_SPEC_CORRECT_PATH user",
         f".....  1: {17:016x} -> {33:016x} 0 cycles  PAT 0 COND_CALL  kernel",
@@ -211,7 +217,7 @@ def test_verbose_samples_show_every_word_of_theirs(tmp_path: Path) -> None:
     sample = forge.Sample(ip=5, addr=6, weight=7 | 8 << 32 | 9 << 48, data_src=16, transaction=17, phys_addr=18)
     path = tmp_path / "perf.data"
     path.write_bytes(forge.write_file(forge.Session(events=(event,)), [sample]))
-    (line,) = [line for line in dump_lines(str(path), DumpOptions(verbose=True)) if line.startswith("... fields: ")]
+    (line,) = [line for line in lines_of(str(path), DumpOptions(verbose=True)) if line.startswith("... fields: ")]
     words = "ins_lat: 8, weight3: 9, transaction: 0x11, phys_addr: 0x12"
     assert re.sub(r"id: \d+, ", "", line) == f"... fields: ip: 0x5, addr: 0x6, weight: 7, data_src: 0x10, {words}"
     assert "id: " in line
@@ -242,7 +248,7 @@ def test_the_dump_agrees_with_perf(reference: Path) -> None:
         pytest.skip("the reference is of another file")
     with lzma.open(reference, "rt", errors="surrogateescape") as text:
         theirs = Counter(filter(None, map(_comparable, text)))
-    ours = Counter(filter(None, map(_comparable, dump_lines(str(path), DumpOptions(verbose=True)))))
+    ours = Counter(filter(None, map(_comparable, lines_of(str(path), DumpOptions(verbose=True)))))
     if not theirs:
         pytest.skip("perf could not read it")
     assert ours == theirs
