@@ -3,14 +3,12 @@
 Source of truth: evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id_pos in tools/perf/util.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import I32, I64, U64, Frozen, argsort, searchsorted, take
+from perf2x.base.columnar import I32, I64, U64, KeyNumbers, argsort, take
 from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
 from perf2x.model.recording import Event
 from perf2x.reader.block import Block
@@ -21,8 +19,6 @@ TRAILER_FIELDS = (
 )  # fmt: skip
 """struct sample_id: one word each."""
 
-_LONGEST_TABLE = 1 << 16
-
 
 class EventTable(Struct):
     """Events by index and id; grows while a pipe is read."""
@@ -30,7 +26,7 @@ class EventTable(Struct):
     events: list[Event] = field(default_factory=list)
     _owners: dict[bytes, int] = field(default_factory=dict)
     """The first event that has each id, by the id's key (see base/columnar/hashing.py)."""
-    _ids: "_EventIds | None" = None
+    _ids: KeyNumbers | None = None
     changes: int = 0
     """Grows whenever other records may belong to an event than before."""
 
@@ -63,10 +59,9 @@ class EventTable(Struct):
 
     def owners_of(self, identifiers: U64) -> I32:
         """(n,) event of each id; −1 for unknown ids, the first event for id 0, as perf writes it."""
-        known = self._known_ids()
-        if not len(known.ids):
+        if not self._owners:
             return np.zeros(len(identifiers), np.int32)
-        owners = known.owners_of(identifiers)
+        owners: I32 = self._known_ids().of(identifiers)
         synthesized = identifiers == 0
         return np.where(synthesized, np.int32(0), owners) if synthesized.any() else owners
 
@@ -89,9 +84,12 @@ class EventTable(Struct):
         owners = self.owners_of(take(block.words, positions, mode="clip"))
         return owners if inside.all() else np.where(inside, owners, np.int32(-1))
 
-    def _known_ids(self) -> "_EventIds":
+    def _known_ids(self) -> KeyNumbers:
+        """Events by id. The kernel counts ids up, so that they lie close together."""
         if self._ids is None:
-            self._ids = _EventIds.of(self._owners)
+            ids = numbers_from_keys(self._owners)
+            order = argsort(ids)
+            self._ids = KeyNumbers(ids[order], np.fromiter(self._owners.values(), np.int32, len(ids))[order])
         return self._ids
 
     def _id_position(self) -> int:
@@ -113,38 +111,6 @@ class EventTable(Struct):
         if not kind & SampleType.ID:
             return -1
         return 1 + (kind & (SampleType.STREAM_ID | SampleType.CPU)).bit_count()
-
-
-class _EventIds(Frozen):
-    """Index from id to event. The kernel counts ids up, so that a table from the least to the greatest is short."""
-
-    ids: U64
-    """(ids,) ascending."""
-    owners: I32
-    table: I32 | None
-    """Event of ids[0], ids[0] + 1, …, −1 for unknown ids and at the end; None where that would be long."""
-
-    @classmethod
-    def of(cls, pairs: Mapping[bytes, int]) -> "_EventIds":
-        ids = numbers_from_keys(pairs)
-        order = argsort(ids)
-        ids, owners = ids[order], np.fromiter(pairs.values(), np.int32, len(pairs))[order]
-        reach = int(ids[-1] - ids[0]) + 1 if len(ids) else 0
-        if not 0 < reach <= _LONGEST_TABLE:
-            return cls(ids, owners, None)
-        table = np.full(reach + 1, -1, np.int32)
-        table[(ids - ids[0]).astype(np.int64)] = owners
-        return cls(ids, owners, table)
-
-    def owners_of(self, wanted: U64) -> I32:
-        """(n,) event of each id, −1 for unknown ids; the index must not be empty."""
-        if self.table is not None:
-            offset = np.minimum(wanted - self.ids[0], np.uint64(len(self.table) - 1))  # smaller ids wrap around
-            owners: I32 = take(self.table, offset.view(np.int64), mode="clip")
-            return owners
-        rank = searchsorted(self.ids, wanted)
-        rank[rank == len(self.ids)] = 0
-        return np.where(self.ids[rank] == wanted, self.owners[rank], np.int32(-1))
 
 
 def trailer_length(event: Event) -> int:

@@ -39,7 +39,7 @@ from perf2x.base.columnar.arrays import (
     take_rows_of,
 )
 from perf2x.base.columnar.interner import RaggedInterner, RowInterner, StringInterner, prefix_tree
-from perf2x.base.columnar.keyed_values import KeyedTimes, KeyedValues
+from perf2x.base.columnar.keyed_values import KeyedTimes, KeyedValues, KeyNumbers
 from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.ragged import (
     Ragged,
