@@ -45,7 +45,7 @@ class _MappedCode:
 
     def offsets(self, epoch: I64, address: U64) -> U64:
         """(n,) the file offset of each address; EXTERNAL outside the object."""
-        interval, _ = self._spaces.intervals(address)
+        interval, _ = self._spaces.ranges.intervals(address)
         mmap = self._lookup.find(lookup_contexts(epoch, np.zeros(len(epoch), np.bool_)), interval)
         return np.where(self._held[mmap], address + self._shift[mmap], EXTERNAL)
 

@@ -23,6 +23,7 @@ from perf2x.base.columnar import (
     arange,
     argsort_rows,
     cumsum,
+    ends_of,
     flatnonzero,
     searchsorted,
     take,
@@ -63,13 +64,8 @@ class ThreadNames:
 
 
 def _inherited(names: I64, parent: I64) -> I64:
-    """(names + forks + 1,) the name behind each row: ``names``, those of each fork's ``parent`` row, and −1.
-
-    Each step looks twice as far up the forks.
-    """
-    source = np.concatenate([arange(len(names)), parent, [-1]])
-    while (above := source[source]).tobytes() != source.tobytes():
-        source = above
+    """(names + forks + 1,) the name behind each row: ``names``, those of each fork's ``parent`` row, and −1."""
+    source = ends_of(np.concatenate([arange(len(names)), parent, [-1]]))
     return np.append(names, -1)[np.where(source < 0, len(names), source)]
 
 

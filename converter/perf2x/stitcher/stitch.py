@@ -48,7 +48,7 @@ from perf2x.stitcher.stacks.equal_inputs import equal_inputs
 from perf2x.stitcher.stacks.frame_keys import FrameKeys
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
 from perf2x.stitcher.stacks.recorded_spools import RecordedSpools
-from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows, TimedSamples
+from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows, TimedSamples
 from perf2x.stitcher.stacks.stack_interner import StackInterner
 from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder
 from perf2x.stitcher.stitch_result import SampleTotals, StitchResult, totals_of
@@ -131,7 +131,8 @@ class Stitcher:
         self._keys = FrameKeys(history.spaces, history.mappings, history.layout, options.per_process)
         self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain, history.has_call_addresses)
         self._cache = RawStackCache()
-        self._interner = StackInterner(() if options.timeline else options.extra)
+        self._interner = StackInterner()
+        self._sums = SampleSums(() if options.timeline else options.extra)
         self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)
         self._timeline = TimedSamples(options.extra if options.timeline else ())
         self.recorded = RecordedSpools() if options.as_recorded else None
@@ -173,25 +174,25 @@ class Stitcher:
     def result(self) -> StitchResult:
         """Return the result of all batches so far, and clear the cache that speeds up further batches."""
         self._cache.clear()
-        self._interner.settle()
+        self._sums.settle()
         return StitchResult(
             stacks=self._interner.stacks(),
             side_table=self._keys.side_table(),
             hit=self._keys.hit,
             threads=self._interner.threads(),
-            samples=self._interner.samples(),
+            samples=self._sums.rows(),
             timeline=self._timeline.rows() if self._options.timeline else None,
             recorded=None if self.recorded is None else self.recorded.rows(),
             totals=self._totals,
-            deferred=self._join.tally(),
+            deferred=self._join.tally,
         )
 
     def absorb(self, result: StitchResult) -> None:
         """Add what a stitcher of the same history and options made of other batches."""
         numbers = self._keys.absorb(result.side_table, result.hit)
-        renumbering = self._interner.absorb(
-            result.stacks, result.threads, result.samples, numbers, by_thread=self._options.by_thread
-        )
+        by_thread = self._options.by_thread
+        renumbering = self._interner.absorb(result.stacks, result.threads, numbers, by_thread=by_thread)
+        self._sums.add(renumbering.renumber(result.samples))
         if result.timeline is not None:
             self._timeline.add(renumbering.renumber(result.timeline))
         if result.recorded is not None and self.recorded is not None:
@@ -229,7 +230,7 @@ class Stitcher:
             time = samples.position.astype(np.uint64) if samples.time is None else samples.time
             self._timeline.add(TimedRows(event, thread, stack, samples.cpus.astype(np.int32), value, time, **extra))
         else:
-            self._interner.add(SampleRows(event, thread, stack, value, np.ones(len(samples), np.int64), **extra))
+            self._sums.add(SampleRows(event, thread, stack, value, np.ones(len(samples), np.int64), **extra))
         return thread, stack
 
     def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, rank: I64, epoch: I64) -> I32:

@@ -22,6 +22,7 @@ from perf2x.base.columnar.arrays import (
     bincount,
     column_type,
     cumsum,
+    ends_of,
     ends_run,
     flatnonzero,
     kept_places,

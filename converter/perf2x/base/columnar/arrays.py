@@ -172,6 +172,16 @@ def ends_run(*columns: AnyArray) -> Bools:
     return of_next(begins_run(*columns), True)
 
 
+def ends_of(following: I64) -> I64:
+    """(n,) the row where each one leads to in the end, by what follows each: another row, or itself.
+
+    Each step looks twice as far.
+    """
+    while (further := following[following]).tobytes() != following.tobytes():
+        following = further
+    return following
+
+
 def of_next(values: npt.NDArray[Number], last: Any) -> npt.NDArray[Number]:
     """(n,) the value of the row behind each one; ``last`` for the last one."""
     shifted = np.full_like(values, last)

@@ -6,16 +6,16 @@ Figures on the deferred user chains of a recording, for the summary, ``info`` an
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import field
+from msgspec import Struct, field
 
-from perf2x.base.columnar import I64, U64, Bools, Frozen, bincount, flatnonzero, sum_of
+from perf2x.base.columnar import I64, U64, Bools, Frozen, bincount, flatnonzero, join_tables, sum_of
 from perf2x.model.recording import Samples
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords, JoinOutcome
 from perf2x.stitcher.deferred.missing_user_stacks import MissingUserStacks, missing_reasons, sum_missing
 from perf2x.stitcher.process_history import ProcessHistory
 
 
-class DeferredTally(Frozen):
+class DeferredTally(Struct):
     """The outcome of every join so far."""
 
     outcomes: I64
@@ -32,9 +32,9 @@ class DeferredJoin:
     def __init__(self, records: DeferredRecords, merge: bool = True) -> None:
         self._records = records
         self._merge = merge
-        self._outcomes = np.zeros(len(JoinOutcome), np.int64)
-        self._missing: list[MissingUserStacks] = []
-        self._used = np.zeros(len(records), np.bool_)
+        none = np.zeros(len(JoinOutcome), np.int64)
+        self.tally = DeferredTally(none, [], np.zeros(len(records), np.bool_))
+        """The outcomes of all batches so far; later batches change them."""
 
     def join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
         """(n,) row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
@@ -46,20 +46,16 @@ class DeferredJoin:
             record[rows], outcome[rows] = self._records.match(
                 cookies[rows], samples.pid[rows], samples.tid[rows], when[rows]
             )
-            self._used[record[record >= 0]] = True
+            self.tally.used[record[record >= 0]] = True
             self._add_missing(samples, cookies, when, flatnonzero(outcome == JoinOutcome.MISSING))
-        self._outcomes += bincount(outcome, len(JoinOutcome))
+        self.tally.outcomes += bincount(outcome, len(JoinOutcome))
         return record, outcome
 
-    def tally(self) -> DeferredTally:
-        """The outcomes of all batches so far; later batches change them."""
-        return DeferredTally(self._outcomes, self._missing, self._used)
-
-    def absorb(self, tally: DeferredTally) -> None:
+    def absorb(self, other: DeferredTally) -> None:
         """Add the outcomes of other batches of the recording."""
-        self._outcomes += tally.outcomes
-        self._missing += tally.missing
-        self._used |= tally.used
+        self.tally.outcomes += other.outcomes
+        self.tally.missing += other.missing
+        self.tally.used |= other.used
 
     def _add_missing(self, samples: Samples, cookies: U64, when: U64, rows: I64) -> None:
         """Keep what tells why these samples have no record: one row per stay in the kernel, not per sample."""
@@ -67,7 +63,8 @@ class DeferredJoin:
             return
         cpu = samples.cpus[rows]
         one = np.ones(len(rows), np.int64)
-        self._missing.append(sum_missing(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, when[rows], one))
+        missing = MissingUserStacks(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, when[rows], one)
+        self.tally.missing.append(sum_missing(missing))
 
 
 class DeferredReport(Frozen):
@@ -114,6 +111,4 @@ def _reasons_of(history: ProcessHistory, parts: Sequence[MissingUserStacks]) -> 
     """Number of samples without their record by reason; stays in the kernel span batches and are summed up first."""
     if not parts:
         return {}
-    columns = zip(*((part.cookie, part.pid, part.tid, part.cpu, part.when, part.count) for part in parts), strict=True)
-    missing = sum_missing(*(np.concatenate(column) for column in columns))
-    return missing_reasons(missing, history.sideband, history.deferred)
+    return missing_reasons(sum_missing(join_tables(parts)), history.sideband, history.deferred)

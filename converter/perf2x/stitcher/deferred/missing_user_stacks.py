@@ -8,8 +8,22 @@ from collections import Counter
 from enum import StrEnum
 
 import numpy as np
+from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, KeyedTimes, flatnonzero, group_rows, sum_of, unique
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    ColumnTable,
+    KeyedTimes,
+    flatnonzero,
+    group_rows,
+    sum_at,
+    sum_of,
+    take_rows_of,
+    unique,
+)
 from perf2x.base.columnar.keyed_values import FOREVER
 from perf2x.model.recording import Losts, Sideband
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
@@ -30,7 +44,7 @@ class MissingReason(StrEnum):
     """No record at all, though threads came back repeatedly: perf inject drops them."""
 
 
-class MissingUserStacks(Frozen):
+class MissingUserStacks(ColumnTable):
     """Samples without their record: one row per distinct (cookie, thread), with the number of samples."""
 
     cookie: U64
@@ -43,19 +57,17 @@ class MissingUserStacks(Frozen):
     count: I64
 
 
-def sum_missing(cookie: U64, pid: I32, tid: I32, cpu: I32, when: U64, count: I64) -> MissingUserStacks:
+def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
     """Sum up the rows of each stay in the kernel, which a cookie and a thread identify."""
-    first, inverse = group_rows([cookie, tid.astype(np.int64)])
+    first, stay = group_rows([missing.cookie, missing.tid.astype(np.int64)])
     last = np.zeros(len(first), np.uint64)
-    np.maximum.at(last, inverse, when)
-    total = np.zeros(len(first), np.int64)
-    np.add.at(total, inverse, count)
-    return MissingUserStacks(cookie[first], pid[first], tid[first], cpu[first], last, total)
+    np.maximum.at(last, stay, missing.when)
+    return replace(take_rows_of(missing, first), when=last, count=sum_at(stay, missing.count, len(first)))
 
 
 def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: DeferredRecords) -> dict[str, int]:
     """Number of samples by reason, in the order of MissingReason; they add up to all missing samples."""
-    if not len(missing.count):
+    if not len(missing):
         return {}
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
         return {str(MissingReason.INJECTED): sum_of(missing.count)}

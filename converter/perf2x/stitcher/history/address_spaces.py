@@ -60,10 +60,12 @@ class AddressSpaces:
         keys = np.concatenate([lives.pid, owner, kernel])
         self._epoch_rank = np.concatenate([lives.born, mmap_rank, ksymbol_rank])
         self._epochs = KeyedValues(keys, self._epoch_rank, arange(len(keys)))
-        self._kernel_epochs = flatnonzero(keys == KERNEL)
-        self._epoch_space, self._last_epoch = _spaces_of(self._epochs, len(lives.pid), self._kernel_epochs)
+        self.kernel_epochs = flatnonzero(keys == KERNEL)
+        """All epochs of the kernel."""
+        self._epoch_space, self._last_epoch = _spaces_of(self._epochs, len(lives.pid), self.kernel_epochs)
         _, of_mmaps, of_ksymbols = np.split(self._epoch_space, cumsum([len(lives.pid), len(owner)]))
-        self._index = _index_mappings(mmaps, of_mmaps, mmap_rank, ksymbols, of_ksymbols, ksymbol_rank)
+        self.ranges = _index_mappings(mmaps, of_mmaps, mmap_rank, ksymbols, of_ksymbols, ksymbol_rank)
+        """Of all spaces and ranks; in one of its intervals ``find`` has one answer in every epoch."""
         self.made: I64 = np.append(mmap_rank, -1)
         """(mmaps + 1,) the rank of each mapping; the last row stands for none, which holds in every epoch."""
 
@@ -75,10 +77,6 @@ class AddressSpaces:
     def epoch_count(self) -> int:
         """Number of epochs of all processes and the kernel."""
         return len(self._epoch_rank)
-
-    def kernel_epochs(self) -> I64:
-        """Return all epochs of the kernel."""
-        return self._kernel_epochs
 
     def kernel_epoch(self, rank: I64) -> I64:
         """(n,) int64: the epoch of the kernel at each rank."""
@@ -94,23 +92,6 @@ class AddressSpaces:
     def rank(self, epoch: I64) -> I64:
         """(n,) int64: the rank at which each epoch began, 0 for −1."""
         return np.append(self._epoch_rank, 0)[epoch]
-
-    def is_uniform(self, first: U64, last: U64) -> Bools:
-        """(n,) bool: whether ``find`` has one answer for all addresses from first to last, in every epoch."""
-        return self._index.is_uniform(first, last)
-
-    @property
-    def interval_count(self) -> int:
-        """Number of intervals."""
-        return self._index.interval_count
-
-    def intervals(self, address: U64) -> tuple[I64, Bools]:
-        """(n,) the interval of each address, in which ``find`` has one answer in every epoch; whether any maps it."""
-        return self._index.intervals(address)
-
-    def begin_of(self, interval: I64) -> U64:
-        """(n,) the first address of each interval."""
-        return self._index.begin_of(interval)
 
     def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
         """(n,) int64: row of the mapping that holds each address, −1 where none does.
@@ -131,12 +112,12 @@ class AddressSpaces:
     def find_at(self, space: I64, rank: I64, address: U64) -> I64:
         """(n,) ``find`` by space and rank; walks up to the parents of forked processes."""
         found = np.full(len(address), -1, np.int64)
-        todo = flatnonzero((space >= 0) & self._index.intervals(address)[1])  # no process maps the rest
+        todo = flatnonzero((space >= 0) & self.ranges.intervals(address)[1])  # no process maps the rest
         space, rank = space[todo], rank[todo]
         for _ in range(_GENERATIONS):
             if not len(todo):
                 break
-            found[todo] = self._index.find(space, rank, address[todo])
+            found[todo] = self.ranges.find(space, rank, address[todo])
             up = (found[todo] == -1) & (self._parent[space] >= 0)
             todo, space, rank = todo[up], space[up], rank[up]
             rank = np.minimum(rank, self._born[space])
@@ -153,7 +134,7 @@ class AddressSpaces:
         their depth times the number of samples.
         """
         depth = self._depth[space]
-        address = self._index.begin_of(self._index.intervals(address)[0])
+        address = self.ranges.begin_of(self.ranges.intervals(address)[0])
         arriving = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64)
         asked: list[tuple[I64, I64, I64, I64]] = []
         for _, rows in reversed(list(rows_by(np.append(depth, arange(int(depth.max()) + 1))))):
@@ -163,7 +144,7 @@ class AddressSpaces:
             addresses = np.concatenate([arriving[2], address[rows]])
             first, which = group_rows([spaces, ranks, addresses])
             spaces, ranks, addresses = spaces[first], ranks[first], addresses[first]
-            answer = self._index.find(spaces, ranks, addresses)
+            answer = self.ranges.find(spaces, ranks, addresses)
             up = flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
             arriving = (
                 self._parent[spaces[up]], np.minimum(ranks[up], self._born[spaces[up]]), addresses[up],

@@ -13,7 +13,7 @@ compiler's, in the place of a library that is gone.
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, Texts, arange, flatnonzero, take
+from perf2x.base.columnar import I64, U64, Texts, arange, ends_of, flatnonzero, take
 from perf2x.model.recording import Mmaps, is_injected, is_jitdump, is_real_path, without_deleted
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses
@@ -43,12 +43,10 @@ def with_copied_text(mmaps: Mmaps, mmap_rank: I64, spaces: AddressSpaces) -> Mma
 
 
 def _first_hidden(rows: I64, hidden: I64, count: int) -> I64:
-    """(count,) the mapping at the end of what each hides; each step looks twice as far."""
+    """(count,) the mapping at the end of what each hides."""
     source = arange(count)
     source[rows] = hidden
-    while (further := source[source]).tobytes() != source.tobytes():
-        source = further
-    return source
+    return ends_of(source)
 
 
 def _is_file(name: str) -> bool:

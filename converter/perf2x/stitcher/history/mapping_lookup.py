@@ -45,9 +45,9 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
     start, end = mmaps.start[rows], end_addresses(mmaps.start[rows], mmaps.length[rows])
     longest = int(np.argmax(end - start))
     first, limit = start[longest : longest + 1], end[longest : longest + 1]
-    if limit[0] <= first[0] or not spaces.is_uniform(first, limit - np.uint64(1))[0]:
+    if limit[0] <= first[0] or not spaces.ranges.is_uniform(first, limit - np.uint64(1))[0]:
         return None
-    epochs = spaces.kernel_epochs()
+    epochs = spaces.kernel_epochs
     now = np.zeros(len(epochs), np.bool_)
     found = spaces.find(epochs, repeat(first, len(epochs)), now)
     is_there = np.zeros(2 * spaces.epoch_count + 2, np.bool_)
@@ -68,7 +68,7 @@ class MappingLookup:
     """
 
     def __init__(self, spaces: AddressSpaces, mappings: int) -> None:
-        self._spaces, self._intervals = spaces, spaces.interval_count
+        self._spaces, self._intervals = spaces, spaces.ranges.interval_count
         epoch = arange(-1, spaces.epoch_count)
         last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True], np.bool_)).ravel()
         self._last = last * self._intervals
@@ -97,6 +97,6 @@ class MappingLookup:
 
         def find(rows: I64) -> I64:
             context, interval = np.divmod(key[rows], self._intervals)
-            return self._spaces.find((context >> 1) - 1, self._spaces.begin_of(interval), context & 1 != 0)
+            return self._spaces.find((context >> 1) - 1, self._spaces.ranges.begin_of(interval), context & 1 != 0)
 
         return self._recent.answers(find, key)

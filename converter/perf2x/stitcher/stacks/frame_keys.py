@@ -167,7 +167,7 @@ class FrameKeys:
         return keys
 
     def _encode_anywhere(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
-        interval, is_mapped = self._spaces.intervals(address)
+        interval, is_mapped = self._spaces.ranges.intervals(address)
         keys: U64 = repeat(self._unmapped_user, len(address))
         rows = flatnonzero(is_mapped)
         keys[rows] = self._encode_mapped(take(part, rows), context, bits, take(interval, rows), take(address, rows))

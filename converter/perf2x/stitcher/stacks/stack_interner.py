@@ -1,6 +1,5 @@
-"""Numbers for distinct threads and stacks, and the sums of samples; all that is kept of samples."""
+"""Numbers for distinct threads and stacks."""
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from perf2x.base.columnar import (
     take,
 )
 from perf2x.stitcher.stacks.frame_keys import renumber_keys
-from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows
+from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 
 _NEVER = np.iinfo(np.int64).max
 _WORDS_AT_ONCE = 1 << 18
@@ -54,10 +53,9 @@ class Renumbering(Frozen):
 
 
 class StackInterner:
-    """Numbers threads and stacks from 0, each distinct one once, and sums up samples."""
+    """Numbers threads and stacks from 0, each distinct one once."""
 
-    def __init__(self, extra: Sequence[str] = ()) -> None:
-        """``extra`` as of SampleSums."""
+    def __init__(self) -> None:
         self._stacks = RaggedInterner(np.uint64)
         self._threads = RowInterner(4)
         """pid, tid, index of the name, start."""
@@ -65,7 +63,6 @@ class StackInterner:
         self._namesake = GrowableColumns(np.int32)
         """The first thread of each one's name."""
         self._first_of_name: dict[int, int] = {}
-        self._sums = SampleSums(extra)
 
     def intern_stacks(self, keys: Ragged) -> I32:
         """(n,) the number of each row of frame keys."""
@@ -97,14 +94,6 @@ class StackInterner:
         self._namesake.extend(np.array(first, np.int32))
         return take(self._namesake[0], thread)
 
-    def add(self, rows: SampleRows) -> None:
-        """Add samples to the sums."""
-        self._sums.add(rows)
-
-    def settle(self) -> None:
-        """Sum up samples that are alike."""
-        self._sums.settle()
-
     def stacks(self) -> Ragged:
         """Frame keys of every stack, innermost first; a view that the next stack may invalidate."""
         return self._stacks.table()
@@ -114,13 +103,7 @@ class StackInterner:
         pid, tid, comm, start = (column.copy() for column in self._threads.columns())
         return ThreadRows(pid, tid, comm, start, self._first_rank[0].copy())
 
-    def samples(self) -> SampleRows:
-        """Rows of the sums, of which some may be alike; views that the next ``add`` may invalidate."""
-        return self._sums.rows()
-
-    def absorb(
-        self, stacks: Ragged, threads: ThreadRows, samples: SampleRows, side_numbers: U64, *, by_thread: bool = True
-    ) -> Renumbering:
+    def absorb(self, stacks: Ragged, threads: ThreadRows, side_numbers: U64, *, by_thread: bool = True) -> Renumbering:
         """Add another interner's tables; ``side_numbers`` renumbers the side table its frame keys refer to.
 
         Without ``by_thread`` samples of threads of one name are summed.
@@ -131,6 +114,4 @@ class StackInterner:
             stack[rows] = self.intern_stacks(Ragged(keys.offsets, renumber_keys(keys.values, side_numbers)))
         thread = self.intern_threads(threads.pid, threads.tid, threads.comm, threads.start)
         self.note_first(thread, threads.first_rank)
-        renumbering = Renumbering(stack, thread if by_thread else self.namesakes(thread))
-        self._sums.add(renumbering.renumber(samples))
-        return renumbering
+        return Renumbering(stack, thread if by_thread else self.namesakes(thread))

@@ -5,7 +5,7 @@ trampolines, starts of coroutines, the procedure linkage table). Source of truth
 elfutils, libdwfl.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,6 @@ from msgspec import Struct, field
 
 from perf2x.base.columnar import I32, U64, arange
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.frame_entries import FrameIndex
 from perf2x.binaries.cfi.function_rules import FrameSource, debug_frame_index, eh_frame_index
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
 from perf2x.binaries.elf.elf_file import ElfObject
@@ -39,24 +38,23 @@ class ObjectRules(Struct):
     architecture: Architecture
     problems: list[str] = field(default_factory=list)
     _sources: list[FrameSource] = field(default_factory=list)
-    _not_loaded: list[Callable[[], FrameIndex | None]] = field(default_factory=list)
+    _further: Iterator[FrameSource] = iter(())
+    """Those that were not asked for yet."""
     _code: "X86Code | None" = None
     _by_code: dict[tuple[int, bool], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        files = [self.elf] if self.debug is None else [self.elf, self.debug]
-        self._not_loaded.append(lambda: eh_frame_index(self.elf))
-        self._not_loaded.extend(lambda file=file: debug_frame_index(file) for file in files)  # type: ignore[misc]
+        self._further = self._read_sources()
 
     def find(self, svma: U64) -> I32:
         """(n,) rule numbers of addresses; NO_RULE where no source covers them."""
         result = np.full(len(svma), NO_RULE, np.int32)
         missing = arange(len(svma))
-        number = 0
-        while len(missing) and (source := self._source(number)) is not None:
+        for source in self._all_sources() if len(missing) else ():
             result[missing] = source.find(svma[missing], self.table, self.problems)
             missing = missing[result[missing] == NO_RULE]
-            number += 1
+            if not len(missing):
+                break
         for row in missing.tolist():
             result[row] = self._known_code(int(svma[row]))
         return result
@@ -82,20 +80,23 @@ class ObjectRules(Struct):
             self._by_code[svma, is_exact] = number if rule is None else self.table.number(rule)
         return self._by_code[svma, is_exact]
 
-    def _source(self, number: int) -> FrameSource | None:
+    def _all_sources(self) -> Iterator[FrameSource]:
         """The sources in order; each is read only when an earlier one misses an address (.debug_frame may be large)."""
-        while number >= len(self._sources) and self._not_loaded:
-            index = self._load(self._not_loaded.pop(0))
-            if index is not None:
-                self._sources.append(FrameSource(index))
-        return self._sources[number] if number < len(self._sources) else None
+        yield from self._sources
+        for source in self._further:
+            self._sources.append(source)
+            yield source
 
-    def _load(self, load: Callable[[], FrameIndex | None]) -> FrameIndex | None:
-        try:
-            return load()
-        except ObjectError as error:
-            self.problems.append(str(error))
-            return None
+    def _read_sources(self) -> Iterator[FrameSource]:
+        files = [self.elf] if self.debug is None else [self.elf, self.debug]
+        for read, file in [(eh_frame_index, self.elf), *((debug_frame_index, file) for file in files)]:
+            try:
+                index = read(file)
+            except ObjectError as error:
+                self.problems.append(str(error))
+                continue
+            if index is not None:
+                yield FrameSource(index)
 
     def _known_code(self, svma: int) -> int:
         rule = self._started(svma) or self._linkage(svma)

@@ -70,13 +70,13 @@ def test_last_mappings_are_those_of_all_epochs_since_they_were_made(events) -> N
     assert (at_last[holds] == found[holds]).all()
     assert ((spaces.made[found] <= spaces.rank(epoch)) | (found < 0)).all()
     assert (spaces.last_epoch(last) == last).all()
-    is_kernel = np.isin(epoch, spaces.kernel_epochs())
+    is_kernel = np.isin(epoch, spaces.kernel_epochs)
     assert (last[is_kernel] == epoch[is_kernel]).all()
     lookup = MappingLookup(spaces, len(spaces.made) - 1)
     half = len(epoch) // 2
     contexts, parts = lookup_contexts(epoch, through_exec), (slice(None, None, 2), slice(half, None), slice(None))
     for part in parts:
-        assert (lookup.find(contexts[part], spaces.intervals(address[part])[0]) == found[part]).all()
+        assert (lookup.find(contexts[part], spaces.ranges.intervals(address[part])[0]) == found[part]).all()
     assert set(np.flatnonzero(lookup.hit[:-1]).tolist()) == set(found[found >= 0].tolist())
 
 
@@ -88,7 +88,7 @@ def test_an_interval_is_looked_up_once_for_all_epochs(monkeypatch: pytest.Monkey
     rank, address = np.tile(np.arange(31, 61) // 2, 15), np.repeat(np.arange(15, dtype=np.uint64) << np.uint64(12), 30)
     epoch = spaces.epoch(np.full(450, 1), rank)
     context = lookup_contexts(epoch, np.zeros(450, np.bool_))
-    assert lookup.find(context, spaces.intervals(address)[0]).tolist() == (address >> np.uint64(12)).tolist()
+    assert lookup.find(context, spaces.ranges.intervals(address)[0]).tolist() == (address >> np.uint64(12)).tolist()
     assert sum(asked) == 15
 
 

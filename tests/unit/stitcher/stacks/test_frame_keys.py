@@ -38,9 +38,7 @@ class StaticSpaces:
 
     def __init__(self, process: np.ndarray, start: np.ndarray, length: np.ndarray) -> None:
         row = np.arange(len(start))
-        self.index = OverlappingRanges(process, start, end_addresses(start, length), row, row)
-        self.intervals, self.begin_of = self.index.intervals, self.index.begin_of
-        self.interval_count = self.index.interval_count
+        self.ranges = OverlappingRanges(process, start, end_addresses(start, length), row, row)
         self.epoch_count, self.made = 3, np.append(row, -1)
         self.asked = 0
 
@@ -53,7 +51,7 @@ class StaticSpaces:
     def find(self, epoch: np.ndarray, address: np.ndarray, through: np.ndarray) -> np.ndarray:
         self.asked += len(epoch)
         known = epoch >= 0
-        found = self.index.find(np.where(known, epoch, 0), np.full(len(epoch), 1 << 20), address)
+        found = self.ranges.find(np.where(known, epoch, 0), np.full(len(epoch), 1 << 20), address)
         return np.where(known, found, -1)
 
 
@@ -112,7 +110,7 @@ def test_cached_lookups_equal_uncached_ones(
         address = np.array([row[1] for row in questions], np.uint64)
         no = np.zeros(len(epoch), np.bool_)
         expected = spaces.find(epoch, address, no)
-        interval, is_mapped = spaces.intervals(address)
+        interval, is_mapped = spaces.ranges.intervals(address)
         assert lookup.find(lookup_contexts(epoch, no), interval).tolist() == expected.tolist()
         assert lookup.hit[expected].all()
         assert is_mapped[expected >= 0].all()
@@ -124,7 +122,7 @@ def test_an_interval_is_looked_up_once() -> None:
     address = np.arange(0x1000, 0x3000, dtype=np.uint64)
     context = lookup_contexts(np.zeros(len(address), np.int64), np.zeros(len(address), np.bool_))
     for _ in range(2):
-        assert not lookup.find(context, spaces.intervals(address)[0]).any()
+        assert not lookup.find(context, spaces.ranges.intervals(address)[0]).any()
     assert spaces.asked == 1
 
 
