@@ -1,6 +1,7 @@
 """Messages on standard error."""
 
 import contextlib
+from collections.abc import Iterable
 
 import typer
 
@@ -10,6 +11,12 @@ def print_message(line: str) -> None:
     from perf2x.model.printable_text import message  # not for --help
 
     print_text(message(line))
+
+
+def print_messages(lines: Iterable[str], quiet: bool) -> None:
+    """Print each line, unless the user wants none."""
+    for line in () if quiet else lines:
+        print_message(line)
 
 
 def print_text(text: str) -> None:

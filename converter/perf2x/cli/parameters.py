@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import SettingError
@@ -62,7 +63,8 @@ class _Declared(Frozen):
     setting: Setting
     kind: Any
     default: Any
-    panel: str = ""
+    panel: str
+    rare: bool
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -159,7 +161,7 @@ def _declare(field: str, hint: Any, default: Any = None, panel: str = "") -> _De
     assert setting is not None
     bare = [one for one in get_args(kind) if one is not NoneType]
     is_optional = NoneType in get_args(kind) and len(bare) == 1
-    return _Declared(field, setting, bare[0] if is_optional else kind, default, panel)
+    return _Declared(field, setting, bare[0] if is_optional else kind, default, panel, setting.rare)
 
 
 def _declared(group: type[Struct]) -> Iterator[_Declared]:
@@ -171,55 +173,50 @@ def _declared(group: type[Struct]) -> Iterator[_Declared]:
             yield from _declared(one)
         if setting is not None and setting.help:
             own = _declare(field, hints[field], default, panel)
-            yield _Declared(f"no_{field}", setting, bool, False, panel) if inner else own
+            yield replace(own, name=f"no_{field}", kind=bool, default=False) if inner else own
 
 
-def _chosen(group: type[Struct], marks: tuple[object, ...]) -> Iterator[tuple[_Declared, bool]]:
-    """Yield the settings of a group that a command has, and whether only ``--help-all`` shows them."""
-
-    def marked(kind: type[Some]) -> set[str]:
-        return {field for mark in marks if isinstance(mark, kind) for field in mark.fields}
-
-    left_out, hidden, only, honoured = map(marked, (Without, Hidden, Only, Honouring))
+def _chosen(hint: Any, group: type[Struct]) -> Iterator[_Declared]:
+    """Yield the settings of a group that a command has, as the marks of its annotation say."""
+    marks = getattr(hint, "__metadata__", ())
+    left_out, hidden, only, honoured = (
+        {field for mark in marks if isinstance(mark, kind) for field in mark.fields}
+        for kind in (Without, Hidden, Only, Honouring)
+    )
     for one in _declared(group):
         is_shown = one.setting.group in {"", *(honoured or FINISHED)}
         if is_shown and one.name not in left_out and (not only or one.name in only):
-            yield one, one.setting.rare or one.name in hidden
+            yield replace(one, rare=True) if one.name in hidden else one
 
 
 def make_command(name: str, function: Callable[..., None]) -> Any:
     """Make a command of typer of what a function wants; its docstring is the help, with examples behind a ``::``."""
-    groups: dict[str, tuple[type[Struct], list[str]]] = {}
-    single: dict[str, _Declared] = {}
+    asked: dict[str, tuple[type[Struct] | None, list[_Declared]]] = {}
     wanted: list[inspect.Parameter] = []
-    rare: set[str] = set()
     for parameter in inspect.signature(function).parameters.values():
         hint, group = parameter.annotation, struct_in(parameter.annotation)
-        if group is not None:
-            chosen = list(_chosen(group, getattr(hint, "__metadata__", ())))
-            groups[parameter.name] = group, [one.name for one, _ in chosen]
-            wanted += [one.parameter() for one, _ in chosen]
-            rare |= {one.name for one, is_rare in chosen if is_rare}
-        elif setting_of(hint) is not None:
-            single[parameter.name] = one = _declare(parameter.name, hint, parameter.default)
-            wanted.append(one.parameter())
-            rare |= {one.name} if one.setting.rare else set()
-        else:
+        if group is None and setting_of(hint) is None:
             wanted.append(parameter)
+            continue
+        chosen = list(_chosen(hint, group)) if group else [_declare(parameter.name, hint, parameter.default)]
+        asked[parameter.name] = group, chosen
+        wanted += [one.parameter() for one in chosen]
     wanted.append(inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
 
     def run(*, help_all: bool = False, **given: Any) -> None:
         from perf2x.base.files.operating_system import keep_freed_memory  # not for --help
 
         keep_freed_memory()
-        values = {each: typed(group, {one: given.pop(one) for one in names}) for each, (group, names) in groups.items()}
-        values |= {each: one.read(given.pop(each)).get(each, one.default) for each, one in single.items()}
-        function(**values, **given)
+        for name, (group, chosen) in asked.items():
+            own = {one.name: given.pop(one.name) for one in chosen}
+            given[name] = typed(group, own) if group else chosen[0].read(own[name]).get(name, chosen[0].default)
+        function(**given)
 
     text, _, examples = (inspect.getdoc(function) or "").partition("\n\n::\n\n")
     help_text = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))  # paragraphs, which are wrapped
     made = parse_only(name, run, wanted, cls=HelpfulCommand, help=help_text, epilog=dedent(examples))
-    made.rare, made.params[-1].hidden = rare, not rare
+    made.rare = {one.name for _, chosen in asked.values() for one in chosen if one.rare}
+    made.params[-1].hidden = not made.rare
     return made
 
 

@@ -3,13 +3,14 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress as ProgressBar
 
-    from perf2x.pipeline.load_options import Progress
+    from perf2x.pipeline.load_options import LoadOptions, Progress
+    from perf2x.pipeline.load_result import Loaded
 
 listener: "Progress | None" = None
 """Told of progress in place of a terminal: the page of ``perf2x web``."""
@@ -30,6 +31,14 @@ def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
         yield bar.update
     finally:
         bar.close()
+
+
+def load_shown(sources: str | Sequence[str], options: "LoadOptions", quiet: bool) -> "Loaded":
+    """Load recordings behind such a bar."""
+    from perf2x.pipeline.load import load
+
+    with progress_bar(quiet) as progress:
+        return load(sources, options, progress)
 
 
 class _DelayedBar:

@@ -86,7 +86,7 @@ def test_lines_that_are_not_shown() -> None:
     costs = (LineCost(0, (2,), (2,)), LineCost(2, (1,), (1,)), LineCost(9, (1,), (4,)))
     source = SourceListing("/a.c", costs, {1: "a", 2: "b", 9: "c"}, "")
     assert [(row.place, row.text, row.own) for row in source_rows(source)] == [
-        ("?", "", 2), ("1", "a", None), ("2", "b", 1), ("", GAP, None), ("9", "c", 1)
+        ("?", "", (2,)), ("1", "a", ()), ("2", "b", (1,)), ("", GAP, ()), ("9", "c", (1,))
     ]  # fmt: skip
 
 

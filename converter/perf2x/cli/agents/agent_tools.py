@@ -85,7 +85,7 @@ class AgentTools:
     def annotate(self, recording: str, function: str, assembly: bool = False) -> str:
         """Show what each source line of a function costs, or each instruction (``assembly``). ``function`` is a name as
         ``top`` shows it, or a glob."""
-        from perf2x.cli.render.annotate_page import listing_lines
+        from perf2x.cli.render.annotate_page import listing_report
 
         wanted = ListingOptions(
             function, source=not assembly, assembly=assembly, source_dirs=self._source_dirs, value="period"
@@ -93,7 +93,7 @@ class AgentTools:
         profile = self._loaded(recording, wanted).profile
         if profile.listings is None:
             raise OptionError(f"no function {function!r}: the recording has no samples")
-        return _answer(listing_lines(profile, _SCREEN).splitlines())
+        return _answer(listing_report(profile).lines(_SCREEN))
 
     def diff(
         self,

@@ -1,6 +1,5 @@
 """``perf2x annotate``: what each source line or instruction of a function costs."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,11 +7,11 @@ from msgspec.structs import replace
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.cli.messages import print_message
+from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import Columns, PrintFlags
 from perf2x.cli.parameters import Honouring, Without
-from perf2x.cli.progress import progress_bar
+from perf2x.cli.progress import load_shown
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Argument, Setting
 from perf2x.pipeline.load_options import LoadOptions
@@ -45,12 +44,9 @@ def annotate(
         perf2x annotate main perf.data --source-dir src
         perf2x annotate 'parse*' perf.data --assembly
     """
-    from perf2x.cli.render.annotate_json import listing_json
-    from perf2x.cli.render.annotate_page import listing_lines
-    from perf2x.cli.render.report_formats import print_report_text
-    from perf2x.cli.render.screen import standard_output
-    from perf2x.cli.render.summary import quality_lines, verbose_lines
-    from perf2x.pipeline.load import load
+    from perf2x.cli.render.annotate_page import listing_report
+    from perf2x.cli.render.report_formats import print_report
+    from perf2x.cli.render.summary import quality_lines
 
     if not inputs and not Path(DEFAULT).exists() and Path(function).exists():
         raise OptionError(f"the function comes first: perf2x annotate FUNCTION {function}")
@@ -61,16 +57,8 @@ def annotate(
     lines = found.as_recorded or not found.assembly  # instructions stand alone unless lines are asked for, too
     wanted = replace(found, function=function, source=lines, columns=columns, value=value)
     options = asked.but(listings=wanted, beside=bool(columns))
-    with progress_bar(quiet) as progress:
-        loaded = load(sources, options, progress)
+    loaded = load_shown(sources, options, quiet)
     if loaded.profile.listings is None or not loaded.profile.listings.functions:
         raise OptionError(f"no function {function!r}: the recording has no samples")
-    profile = loaded.profile
-    screen = standard_output(wide=form.wide)
-    print_report_text(
-        (listing_json if form.as_json else partial(listing_lines, screen=screen))(profile, columns=columns)
-    )
-    if quiet:
-        return
-    for line in verbose_lines(loaded) if verbose else quality_lines(loaded):
-        print_message(line)
+    print_report(listing_report(loaded.profile, columns), form.shape, wide=form.wide)
+    print_messages(quality_lines(loaded, verbose), quiet)

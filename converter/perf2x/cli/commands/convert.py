@@ -2,14 +2,14 @@
 
 import sys
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError
 from perf2x.cli.format_parameters import given_options
-from perf2x.cli.messages import print_message
+from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.format_options import FormatFlags
 from perf2x.cli.options.gate_options import GateFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
@@ -17,12 +17,9 @@ from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
-from perf2x.model.plugin_options import HONOURABLE
+from perf2x.model.plugin_options import HONOURABLE, Needs
 from perf2x.model.setting import Setting
 from perf2x.pipeline.load_options import LoadOptions
-
-if TYPE_CHECKING:
-    from perf2x.model.plugin_options import Needs
 
 ProfileStages = Annotated[bool, Setting("Print on standard error how long each stage took.", rare=True)]
 
@@ -90,8 +87,7 @@ def convert(
             progress=progress,
             stages=stages,
         )
-    for line in stages.lines() if profile_stages else ():
-        print_message(line)
+    print_messages(stages.lines(), not profile_stages)
     failed = list(failed_gates(gates, loaded))
     if gates.stats:
         from perf2x.cli.render.stats_json import stats_of, write_stats
@@ -104,12 +100,11 @@ def convert(
 
         shown = ["standard output"] if target == STDOUT else files
         remarks = notes(emitter, loaded.profile) if len(files) == 1 else ()
-        for line in summary(loaded, name, needs, shown, remarks, verbose=verbose):
-            print_message(line)
+        print_messages(summary(loaded, name, needs, shown, remarks, verbose=verbose), quiet)
         warn_of_losses(loaded)
     exit_for_failed_gates(failed)
 
 
-def _refuse_terminal(target: str, name: str, needs: "Needs") -> None:
+def _refuse_terminal(target: str, name: str, needs: Needs) -> None:
     if target == "-" and sys.stdout.isatty() and needs.binary:
         raise OptionError(f"{name} is binary and standard output is a terminal; name a file with -o")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate
 from perf2x.cli.diff.gate_outcome import Verdict
-from perf2x.cli.messages import print_message
+from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
 from perf2x.cli.options.input_options import Quiet, Verbose
 from perf2x.cli.options.table_options import PrintFlags
@@ -76,8 +76,7 @@ def diff(
         print_report(diff_report(table, gate.confidence, outcome), form.shape, wide=form.wide)
         if table.rows and table.unmoved and not quiet:
             print_message(f"{table.unmoved_note} (--all shows them)")
-    for line in () if quiet else _remarks(pair, table, written, verdict, verbose=verbose):
-        print_message(line)
+    print_messages(_remarks(pair, table, written, verdict, verbose=verbose), quiet)
     exit_for_failed_gates([*untold, *verdict.failures])
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate
 from perf2x.cli.diff.gate_outcome import Verdict
-from perf2x.cli.messages import print_message
+from perf2x.cli.messages import print_messages
 from perf2x.cli.options.diff_options import ComparisonFlags, MatchFlags
 from perf2x.cli.options.gate_options import GateFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
@@ -75,6 +75,5 @@ def report(
     if compared.fail_above or gates != GateFlags():
         verdict = Verdict.of(compared.fail_above, quality, growth, changes.table.comparison if changes else None)
     print_report(recording_report(loaded, sources, shown, changes, verdict), shape)
-    for line in verbose_lines(loaded) if verbose and not quiet else ():
-        print_message(line)
+    print_messages(verbose_lines(loaded), quiet or not verbose)
     exit_for_failed_gates(verdict.failures if verdict else [])

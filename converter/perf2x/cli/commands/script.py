@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Annotated
 
 from perf2x.cli.format_parameters import flags_of, given_flags
-from perf2x.cli.messages import print_message
+from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import Inputs, Quiet, recordings
 from perf2x.cli.parameters import Honouring
-from perf2x.cli.progress import progress_bar
+from perf2x.cli.progress import load_shown
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.model.setting import Setting
 from perf2x.pipeline.load_options import LoadOptions
@@ -41,15 +41,12 @@ def script(
     from perf2x.base.files.atomic import STDOUT, open_output
     from perf2x.cli.render.summary import quality_lines
     from perf2x.pipeline.for_output import for_output
-    from perf2x.pipeline.load import load
     from perf2x.plugins.registry import build_emitter
 
     sources = recordings([*inputs, *([input_file] if input_file else ())])
     emitter = build_emitter(_NAME, given_flags(shown))
     options = for_output(asked, _NAME, emitter.needs)
-    with progress_bar(quiet) as progress:
-        loaded = load(sources, options, progress)
+    loaded = load_shown(sources, options, quiet)
     with open_output(STDOUT, inputs=sources) as out:
         emitter.emit(loaded.profile, out)
-    for line in () if quiet else quality_lines(loaded):
-        print_message(line)
+    print_messages(quality_lines(loaded), quiet)

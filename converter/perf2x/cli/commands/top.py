@@ -4,11 +4,11 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from perf2x.cli.messages import print_message
+from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import GraphFlags, PrintFlags
 from perf2x.cli.parameters import Hidden
-from perf2x.cli.progress import progress_bar
+from perf2x.cli.progress import load_shown
 from perf2x.cli.render.report_formats import print_report
 from perf2x.pipeline.load_options import LoadOptions
 
@@ -32,12 +32,10 @@ def top(
     """
     from perf2x.analysis.top_rows import TopTable
     from perf2x.cli.render.top_table import remarks, top_report
-    from perf2x.pipeline.load import load
 
     rows.check_graph(form)
     sources = recordings(inputs)
-    with progress_bar(quiet) as progress:
-        loaded = load(sources, asked.but(**rows.part()), progress)
+    loaded = load_shown(sources, asked.but(**rows.part()), quiet)
     table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit, rows.columns)
     report = top_report(table, sources)
     if rows.graph:
@@ -47,5 +45,4 @@ def top(
             report, lines=lambda screen: graph_lines(loaded.profile, table, rows.value, rows.limit, screen)
         )
     print_report(report, form.shape, wide=form.wide)
-    for line in () if quiet else remarks(table, loaded, verbose=verbose):
-        print_message(line)
+    print_messages(remarks(table, loaded, verbose=verbose), quiet)

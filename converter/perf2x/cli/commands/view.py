@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError
 from perf2x.cli.format_parameters import flags_of, given_flags
-from perf2x.cli.messages import print_message
+from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.parameters import Hidden, Honouring
-from perf2x.cli.progress import progress_bar
+from perf2x.cli.progress import load_shown
 from perf2x.emitters.flame.html import Html
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Setting
@@ -51,11 +51,10 @@ def view(
         perf2x view perf.data --comm myserver
         perf2x view perf.data --serve --port 8000
     """
-    from perf2x.cli.render.summary import quality_lines, verbose_lines
+    from perf2x.cli.render.summary import quality_lines
     from perf2x.cli.view.recording_pages import Page, file_name, make_page, with_each_alone
     from perf2x.cli.view.view_page import open_pages, serve_pages
     from perf2x.pipeline.for_output import for_output
-    from perf2x.pipeline.load import load
     from perf2x.plugins.registry import build_emitter, notes
 
     if port is not None and not serve:
@@ -64,16 +63,12 @@ def view(
     settings = given_flags(shown)
     emitter = build_emitter("html", settings)
     options = for_output(asked.but(listings=asked.listings and asked.listings.on_page()), "html", emitter.needs)
-    with progress_bar(quiet) as progress:
-        loaded = load(sources, options, progress)
-    lines = (*(verbose_lines(loaded) if verbose else quality_lines(loaded)), *notes(emitter, loaded.profile))
-    for line in () if quiet else lines:
-        print_message(line)
+    loaded = load_shown(sources, options, quiet)
+    print_messages([*quality_lines(loaded, verbose), *notes(emitter, loaded.profile)], quiet)
 
     def alone(source: str, name: str) -> Page:
         titled = settings | ({"title": f"{settings['title']}: {source}"} if "title" in settings else {})
-        with progress_bar(quiet) as progress:
-            return make_page(source, name, load(source, options, progress), build_emitter("html", titled))
+        return make_page(source, name, load_shown(source, options, quiet), build_emitter("html", titled))
 
     together = make_page("", file_name(sources[0]), loaded, emitter)
     pages = with_each_alone(together, sources, alone, quiet=quiet)

@@ -1,12 +1,10 @@
 """Files of ``perf2x diff``: a page in red and blue, a pprof profile with its base, folded stacks in two columns."""
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import STDOUT, open_output
-
-if TYPE_CHECKING:
-    from perf2x.tools.diff.recording_pair import RecordingPair
+from perf2x.tools.diff.recording_pair import RecordingPair
 
 FORMATS = {"html": ".html", "pprof": ".pb.gz", "collapsed": ".folded"}
 _SUFFIXES = {**{suffix: name for name, suffix in FORMATS.items()}, ".pb": "pprof", ".htm": "html", ".txt": "collapsed"}
@@ -20,8 +18,6 @@ _HINTS = {
 def format_to_write(to: str | None, output: str | None) -> str | None:
     """The format given by --to or by the output's suffix; None for the table alone. OptionError for any other."""
     known = " or ".join(FORMATS)
-    if to is not None and to not in FORMATS:
-        raise OptionError(f"--to {to}: a difference can be {known}")
     if to is not None or output is None:
         return to
     found = next((name for suffix, name in _SUFFIXES.items() if output.endswith(suffix)), None)
@@ -30,7 +26,7 @@ def format_to_write(to: str | None, output: str | None) -> str | None:
     return found
 
 
-def write_difference(to: str, output: str | None, pair: "RecordingPair") -> str:
+def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
     """Write the difference in one format; return a sentence about the file, "" for standard output."""
     target = output or f"diff{FORMATS[to]}"
     with open_output(target, inputs=pair.sources) as out:
@@ -46,7 +42,7 @@ def write_difference(to: str, output: str | None, pair: "RecordingPair") -> str:
     return "" if target == STDOUT else f"wrote {to} to {target} ({_HINTS[to].format(target)})"
 
 
-def _write_scaled(to: str, pair: "RecordingPair", out: BinaryIO) -> None:
+def _write_scaled(to: str, pair: RecordingPair, out: BinaryIO) -> None:
     """Write a format that does not scale by itself."""
     from perf2x.analysis.diff.changes import difference, normalized
     from perf2x.emitters.collapsed import Collapsed, two_columns

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perf2x.base.frozen import Frozen
+from perf2x.cli.render.markdown_table import prose
 from perf2x.model.number_format import format_change
 from perf2x.model.printable_text import plain
 
@@ -62,8 +63,6 @@ class Verdict(Frozen):
 
     def markdown(self) -> Iterator[str]:
         """Lines of Markdown, the word alone in the first; scripts read it there."""
-        from perf2x.cli.render.markdown_table import prose
-
         yield f"### perf2x: {self.outcome}"
         yield ""
         for sentence in (*self.reasons, *self.notes):

@@ -1,54 +1,34 @@
 """The table of ``perf2x diff`` in every format."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
-from msgspec.structs import replace
 
-from perf2x.analysis.diff.changed_rows import change_text, rounded
+from perf2x.analysis.diff.changed_rows import DiffTable, change_text, rounded
 from perf2x.analysis.diff.column_changes import number_of
 from perf2x.analysis.result_table import COLUMNS
-from perf2x.cli.render.report_formats import Report, table_report
+from perf2x.cli.diff.gate_outcome import Verdict
+from perf2x.cli.render.markdown_table import code
+from perf2x.cli.render.report_formats import Report, side_columns, table_report
 from perf2x.cli.render.screen import change_style
-from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, number_column
+from perf2x.cli.render.text_table import Column, Layout, number_column
 from perf2x.model.number_format import format_amount
-from perf2x.model.printable_text import short
-
-if TYPE_CHECKING:
-    from perf2x.analysis.diff.changed_rows import DiffTable
-    from perf2x.cli.diff.gate_outcome import Verdict
 
 
-def diff_report(table: "DiffTable", confidence: float, verdict: "Verdict | None" = None) -> Report:
+def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = None) -> Report:
     """The comparison in every format; ``confidence`` is that of its intervals, ``verdict`` the outcome of limits."""
-
-    def title() -> str:
-        from perf2x.cli.render.markdown_table import code
-
-        return f"perf2x diff: {' → '.join(map(code, table.sources))}"
-
-    def notes() -> Iterator[str]:
-        from perf2x.cli.render.markdown_table import code
-
-        if table.rows and table.unmoved:
-            yield table.unmoved_note
-        if table.renamed_objects:
-            yield f"takes {', '.join(f'{code(new)} for {code(old)}' for old, new in table.renamed_objects)}"
-
-    def facts() -> dict[str, Any]:
-        return change_facts(table, confidence) | ({"verdict": to_builtins(verdict)} if verdict else {})
-
-    def markdown() -> Iterator[str]:
-        if verdict:
-            yield from verdict.markdown()
-        yield from report.markdown()
-
-    report = table_report(table, title, lambda: change_layouts(table), facts, notes)
-    return replace(report, markdown=markdown)
+    renamed = ", ".join(f"{code(new)} for {code(old)}" for old, new in table.renamed_objects)
+    return table_report(
+        table,
+        f"perf2x diff: {' → '.join(map(code, table.sources))}",
+        change_layouts,
+        lambda table: change_facts(table, confidence) | ({"verdict": to_builtins(verdict)} if verdict else {}),
+        [*[table.unmoved_note] * bool(table.rows and table.unmoved), *[f"takes {renamed}"] * bool(renamed)],
+        verdict.markdown() if verdict else (),
+    )
 
 
-def change_layouts(table: "DiffTable") -> list[Layout]:
+def change_layouts(table: DiffTable) -> list[Layout]:
     """Layouts from wide to narrow: all; without the column not sorted by; without objects; changes only."""
     was, rows = table.whole, table.rows
     own_changes, total_changes = (
@@ -63,14 +43,8 @@ def change_layouts(table: "DiffTable") -> list[Layout]:
     total = [_amounts(table, "total before", "total_before"), _amounts(table, "after", "total_after"), total_changes]
     changes = [own_changes.called("self"), total_changes.called("total")]
     narrow = [*own, changes[1]] if table.sort == "self" else [changes[0], *total]
-    name = name_column(table.by, [row.name for row in rows])
-    thing = (
-        [name_column("object", [row.object or "–" for row in rows], "dim")]
-        if table.by in ("function", "data-object")
-        else []
-    )
-    beside = [number_column(short(head, HEAD), cells) for head, cells in table.texts_beside.items()]
-    thing = [*beside, *thing]
+    beside, objects, name = side_columns(table)
+    thing = [*beside, *objects]
     return [
         [*own, *total, *thing, name],
         [*narrow, *thing, name],
@@ -79,12 +53,12 @@ def change_layouts(table: "DiffTable") -> list[Layout]:
     ]
 
 
-def _amounts(table: "DiffTable", head: str, field: str) -> Column:
+def _amounts(table: DiffTable, head: str, field: str) -> Column:
     whole = table.whole
     return number_column(head, [format_amount(getattr(row, field), whole.unit, whole.whole) for row in table.rows])
 
 
-def change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
+def change_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
     """The table for JSON."""
     return {
         "event": table.whole.event,
@@ -110,7 +84,7 @@ def change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
     }
 
 
-def _facts_beside(table: "DiffTable") -> list[dict[str, list[float | None]]]:
+def _facts_beside(table: DiffTable) -> list[dict[str, list[float | None]]]:
     """The other columns of each row, before and after, by name."""
     named = {f"{column}_{one.name}": one.pairs(table.keys, column) for one in table.beside for column in COLUMNS}
     return [{name: [*map(number_of, pairs[row])] for name, pairs in named.items()} for row in range(len(table.rows))]

@@ -1,46 +1,37 @@
 """The report of ``perf2x explain`` in every format."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 
+from perf2x.analysis.explain.explain_object import Explanation
+from perf2x.cli.render.markdown_table import Section, code, markdown_document
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.text_table import name_column, text_column
 from perf2x.model.printable_text import plain
-
-if TYPE_CHECKING:
-    from perf2x.analysis.explain.explain_object import Explanation
-    from perf2x.cli.render.markdown_table import Section
 
 _LABEL = 14
 _WHOLE = 4096
 """Cells of a text in Markdown: commands and paths are there to be copied."""
 
 
-def explain_report(known: "Sequence[Explanation]", refused: Mapping[str, str]) -> Report:
+def explain_report(known: Sequence[Explanation], refused: Mapping[str, str]) -> Report:
     """Objects in every format; JSON and CSV also list those that were ``refused`` (path: sentence)."""
 
     def facts() -> dict[str, Any]:
         objects = [to_builtins(one) for one in known]
         return {"objects": objects, "refused": [{"path": path, "error": text} for path, text in refused.items()]}
 
-    def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown_table import markdown_document
-
-        return markdown_document("perf2x explain", [_object_section(one) for one in known])
-
-    def rows() -> Iterator[Sequence[object]]:
-        from perf2x.cli.render.csv_table import flattened
-
-        yield "key", "value"
-        yield from flattened(facts())
-
-    return Report(lambda screen: _object_lines(known, screen), facts, markdown, rows)
+    return Report(
+        lambda screen: _object_lines(known, screen),
+        facts,
+        lambda: markdown_document("perf2x explain", map(_object_section, known)),
+    )
 
 
-def _object_lines(known: "Sequence[Explanation]", screen: Screen) -> Iterator[str]:
+def _object_lines(known: Sequence[Explanation], screen: Screen) -> Iterator[str]:
     """Lines for every object, separated by empty lines."""
     for number, one in enumerate(known):
         if number:
@@ -53,9 +44,7 @@ def _object_lines(known: "Sequence[Explanation]", screen: Screen) -> Iterator[st
             last = label
 
 
-def _object_section(one: "Explanation") -> "Section":
-    from perf2x.cli.render.markdown_table import Section, code
-
+def _object_section(one: Explanation) -> Section:
     pairs = list(_explanation_lines(one))
     return Section(
         code(one.path),
@@ -64,7 +53,7 @@ def _object_section(one: "Explanation") -> "Section":
     )
 
 
-def _explanation_lines(one: "Explanation") -> Iterator[tuple[str, str]]:
+def _explanation_lines(one: Explanation) -> Iterator[tuple[str, str]]:
     """(label, text), the answers first."""
     yield from ((label, answer.text) for label, answer in one.answers.items())
     yield from (("try", f"{advice.what}: {advice.command}") for advice in one.advice)

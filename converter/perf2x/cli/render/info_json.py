@@ -4,7 +4,7 @@ The top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, 
 ``symbols``, ``lost``, ``advice``, ``session``; later versions only add. The schema is in docs/scripts.md.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -13,12 +13,10 @@ from perf2x.cli.render.header_sections import sections_as_json
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
 from perf2x.model.profile import count_threads, numbered_names
 from perf2x.model.recording import counted_losses
-
-if TYPE_CHECKING:
-    from perf2x.pipeline.load_result import Loaded
+from perf2x.pipeline.load_result import Loaded
 
 
-def info_facts(loaded: "Loaded") -> dict[str, Any]:
+def info_facts(loaded: Loaded) -> dict[str, Any]:
     """All facts about the recording, as plain JSON values."""
     session, meta = loaded.recording.session, loaded.profile.meta
     return {
@@ -50,7 +48,7 @@ def info_facts(loaded: "Loaded") -> dict[str, Any]:
     }
 
 
-def _lost_facts(loaded: "Loaded") -> dict[str, Any]:
+def _lost_facts(loaded: Loaded) -> dict[str, Any]:
     """Losses by event, each once: as samples, or as records; and the number of times that an event was throttled."""
     names = [event.name for event in loaded.recording.session.events]
     throttles = loaded.recording.sideband.throttles
@@ -66,7 +64,7 @@ def _lost_facts(loaded: "Loaded") -> dict[str, Any]:
     return {"records": records, "samples": samples, "throttled": sum_of(~throttles.lifted)}
 
 
-def _event_facts(loaded: "Loaded", row: int) -> dict[str, Any]:
+def _event_facts(loaded: Loaded, row: int) -> dict[str, Any]:
     event, count = loaded.recording.session.events[row], loaded.events[row]
     return {
         "name": numbered_names(loaded.profile.events)[row],

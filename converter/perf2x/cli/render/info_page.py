@@ -7,18 +7,18 @@ from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import section_lines
 from perf2x.cli.render.info_json import info_facts
+from perf2x.cli.render.markdown_table import Section, code, markdown_document
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.cli.render.text_table import name_column, number_column, text_column
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import plain
+from perf2x.pipeline.load_result import Loaded
+from perf2x.symbolizer.symbol_report import ObjectReport
 
 if TYPE_CHECKING:
     from perf2x.analysis.explain.missing_names import UnnamedObject
-    from perf2x.cli.render.markdown_table import Section
-    from perf2x.pipeline.load_result import Loaded
-    from perf2x.symbolizer.symbol_report import ObjectReport
 
 _MOST_OBJECTS = 1000
 """Objects whose frames lack names."""
@@ -26,7 +26,7 @@ _SENTENCE = 1000
 """Characters of a sentence in Markdown."""
 
 
-def info_report(loaded: "Loaded", reasons: "Sequence[UnnamedObject] | None" = None) -> Report:
+def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None" = None) -> Report:
     """The recording in every format. The table is for people: a line for each fact, none of them shortened.
 
     ``reasons``: why objects have no names, where that was asked.
@@ -41,23 +41,13 @@ def info_report(loaded: "Loaded", reasons: "Sequence[UnnamedObject] | None" = No
             yield screen.labelled(plain(line))
 
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown_table import code, markdown_document
-
-        parts = list(_info_sections(loaded, known, reasons or ()))
+        parts = _info_sections(loaded, known, reasons or ())
         return markdown_document(f"perf2x info: {code(known['session']['source'])}", parts)
 
-    return Report(lines, lambda: known, markdown, lambda: _info_rows(known))
+    return Report(lines, lambda: known, markdown)
 
 
-def _info_rows(known: dict[str, Any]) -> Iterator[Sequence[object]]:
-    """One line for each value of the JSON."""
-    from perf2x.cli.render.csv_table import flattened
-
-    yield "key", "value"
-    yield from flattened(known)
-
-
-def _info_lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+def _info_lines(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
     for label, text in _session(loaded, known):
         yield f"{label}: {text}"
     yield f"samples: {known['samples']:,}"
@@ -75,7 +65,7 @@ def _info_lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Unna
     yield from _rest(loaded, reasons)
 
 
-def event_lines(loaded: "Loaded", events: Iterable[dict[str, Any]]) -> Iterator[str]:
+def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[str]:
     """A line for each of the events of ``info_facts``: samples, or readings, and their sum."""
     for event in events:
         number = f"{event['readings']:,} readings" if event.get("readings") else f"{event['samples']:,} samples"
@@ -85,9 +75,7 @@ def event_lines(loaded: "Loaded", events: Iterable[dict[str, Any]]) -> Iterator[
         yield f"{event['name']}: {number if is_read else 'not counted'}"
 
 
-def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> "Iterator[Section]":
-    from perf2x.cli.render.markdown_table import Section, code
-
+def _info_sections(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[Section]:
     facts_of_it = {
         **dict(_session(loaded, known)),
         "samples": f"{known['samples']:,}",
@@ -122,12 +110,12 @@ def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[U
     yield from (Section(line, []) for line in _rest(loaded, reasons))
 
 
-def _not_explained(loaded: "Loaded", reasons: "Sequence[UnnamedObject]") -> "tuple[ObjectReport, ...]":
+def _not_explained(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
     """Objects with unnamed frames behind those whose ``reasons`` are told, which are the worst."""
     return loaded.symbols.lacking()[len(reasons) :] if loaded.symbols is not None else ()
 
 
-def _rest(loaded: "Loaded", reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+def _rest(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
     """A sentence on the objects that are not explained; nothing where none was to be, or all are."""
     rest = _not_explained(loaded, reasons) if reasons else ()
     if rest:
@@ -141,7 +129,7 @@ def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
     yield from (("try", f"{advice.what}: {advice.command}") for advice in one.advice)
 
 
-def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _session(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """(label, text) of the header's facts."""
     if known["session"]["source"]:
         yield "source", known["session"]["source"]
@@ -160,7 +148,7 @@ def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "command", " ".join(session["command_line"])
 
 
-def quality_lines(loaded: "Loaded", objects: int) -> Iterator[str]:
+def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
     """Sentences on deferred user stacks and user stack dumps, names of frames in so many objects, losses, oddities."""
     deferred = deferred_line(loaded.deferred)
     if deferred:
@@ -173,6 +161,6 @@ def quality_lines(loaded: "Loaded", objects: int) -> Iterator[str]:
         yield f"{count.severity}: {count.words}; {count.advice}"
 
 
-def _hints(loaded: "Loaded") -> Iterator[str]:
+def _hints(loaded: Loaded) -> Iterator[str]:
     """Sentences on how to record better."""
     return (f"hint: {one.words()}" for one in loaded.advice)

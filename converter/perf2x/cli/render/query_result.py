@@ -3,20 +3,18 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from perf2x.cli.render.csv_table import csv_text
 from perf2x.cli.render.markdown_table import Section, markdown_document
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.text_table import Column, Layout, name_column, number_column, table_lines
-
-if TYPE_CHECKING:
-    from perf2x.fleet.query import Answer
+from perf2x.fleet.query import Answer
 
 _AT_ONCE = 1000
 
 
-def _write_csv(answer: "Answer", out: BinaryIO) -> None:
+def _write_csv(answer: Answer, out: BinaryIO) -> None:
     """Write all rows, headings first; lists and mappings as JSON."""
     out.write(csv_text([answer.schema.names]).encode())
     rows = answer.rows()
@@ -24,7 +22,7 @@ def _write_csv(answer: "Answer", out: BinaryIO) -> None:
         out.write(csv_text([_texts(row) for row in part]).encode())
 
 
-def _write_json(answer: "Answer", out: BinaryIO) -> None:
+def _write_json(answer: Answer, out: BinaryIO) -> None:
     """Write an array of all rows, an object a line; of equal names the last one counts."""
     separator = "[\n"
     for row in answer.rows():
@@ -33,7 +31,7 @@ def _write_json(answer: "Answer", out: BinaryIO) -> None:
     out.write(b"[]\n" if separator == "[\n" else b"\n]\n")
 
 
-def _write_parquet(answer: "Answer", out: BinaryIO) -> None:
+def _write_parquet(answer: Answer, out: BinaryIO) -> None:
     """Write all rows with the types that DuckDB gives them."""
     from pyarrow import parquet
 
@@ -50,7 +48,7 @@ WRITERS: dict[str, Callable[["Answer", BinaryIO], None]] = {
 """Of formats whose rows are written as they come."""
 
 
-def first_rows(answer: "Answer", limit: int) -> tuple[Layout, int]:
+def first_rows(answer: Answer, limit: int) -> tuple[Layout, int]:
     """The first rows of an answer as columns, all of them for 0, and the number of rows that are left out."""
     shown, left_out = answer.first_rows(limit)
     columns = list(zip(*shown, strict=True)) or [()] * len(answer.schema.names)

@@ -2,16 +2,15 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import Any
 
+from perf2x.analysis.result_table import ResultTable
 from perf2x.base.frozen import Frozen
+from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 from perf2x.cli.render.screen import Screen, standard_output
-from perf2x.cli.render.text_table import Layout, table_lines, without_pictures
+from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, number_column, table_lines, without_pictures
 from perf2x.model.printable_text import short
-
-if TYPE_CHECKING:
-    from perf2x.analysis.result_table import ResultTable
-    from perf2x.cli.render.markdown_table import Section
 
 _EVENT = 60
 """Characters of an event's name in a heading."""
@@ -24,43 +23,50 @@ class Report(Frozen):
     """For people; control characters of recorded names are escaped."""
     facts: Callable[[], dict[str, Any]]
     """For JSON."""
-    markdown: Callable[[], Iterable[str]]
-    rows: Callable[[], Iterable[Sequence[object]]]
-    """For CSV, headings first."""
+    markdown: Callable[[], Iterable[str]] = tuple
+    rows: Callable[[], Iterable[Sequence[object]]] | None = None
+    """For CSV, headings first; None: a row for each value of the JSON."""
 
 
 def table_report(
-    table: "ResultTable",
-    title: Callable[[], str],
-    layouts: Callable[[], Sequence[Layout]],
-    facts: Callable[[], dict[str, Any]],
-    notes: Callable[[], Iterable[str]] = tuple,
+    table: ResultTable,
+    title: str,
+    layouts: Callable[[Any], Sequence[Layout]],
+    facts: Callable[[Any], dict[str, Any]],
+    notes: Iterable[str] = (),
+    ahead: Iterable[str] = (),
 ) -> Report:
-    """A report that is one table of an event, with ``title`` and ``notes`` in Markdown."""
-
-    def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown_table import markdown_document
-
-        return markdown_document(title(), [section(table, layouts(), notes())])
+    """A report that is one table of an event, with ``title`` and ``notes`` in Markdown, behind lines ``ahead``."""
 
     def rows() -> Iterator[Sequence[object]]:
         yield "event", "unit", *table.columns
         for row in zip(*table.columns.values(), strict=True):
             yield table.whole.event, table.whole.unit, *row
 
-    return Report(lambda screen: lines(table, layouts(), screen), facts, markdown, rows)
+    return Report(
+        lambda screen: lines(table, layouts(table), screen),
+        lambda: facts(table),
+        lambda: chain(ahead, markdown_document(title, [section(table, layouts(table), notes)])),
+        rows,
+    )
 
 
-def lines(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
+def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
+    """Columns of the table of ``top`` or ``diff``: other events and ratios, objects where rows have them, names."""
+    beside = [number_column(short(head, HEAD), cells) for head, cells in table.texts_beside.items()]
+    has_objects = table.by in ("function", "data-object")
+    objects = [name_column("object", [row.object or "–" for row in table.rows], "dim")] if has_objects else []
+    return beside, objects, name_column(table.by, [row.name for row in table.rows])
+
+
+def lines(table: ResultTable, layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     """The table of an event for people."""
     yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
     yield from table_lines(layouts, screen) if len(table) or not table.nothing else [table.nothing]
 
 
-def section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> "Section":
+def section(table: ResultTable, layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
     """The table of an event in Markdown; ``notes`` are Markdown, too."""
-    from perf2x.cli.render.markdown_table import Section, code, escape_tildes
-
     text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
     said = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
     layout = [column if column.head else column.called("share") for column in without_pictures(layouts)[0]]
@@ -74,9 +80,9 @@ def print_report(report: Report, shape: str, *, wide: bool = False) -> None:
 
         text = json.dumps(report.facts(), indent=2) + "\n"
     elif shape == "csv":
-        from perf2x.cli.render.csv_table import csv_text
+        from perf2x.cli.render.csv_table import csv_text, flattened
 
-        text = csv_text(report.rows())
+        text = csv_text(report.rows() if report.rows else [("key", "value"), *flattened(report.facts())])
     else:
         lines = report.markdown() if shape == "markdown" else report.lines(standard_output(wide=wide))
         text = "".join(f"{line}\n" for line in lines)

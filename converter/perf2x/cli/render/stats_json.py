@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -12,9 +12,7 @@ from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_text
 from perf2x.cli.quality_gates import quality_percentages
 from perf2x.model.advice import Advice
-
-if TYPE_CHECKING:
-    from perf2x.pipeline.load_result import Loaded
+from perf2x.pipeline.load_result import Loaded
 
 _SCHEMA = 1
 
@@ -35,13 +33,13 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
         out.write(f"{text}\n".encode())
 
 
-def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
+def stats_of(loaded: Loaded, output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
     """All statistics as plain JSON values."""
     rounded = {name: round(value, 3) for name, value in seconds.items()}
     return quality_facts(loaded) | {"output": output, "seconds": rounded, "gates": gates}
 
 
-def quality_facts(loaded: "Loaded") -> dict[str, Any]:
+def quality_facts(loaded: Loaded) -> dict[str, Any]:
     """Statistics of a profile, as plain JSON values."""
     counts = loaded.diagnostics.counts.values()
     return {
@@ -67,7 +65,7 @@ def advice_facts(advice: Iterable[Advice]) -> list[dict[str, str]]:
     return [{"about": one.about, "text": one.words()} for one in advice]
 
 
-def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
+def symbol_facts(loaded: Loaded) -> dict[str, Any] | None:
     """Frames with and without names, in all and by object; None when no names were looked up."""
     report = loaded.symbols
     if report is None:
@@ -80,7 +78,7 @@ def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
     }
 
 
-def unwound_facts(loaded: "Loaded") -> dict[str, Any]:
+def unwound_facts(loaded: Loaded) -> dict[str, Any]:
     """Outcome of the unwinding of user stack dumps, as plain JSON values."""
     report = loaded.unwound
     ends = {end.name.lower(): count for end, count in report.ends.items()}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import chain
 
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.number_format import plural
@@ -10,12 +10,10 @@ from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
 from perf2x.model.profile import count_threads
 from perf2x.model.recording import VDSO_32
+from perf2x.pipeline.load_result import Loaded
+from perf2x.stitcher.call_graphs import UnwindReport
+from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.stitcher.unwind.unwound_chains import End
-
-if TYPE_CHECKING:
-    from perf2x.pipeline.load_result import Loaded
-    from perf2x.stitcher.call_graphs import UnwindReport
-    from perf2x.stitcher.deferred.deferred_join import DeferredReport
 
 _NAMED_OBJECTS = 3
 _OBJECTS = {VDSO_32: "the 32-bit vDSO"}
@@ -32,7 +30,7 @@ _UNWIND_ENDS = {
 
 
 def summary(
-    loaded: "Loaded",
+    loaded: Loaded,
     name: str,
     needs: Needs,
     where: Sequence[str],
@@ -55,7 +53,7 @@ def summary(
         yield from _detail_lines(loaded)
 
 
-def _advice_lines(loaded: "Loaded", needs: Needs = _TABLE) -> Iterator[str]:
+def _advice_lines(loaded: Loaded, needs: Needs = _TABLE) -> Iterator[str]:
     """Advice on recording, as far as it shows in an output of ``needs``."""
     is_dated, has_stacks = START_TIME in needs.honours, needs.code is None
     for one in loaded.advice:
@@ -63,7 +61,7 @@ def _advice_lines(loaded: "Loaded", needs: Needs = _TABLE) -> Iterator[str]:
             yield f"hint: {one.words()}"
 
 
-def verbose_lines(loaded: "Loaded") -> Iterator[str]:
+def verbose_lines(loaded: Loaded) -> Iterator[str]:
     """Lines of --verbose about a recording, for commands that print tables."""
     yield contents_line(loaded)
     yield from _completed_parts(loaded)
@@ -72,20 +70,20 @@ def verbose_lines(loaded: "Loaded") -> Iterator[str]:
     yield from _detail_lines(loaded)
 
 
-def _completed_parts(loaded: "Loaded") -> Iterator[str]:
+def _completed_parts(loaded: Loaded) -> Iterator[str]:
     """Texts about what was put together, without empty ones."""
     texts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), *(one.line() for one in loaded.reports))
     yield from filter(None, texts)
 
 
-def quality_lines(loaded: "Loaded") -> Iterator[str]:
-    """Losses, the share of frames with names, and how to record better."""
-    yield from _troubles(loaded)
-    yield from symbol_lines(loaded, _NAMED_OBJECTS)
-    yield from _advice_lines(loaded)
+def quality_lines(loaded: Loaded, verbose: bool = False) -> Iterator[str]:
+    """Losses, the share of frames with names, and how to record better; with --verbose, those of ``verbose_lines``."""
+    if verbose:
+        return verbose_lines(loaded)
+    return chain(_troubles(loaded), symbol_lines(loaded, _NAMED_OBJECTS), _advice_lines(loaded))
 
 
-def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
+def warning_lines(loaded: Loaded, most: int = 1) -> Iterator[str]:
     """Warnings about losses and frames without names; nothing when there are none."""
     yield from _troubles(loaded)
     report = loaded.symbols
@@ -93,7 +91,7 @@ def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
         yield from symbol_lines(loaded, most)
 
 
-def contents_line(loaded: "Loaded") -> str:
+def contents_line(loaded: Loaded) -> str:
     """Samples and events, threads, and the time between the first and the last sample."""
     counted = [event for event in loaded.events if event.rows]
     events = ", ".join(f"{short(event.name)} {event.rows:,}" for event in counted[:4])
@@ -109,7 +107,7 @@ def contents_line(loaded: "Loaded") -> str:
     return f"{samples} of {kinds}{listed}, {plural(count_threads(loaded.profile.threads), 'thread')}{time}"
 
 
-def deferred_line(report: "DeferredReport") -> str:
+def deferred_line(report: DeferredReport) -> str:
     """Number of deferred user stacks that were joined; "" when nothing was deferred."""
     if not report.samples:
         return ""
@@ -124,7 +122,7 @@ def deferred_line(report: "DeferredReport") -> str:
     return "; ".join(parts)
 
 
-def unwound_line(report: "UnwindReport") -> str:
+def unwound_line(report: UnwindReport) -> str:
     """Share of user stack dumps unwound to their outermost frame, and why others were not; "" without any."""
     if not report.samples:
         return ""
@@ -143,7 +141,7 @@ def unwound_line(report: "UnwindReport") -> str:
     return ", ".join(parts)
 
 
-def _compiled_code(count: int, report: "UnwindReport") -> str:
+def _compiled_code(count: int, report: UnwindReport) -> str:
     """Number of those ``count`` stacks that end in just-in-time compiled code, and what helps."""
     from perf2x.stitcher.call_graphs import DESCRIBED_CODE
 
@@ -152,7 +150,7 @@ def _compiled_code(count: int, report: "UnwindReport") -> str:
     return f"{some}in just-in-time compiled code: {helps}"
 
 
-def _troubles(loaded: "Loaded") -> Iterator[str]:
+def _troubles(loaded: Loaded) -> Iterator[str]:
     """Lines about losses, about what filters of frames left out or did not find, and about names that may be wrong."""
     counts = loaded.diagnostics.counts
     filtered = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
@@ -173,7 +171,7 @@ def loss_line(diagnostics: Diagnostics) -> str:
     return f"lost: {listed}" + (f"; {advice}" if advice else "")
 
 
-def symbol_lines(loaded: "Loaded", most: int) -> Iterator[str]:
+def symbol_lines(loaded: Loaded, most: int) -> Iterator[str]:
     """Share of frames with names, and the objects that lack them, at most ``most``; nothing with --no-symbols."""
     report = loaded.symbols
     if report is None or not report.total:
@@ -193,7 +191,7 @@ def _reason_text(build_id: str, reason: str) -> str:
     return f" ({': '.join(parts)})" if parts else ""
 
 
-def _detail_lines(loaded: "Loaded") -> Iterator[str]:
+def _detail_lines(loaded: Loaded) -> Iterator[str]:
     session = loaded.recording.session
     if session.command_line:
         yield f"recorded with: {' '.join(session.command_line)}"

@@ -1,42 +1,32 @@
 """The table of ``perf2x top`` in every format."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perf2x.analysis.event_columns import wholes
-from perf2x.cli.render.report_formats import Report, table_report
+from perf2x.analysis.top_rows import TopTable
+from perf2x.cli.render.markdown_table import name_list
+from perf2x.cli.render.report_formats import Report, side_columns, table_report
 from perf2x.cli.render.screen import heat
 from perf2x.cli.render.text_table import (
-    HEAD,
     Column,
     Layout,
     bar_column,
-    name_column,
     number_column,
 )
 from perf2x.model.number_format import format_amount, format_percent
-from perf2x.model.printable_text import short
 from perf2x.model.profile import numbered_names
-
-if TYPE_CHECKING:
-    from perf2x.analysis.top_rows import TopTable
-    from perf2x.pipeline.load_result import Loaded
+from perf2x.pipeline.load_result import Loaded
 
 
-def top_report(table: "TopTable", sources: Sequence[str]) -> Report:
+def top_report(table: TopTable, sources: Sequence[str]) -> Report:
     """The table in every format; ``sources`` are the recordings, for the Markdown's heading."""
-
-    def title() -> str:
-        from perf2x.cli.render.markdown_table import name_list
-
-        return f"perf2x top: {name_list(sources)}"
-
-    return table_report(table, title, lambda: total_layouts(table), lambda: total_facts(table))
+    return table_report(table, f"perf2x top: {name_list(sources)}", total_layouts, total_facts)
 
 
-def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> Iterator[str]:
+def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterator[str]:
     """Sentences on other events, and on the quality of the recording."""
-    from perf2x.cli.render.summary import quality_lines, verbose_lines
+    from perf2x.cli.render.summary import quality_lines
 
     shown = {table.whole.event.removeprefix("latency:"), *(part.event for one in table.beside for part in one.tables)}
     own, names = loaded.profile.default_event, numbered_names(loaded.profile.events)
@@ -47,10 +37,10 @@ def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> It
     ]
     if others:
         yield f"left out: {', '.join(others)} (--event NAME chooses)"
-    yield from verbose_lines(loaded) if verbose else quality_lines(loaded)
+    yield from quality_lines(loaded, verbose)
 
 
-def total_layouts(table: "TopTable") -> list[Layout]:
+def total_layouts(table: TopTable) -> list[Layout]:
     """Layouts from wide to narrow: all; without the amounts not sorted by; without objects; shares only.
 
     Before them those with bars: of all, without the other amounts, without any.
@@ -66,11 +56,8 @@ def total_layouts(table: "TopTable") -> list[Layout]:
 
     costs = {"self": [row.own for row in rows], "total": [row.total for row in rows]}
     own, total = (amounts(column, cost) for column, cost in costs.items())
-    name = name_column(table.by, [row.name for row in rows])
-    objects = [row.object or "–" for row in rows]
-    thing = [name_column("object", objects, "dim")] if table.by in ("function", "data-object") else []
+    beside, thing, name = side_columns(table)
     narrow = [*own, total[1].called("total")] if sort == "self" else [own[1].called("self"), *total]
-    beside = [number_column(short(head, HEAD), cells) for head, cells in table.texts_beside.items()]
     shares = [own[1].called("self"), total[1].called("total"), *beside]
     numbers = ([*own, *total, *beside], [*narrow, *beside], shares)
     bar = bar_column(costs[sort])
@@ -78,7 +65,7 @@ def total_layouts(table: "TopTable") -> list[Layout]:
     return [*drawn, *([*columns, *thing, name] for columns in numbers[:2]), [*narrow, *beside, name], [*shares, name]]
 
 
-def total_facts(table: "TopTable") -> dict[str, Any]:
+def total_facts(table: TopTable) -> dict[str, Any]:
     """The table for JSON."""
     found, columns = table.whole, table.columns
     return {

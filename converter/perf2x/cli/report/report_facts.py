@@ -4,22 +4,20 @@ docs/report.md has the schema.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 
+from perf2x.analysis.diff.changed_rows import DiffTable
+from perf2x.analysis.report_tables import ReportTables
 from perf2x.base.frozen import Frozen
+from perf2x.cli.diff.diff_gate import GateVerdict
+from perf2x.cli.diff.gate_outcome import Verdict
 from perf2x.cli.render.stats_json import quality_facts
 from perf2x.cli.render.top_table import total_facts
 from perf2x.model.profile import count_threads
-
-if TYPE_CHECKING:
-    from perf2x.analysis.diff.changed_rows import DiffTable
-    from perf2x.analysis.report_tables import ReportTables
-    from perf2x.cli.diff.diff_gate import GateVerdict
-    from perf2x.cli.diff.gate_outcome import Verdict
-    from perf2x.pipeline.load_result import Loaded
-    from perf2x.tools.diff.recording_pair import RecordingPair
+from perf2x.pipeline.load_result import Loaded
+from perf2x.tools.diff.recording_pair import RecordingPair
 
 _OF_META = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
 
@@ -27,11 +25,11 @@ _OF_META = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
 class Changes(Frozen):
     """Changes since another recording."""
 
-    table: "DiffTable"
+    table: DiffTable
     facts: dict[str, Any]
 
 
-def changes_of(pair: "RecordingPair", growth: "GateVerdict", confidence: float, rows: int) -> Changes:
+def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows: int) -> Changes:
     """Return the functions that changed most by themselves.
 
     Intervals of what ``growth`` judged are its own, the others have that ``confidence``.
@@ -53,7 +51,7 @@ def changes_of(pair: "RecordingPair", growth: "GateVerdict", confidence: float, 
 
 
 def report_facts(
-    loaded: "Loaded", tables: "ReportTables", sources: Sequence[str], changes: Changes | None, verdict: "Verdict | None"
+    loaded: Loaded, tables: ReportTables, sources: Sequence[str], changes: Changes | None, verdict: Verdict | None
 ) -> dict[str, Any]:
     """All facts but what to look at next, which follows from them."""
     stats, meta = quality_facts(loaded), loaded.profile.meta

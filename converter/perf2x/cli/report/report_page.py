@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perf2x.analysis.report_tables import Caller, ReportTables, report_tables
 from perf2x.analysis.result_table import ResultTable
+from perf2x.analysis.top_rows import TopTable
 from perf2x.base.frozen import Frozen
+from perf2x.cli.diff.gate_outcome import Verdict
+from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.render.diff_table import change_layouts
 from perf2x.cli.render.fit_text import first_lines
 from perf2x.cli.render.info_page import event_lines, quality_lines, session_facts
@@ -18,17 +21,11 @@ from perf2x.cli.render.summary import contents_line
 from perf2x.cli.render.text_table import Layout, name_column
 from perf2x.cli.render.top_table import total_layouts
 from perf2x.cli.report.next_steps import next_steps
-from perf2x.cli.report.report_facts import report_facts
+from perf2x.cli.report.report_facts import Changes, report_facts
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_percent
 from perf2x.model.printable_text import short
-
-if TYPE_CHECKING:
-    from perf2x.analysis.top_rows import TopTable
-    from perf2x.cli.diff.gate_outcome import Verdict
-    from perf2x.cli.options.report_options import ReportFlags
-    from perf2x.cli.report.report_facts import Changes
-    from perf2x.pipeline.load_result import Loaded
+from perf2x.pipeline.load_result import Loaded
 
 _SENTENCE, _NAME = 1000, 40
 """Characters of a sentence, and of a caller."""
@@ -36,11 +33,11 @@ _CALLERS = 3
 
 
 def recording_report(
-    loaded: "Loaded",
+    loaded: Loaded,
     sources: Sequence[str],
-    how: "ReportFlags",
-    changes: "Changes | None" = None,
-    verdict: "Verdict | None" = None,
+    how: ReportFlags,
+    changes: Changes | None = None,
+    verdict: Verdict | None = None,
 ) -> Report:
     """The report about a recording, its page for people of at most ``how.max_bytes``."""
     tables, most = report_tables(loaded.profile, how.value, how.limit, how.columns), how.max_bytes or MOST
@@ -60,7 +57,7 @@ def recording_report(
         ahead = verdict.markdown() if verdict else ()
         return markdown_document(f"perf2x report: {name_list(sources)}", _sections(parts), most, ahead)
 
-    return Report(for_people, lambda: facts, markdown, tuple)
+    return Report(for_people, lambda: facts, markdown)
 
 
 class _Part(Frozen):
@@ -73,7 +70,7 @@ class _Part(Frozen):
 
 
 def _parts(
-    loaded: "Loaded", tables: ReportTables, facts: dict[str, Any], steps: Sequence[Advice], changes: "Changes | None"
+    loaded: Loaded, tables: ReportTables, facts: dict[str, Any], steps: Sequence[Advice], changes: Changes | None
 ) -> Iterator[_Part]:
     """Parts of the page; ``facts`` are those of JSON."""
     rows = tables.objects.limit or 0
@@ -97,7 +94,7 @@ def _parts(
     yield _Part("Quality", [*quality_lines(loaded, rows)])
 
 
-def _functions(title: str, table: "TopTable", tables: ReportTables) -> _Part:
+def _functions(title: str, table: TopTable, tables: ReportTables) -> _Part:
     """Functions, and their callers with shares of the function's total."""
     called = name_column("called by", [_callers(tables.callers[row.name, row.object], row.total) for row in table.rows])
     layouts = total_layouts(table)

@@ -31,10 +31,6 @@ _HEADERS = {
 }
 
 
-Content = bytes | Callable[[str], bytes]
-"""A page, or what makes it from the query behind its path."""
-
-
 class PageServer(ThreadingHTTPServer):
     """Server of pages by name below ``url``; the page without a name is there.
 
@@ -44,7 +40,7 @@ class PageServer(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = os.name != "nt"  # Windows would let another program take the port over
 
-    def __init__(self, pages: Mapping[str, Content], port: int = 0) -> None:
+    def __init__(self, pages: Mapping[str, bytes], port: int = 0) -> None:
         self.path = f"/{secrets.token_urlsafe(16)}/"
         self.pages = {f"{self.path}{quote(name)}".encode(): page for name, page in pages.items()}
         try:
@@ -68,7 +64,7 @@ class PageServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def serve(pages: Mapping[str, Content], port: int, started: Callable[[PageServer], None]) -> None:
+def serve(pages: Mapping[str, bytes], port: int, started: Callable[[PageServer], None]) -> None:
     """Serve pages until Ctrl-C; ``started`` is called when the port is open."""
     with PageServer(pages, port) as server, contextlib.suppress(KeyboardInterrupt):
         started(server)
@@ -96,13 +92,11 @@ class _Handler(BaseHTTPRequestHandler):
         if not _is_local_host(self.headers.get("Host", "")):
             self.send_error(HTTPStatus.FORBIDDEN, "This page is served to localhost only")
             return
-        path, _, query = self.path.partition("?")
-        asked = path.encode(errors="replace")
+        asked = self.path.partition("?")[0].encode(errors="replace")
         page = next((page for path, page in self.server.pages.items() if hmac.compare_digest(asked, path)), None)
         if page is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
-        page = page(query) if callable(page) else page
         self.send_response(HTTPStatus.OK)
         for name, value in _HEADERS.items():
             self.send_header(name, value)

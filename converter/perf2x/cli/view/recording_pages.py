@@ -4,17 +4,14 @@ import html
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from perf2x.base.errors import Perf2xError
 from perf2x.base.files.atomic import default_output
 from perf2x.base.frozen import Frozen
 from perf2x.cli.messages import print_message
 from perf2x.model.printable_text import printable
-
-if TYPE_CHECKING:
-    from perf2x.pipeline.load_result import Loaded
-    from perf2x.plugins.registry import Emitter
+from perf2x.pipeline.load_result import Loaded
+from perf2x.plugins.registry import Emitter
 
 _MOST_ALONE = 20
 """Recordings that have a page of their own: each is read a second time."""
@@ -35,7 +32,7 @@ def file_name(source: str) -> str:
     return re.sub(r"[^\w.+-]+", "_", default_output(source, ".html"))
 
 
-def make_page(title: str, name: str, loaded: "Loaded", emitter: "Emitter") -> Page:
+def make_page(title: str, name: str, loaded: Loaded, emitter: Emitter) -> Page:
     """Return the page of what was loaded."""
     out = io.BytesIO()
     emitter.emit(loaded.profile, out)

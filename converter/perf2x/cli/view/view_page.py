@@ -11,7 +11,7 @@ from pathlib import Path
 from perf2x.base.errors import OutputError
 from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_message
-from perf2x.cli.view.http_server import ADDRESS, Content, PageServer, serve
+from perf2x.cli.view.http_server import ADDRESS, PageServer, serve
 from perf2x.cli.view.recording_pages import Page
 
 _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
@@ -27,7 +27,7 @@ def open_pages(pages: Sequence[Page], *, quiet: bool) -> None:
         print_message("no browser can be opened here; open the file in one, or serve it with perf2x view --serve")
 
 
-def serve_pages(pages: Mapping[str, Content], port: int, *, quiet: bool) -> None:
+def serve_pages(pages: Mapping[str, bytes], port: int, *, quiet: bool) -> None:
     """Serve pages until Ctrl-C; print the URL of the one without a name, and the ssh command on standard error."""
 
     def announce(server: PageServer) -> None:
