@@ -31,10 +31,12 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     argsort,
+    as_int64,
     as_intp,
     begins_run,
     flatnonzero,
     group_rows,
+    minus_ones,
     number_keys,
     repeat,
     row_batches,
@@ -43,6 +45,7 @@ from perf2x.base.columnar import (
     sum_at,
     sum_rows,
     unique,
+    zeros,
 )
 from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.picture_title import heading
@@ -131,9 +134,9 @@ class _Graph:
         frames, functions = location_frames(self._profile), self._profile.functions
         known, function = number_keys(zip(frames.name, frames.object, strict=True))
         self._names = [name for name, _ in known]
-        objects, files = np.zeros((2, len(known)), np.int64)
+        objects, files = zeros((2, len(known)))
         objects[function] = np.append(profile.mappings.filename, 0)[frames.mapping]
-        file = np.append(functions.filename, 0)[frames.function].astype(np.int64)
+        file = as_int64(np.append(functions.filename, 0)[frames.function])
         unknown_first = argsort(file > 0)
         files[function[unknown_first]] = file[unknown_first]
         self._objects, self._files = objects.tolist(), files.tolist()
@@ -159,7 +162,7 @@ class _Graph:
         tree, node = merge_stacks(stacks, arange(len(self._line)), samples.stack, self._group[samples.thread])
         tree.key[tree.key < 0] = self._roots[: np.count_nonzero(tree.key < 0)]
         (node, event), numbers = sum_rows([node, samples.event], [samples.value, samples.count])
-        keys, sums = sum_rows([tree.key[node], np.full(len(node), -1, np.int64), event], numbers)
+        keys, sums = sum_rows([tree.key[node], minus_ones(len(node)), event], numbers)
         for batch in row_batches(tree.depth[node] + 1, _FRAMES_AT_ONCE):
             path = paths(tree.parent, tree.depth, node[batch], outermost_first=True)
             stack, place = row_numbers(path.lengths), tree.key[path.values]
@@ -177,12 +180,12 @@ class _Graph:
     def texts(self, events: list[int]) -> Iterator[str]:
         """Yield the lines of all places, those of some thousand rows of costs at a time."""
         place, callee, event, value, count = self._costs()
-        column = np.zeros(max(events, default=-1) + 1, np.int64)
+        column = zeros(max(events, default=-1) + 1)
         column[events] = arange(len(events))
         begins = np.append(flatnonzero(begins_run(place, callee)), len(place))
         for part in row_slices(len(begins) - 1, _ROWS_AT_ONCE):
             first, whole = begins[part], slice(begins[part.start], begins[part.stop])
-            values = np.zeros((len(first), len(events)), np.int64)
+            values = zeros((len(first), len(events)))
             values[row_numbers(np.diff(begins[part.start : part.stop + 1])), column[event[whole]]] = value[whole]
             samples, at = np.add.reduceat(count[whole], as_intp(first - first[0])), place[first]
             rows = np.stack([self._function[at], self._file[at], self._line[at], callee[first], samples], 1)

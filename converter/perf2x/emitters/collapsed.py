@@ -18,6 +18,8 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort_rows,
+    as_int64,
+    falses,
     flatnonzero,
     row_batches,
     row_numbers,
@@ -124,7 +126,7 @@ class Collapsed(Format):
         line, place = unique_inverse(root * count + tree.row_of_stack[profile.samples.stack[rows]])
         value = sum_at(place, weight, len(line))
         key = key_of_frame[tree.frame]
-        is_line = np.zeros(count, np.bool_)
+        is_line = falses(count)
         is_line[line % count] = True
         inner, leaf = _ranks(texts)
         position = reading_order(tree, inner[key], leaf[key], is_line)
@@ -168,7 +170,7 @@ def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
     """Return the distinct texts in bytewise order of what begins with them, and the row of each given one."""
     unique = sorted(set(texts), key=lambda text: text + b";")
     row = {text: number for number, text in enumerate(unique)}
-    return unique, np.array([row[text] for text in texts], np.int64)
+    return unique, as_int64([row[text] for text in texts])
 
 
 def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:

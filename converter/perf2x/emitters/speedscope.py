@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from perf2x.base.columnar import I64, AnyArray, row_slices, rows_by, sum_of, unique
+from perf2x.base.columnar import I64, AnyArray, row_slices, rows_by, sum_of, unique, zeros
 from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_member, json_string
 from perf2x.emitters.flame.picture_title import heading
@@ -74,7 +74,7 @@ class Speedscope(Format):
         texts = _stack_texts(expand(profile.stacks, frames.of_location), stacks)
         rows_of = dict(rows_by(samples.event))
         for kind in kinds:
-            wanted = rows_of.get(kind, np.zeros(0, np.int64))
+            wanted = rows_of.get(kind, zeros(0))
             for lane, chosen in _tracks_by_weight(track, samples.value, wanted):
                 name = _title(names[lane][0], tracks, lane) + (
                     f": {one_line(profile.events[kind].name)}" * (len(kinds) > 1)

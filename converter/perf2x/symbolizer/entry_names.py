@@ -17,7 +17,7 @@ from enum import IntFlag
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U8, Bools, Frozen, flatnonzero, unique_inverse
+from perf2x.base.columnar import I64, U8, Bools, Frozen, falses, flatnonzero, unique_inverse
 
 _PADDING = ("__pfx_", "__cfi_")
 """Prefixes of symbols for the bytes in front of a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""
@@ -151,7 +151,7 @@ def not_called(lookup: I64, exact: I64, names: Sequence[str]) -> Bools:
     ``lookup`` and ``exact`` (n,) are the functions (rows of ``names``, −1 for none) one byte before each address and at
     it. Padding holds no calls, and no call stands in front of a start.
     """
-    found = np.zeros(len(lookup), np.bool_)
+    found = falses(len(lookup))
     rows = flatnonzero((exact >= 0) & (lookup != exact))
     texts = ["", *names]
     pairs, place = unique_inverse((lookup[rows] + 1) * len(texts) + exact[rows] + 1)

@@ -23,8 +23,11 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort,
+    as_int64,
+    falses,
     flatnonzero,
     group_rows,
+    minus_ones,
     unique,
     unique_inverse,
 )
@@ -61,7 +64,7 @@ def with_exact_twins(profile: Profile, rows: I64) -> tuple[Profile, I32]:
 def behind_entries(profile: Profile, machine: str) -> I64:
     """Return the locations that entries interrupted, rising; ``profile`` has names, ``machine`` is uname -m."""
     stacks = profile.stacks
-    return unique(stacks.location[stacks.parent[_interrupting_rows(stacks, _roles(profile, machine))]]).astype(np.int64)
+    return as_int64(unique(stacks.location[stacks.parent[_interrupting_rows(stacks, _roles(profile, machine))]]))
 
 
 def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool) -> Profile:
@@ -74,7 +77,7 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool
     row = row[twin[stacks.location[stacks.parent[row]]] >= 0]
     if not (len(row) or moved):
         return _without_twins(profile, twin)
-    tree = _with_twins(stacks, row, twin, samples.stack.astype(np.int64))
+    tree = _with_twins(stacks, row, twin, as_int64(samples.stack))
     tree = replace(tree, location=_equal_locations(profile.locations)[tree.location])
     if len(tree.location) == len(stacks) and np.array_equal(tree.location, stacks.location):
         return _without_twins(profile, twin)
@@ -120,15 +123,15 @@ def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
 
     A parent that has other children, or samples of its own (``leaves``), stays; a new row has the twin.
     """
-    parent, location = stacks.parent.astype(np.int64), stacks.location.astype(np.int64)
-    shared = np.zeros(len(parent) + 1, np.bool_)
+    parent, location = as_int64(stacks.parent), as_int64(stacks.location)
+    shared = falses(len(parent) + 1)
     shared[np.delete(parent, rows)] = True
     shared[leaves] = True
     behind = unique(parent[rows])
     alone, split = behind[~shared[behind]], behind[shared[behind]]
     new = arange(len(parent))
     new[split] = len(parent) + arange(len(split))
-    chosen = np.zeros(len(parent), np.bool_)
+    chosen = falses(len(parent))
     chosen[rows] = True
     chosen = np.append(chosen, chosen[split])  # what interrupted the row interrupted the new one
     location[alone] = twin[location[alone]]
@@ -141,7 +144,7 @@ def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
 def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
     """The tree without equal rows, parents in front of children, and the row of each of ``before``."""
     count = len(before)
-    changed = flatnonzero(tree.location != np.append(before.location, np.full(len(tree.beside), -1, np.int64)))
+    changed = flatnonzero(tree.location != np.append(before.location, minus_ones(len(tree.beside))))
     same = equal_rows(tree.parent, tree.location, changed)
     if (before.parent[1:] >= before.parent[:-1]).all():  # level by level: a new row follows the one it was split from
         place = np.append(2 * arange(count), 2 * tree.beside + 1)
@@ -149,7 +152,7 @@ def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
         place = depths(tree.parent)
     order = argsort(place)
     order = order[same[order] == order]
-    number = np.full(len(same) + 1, -1, np.int64)
+    number = minus_ones(len(same) + 1)
     number[order] = arange(len(order))
     number[:-1] = number[same]
     parent = number[tree.parent[order]].astype(np.int32)
@@ -158,7 +161,7 @@ def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
 
 def _keeps_order(number: I64, profile: Profile) -> bool:
     """Whether rows of samples differ as before and are in order; ``number`` is the new row of each stack."""
-    used = np.zeros(len(profile.stacks) + 1, np.bool_)
+    used = falses(len(profile.stacks) + 1)
     used[profile.samples.stack] = True
     rows = number[used[:-1]]
     return bool((rows[1:] > rows[:-1]).all())

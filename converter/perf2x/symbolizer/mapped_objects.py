@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, U64, Bools, Frozen, arange, argsort, flatnonzero, searchsorted
+from perf2x.base.columnar import I64, U64, Bools, Frozen, arange, argsort, as_int64, flatnonzero, searchsorted, zeros
 from perf2x.binaries.elf.elf_file import PF_X, ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.recorded_vdso import find_vdso
@@ -65,13 +65,13 @@ def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = No
     wanted = wanted & ~profile.locations.synthetic
     by_object = _locations_by_object(profile, list(keys.values()), wanted)
     result = [
-        _mapped_object(profile, key, np.array(rows, np.int64), locations)
+        _mapped_object(profile, key, as_int64(rows), locations)
         for (key, rows), locations in zip(keys.items(), by_object, strict=True)
     ]
     unmapped = wanted & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
     if unmapped.any():
         key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
-        result.append(MappedObject(key, np.zeros(0, np.int64), flatnonzero(unmapped), -1))
+        result.append(MappedObject(key, zeros(0), flatnonzero(unmapped), -1))
     return [mapped for mapped in result if len(mapped.locations)]
 
 
@@ -82,7 +82,7 @@ def _mapped_object(profile: Profile, key: ObjectKey, rows: I64, locations: I64) 
 
 def _locations_by_object(profile: Profile, rows: list[list[int]], wanted: Bools) -> list[I64]:
     """Wanted locations of each object, ascending; ``rows`` are the mappings of each object."""
-    owner = np.zeros(len(profile.mappings), np.int64)
+    owner = zeros(len(profile.mappings))
     for index, mappings in enumerate(rows):
         owner[mappings] = index
     found = flatnonzero(wanted & (profile.locations.mapping >= 0))

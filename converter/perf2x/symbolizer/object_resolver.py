@@ -16,11 +16,15 @@ from perf2x.base.columnar import (
     Bools,
     Frozen,
     Ragged,
+    as_int64,
     cumsum,
+    falses,
     flatnonzero,
+    minus_ones,
     offsets_of,
     ranges,
     unique_inverse,
+    zeros,
 )
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.call_sites import CallSites
@@ -101,7 +105,7 @@ class ResolveResult(Frozen):
     def names(self, rows: I64) -> PlaceNames:
         """Return the names of some locations, whose numbers are their rows."""
         lines = ranges(self.start[rows], self.count[rows])
-        function, line = (column[lines].astype(np.int64) for column in (self.function, self.line))
+        function, line = (as_int64(column[lines]) for column in (self.function, self.line))
         flags = self.is_exact[rows], self.has_inlines[rows]
         return PlaceNames(rows, self.count[rows], *flags, function, line, self.functions)
 
@@ -155,13 +159,13 @@ class ObjectResolver:
         answers = self._ask_sources(dso, address, "")
         function, used = _shared_functions(answers.parts)
         rows = ranges(answers.start, answers.count)
-        values = np.stack([function[rows], answers.line[rows]], 1).astype(np.int64)
+        values = as_int64(np.stack([function[rows], answers.line[rows]], 1))
         functions = [function_row(each, self._context.options.names) for each in used]
         return Ragged(offsets_of(answers.count), values), _of_kind(dso.kind, functions)
 
     def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_SourceAnswers":
         """Ask each source in order for the addresses that earlier ones did not name."""
-        start, count = np.zeros(len(address), np.int64), np.zeros(len(address), np.int64)
+        start, count = zeros(len(address)), zeros(len(address))
         parts: list[Symbols] = []
         rows = 0
         for source in self._sources:
@@ -223,7 +227,7 @@ def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
     functions: list[Function] = []
     columns = [np.zeros(0, np.int32)]
     for part in parts:
-        is_used = np.zeros(len(part.functions), np.bool_)
+        is_used = falses(len(part.functions))
         is_used[part.function] = True
         number = cumsum(is_used) - 1 + len(functions)
         functions += [part.functions[row] for row in flatnonzero(is_used).tolist()]
@@ -234,7 +238,7 @@ def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
 def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
     """(addresses,) the function that each address lies in, −1 where no source names it."""
     last = (answers.start + answers.count - 1)[answers.count > 0]
-    outermost = np.full(len(answers.count), -1, np.int64)
+    outermost = minus_ones(len(answers.count))
     outermost[answers.count > 0] = function[last]
     return outermost
 
@@ -255,8 +259,8 @@ def _without_call(code: ElfObject | None, svma: U64, lookup: I64, exact: I64) ->
     Only those few addresses are looked at: chains without frame pointers hold addresses of functions that nobody
     called. A call may end a function (of one that never returns), so its bytes decide.
     """
-    found = np.zeros(len(svma), np.bool_)
-    rows = flatnonzero((exact >= 0) & (lookup != exact)) if code is not None else np.zeros(0, np.int64)
+    found = falses(len(svma))
+    rows = flatnonzero((exact >= 0) & (lookup != exact)) if code is not None else zeros(0)
     if code is not None and len(rows):
         sites = CallSites(code)
         found[rows] = [not sites.may_return_to(one) for one in svma[rows].tolist()]

@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import AnyArray, offsets_of, ranges, repeat
+from perf2x.base.columnar import AnyArray, falses, offsets_of, ranges, repeat, trues
 from perf2x.model.profile import FunctionRow, Functions, Locations, Mappings, Profile
 from perf2x.symbolizer.mapped_objects import MappedObject
 from perf2x.symbolizer.object_resolver import ResolveResult
@@ -29,8 +29,8 @@ class ProfileLineBuilder:
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
-        self._has_inlines = np.zeros(len(profile.mappings), np.bool_)
-        self._is_exact = np.zeros(len(profile.locations), np.bool_)
+        self._has_inlines = falses(len(profile.mappings))
+        self._is_exact = falses(len(profile.locations))
 
     def add(self, mapped: MappedObject, result: ResolveResult) -> None:
         """Add the lines of one object's locations."""
@@ -84,11 +84,11 @@ def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functio
     has_file, has_line = functions.filename[locations.line_function] > 0, locations.line_number > 0
 
     def any_of(column: AnyArray) -> AnyArray:
-        result = np.zeros(len(mappings), np.bool_)
+        result = falses(len(mappings))
         result[mapping[column & (mapping >= 0)]] = True
         return result
 
-    named = any_of(np.ones(len(mapping), np.bool_))
+    named = any_of(trues(len(mapping)))
     return replace(
         mappings,
         has_functions=mappings.has_functions | named,

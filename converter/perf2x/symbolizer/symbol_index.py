@@ -18,9 +18,11 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort_rows,
+    as_int64,
     as_intp,
     ends_run,
     flatnonzero,
+    minus_ones,
     offsets_of,
     ranges,
     repeat,
@@ -71,7 +73,7 @@ class SymbolIndex:
 
     def find(self, address: U64) -> I64:
         """(n,) row of the symbol that contains each address, −1 for none."""
-        result = np.full(len(address), -1, np.int64)
+        result = minus_ones(len(address))
         found, hit, at = self._hit(address)
         if len(found):
             result[found] = self._order[self._winners(self._groups(hit))[at]]
@@ -238,7 +240,7 @@ def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
 def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
     """(n,) rank by choose_best_symbol without names: has a size, has a type, is not weak, is global."""
     binding, kind = symbols.binding[row], symbols.type[row]
-    score: I64 = (end > start).astype(np.int64) * 8 + (kind != STT_NOTYPE) * 4
+    score: I64 = as_int64(end > start) * 8 + (kind != STT_NOTYPE) * 4
     score += (binding != STB_WEAK) * 2 + (binding == STB_GLOBAL)
     return score
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Bools, Frozen, argsort_small, as_intp, bincount, cumsum, sum_of
+from perf2x.base.columnar import I64, Bools, Frozen, argsort_small, as_int64, as_intp, bincount, cumsum, sum_of, zeros
 from perf2x.model.profile import Profile, depths, stack_weights
 
 
@@ -46,11 +46,11 @@ class SymbolReport(Frozen):
 def location_weights(profile: Profile) -> I64:
     """(locations,) number of frames of samples at each location, computed level by level, deepest first."""
     weight = stack_weights(profile.samples, len(profile.stacks))
-    parent = profile.stacks.parent.astype(np.int64)
+    parent = as_int64(profile.stacks.parent)
     depth = depths(parent)
     for rows in np.split(argsort_small(depth), cumsum(bincount(depth))[:-1])[:0:-1]:
         np.add.at(weight, as_intp(parent[rows]), weight[rows])
-    result = np.zeros(len(profile.locations), np.int64)
+    result = zeros(len(profile.locations))
     np.add.at(result, profile.stacks.location, weight)
     return result
 

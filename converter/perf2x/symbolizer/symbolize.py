@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I32, I64, arange, flatnonzero, sum_of
+from perf2x.base.columnar import I32, I64, arange, as_int64, falses, flatnonzero, sum_of, zeros
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile import Functions, Profile
@@ -77,7 +77,7 @@ class ProfileSymbolizer:
         self._sources = [source(context) for source in sources]
         self._names, self._given = known, given
         self._resolver = ObjectResolver(profile, context, self._sources)
-        self._first = self._asked_first(profile, np.zeros(0, np.int64))
+        self._first = self._asked_first(profile, zeros(0))
         self._units = _units_of_work(self._first.asked)
 
     @property
@@ -193,7 +193,7 @@ def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectRepo
     """Frames outside all mappings."""
     locations = profile.locations
     unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
-    unnamed = np.zeros(sum_of(unmapped), np.bool_)
+    unnamed = falses(sum_of(unmapped))
     return object_report("[unknown]", b"", weights[unmapped], unnamed, "no mapping held these addresses")
 
 
@@ -209,12 +209,12 @@ def in_function_order(profile: Profile, kept: int) -> Profile:
     The first ``kept`` strings stay, the others follow in the order in which functions need them.
     """
     old, strings = profile.functions, profile.strings
-    used = np.zeros(len(old), np.bool_)
+    used = falses(len(old))
     used[profile.locations.line_function] = True
     texts = (old.name, old.system_name, old.filename)
     columns = [[strings[row] for row in column.tolist()] for column in texts]
     rows = list(zip(*columns, old.start_line.tolist(), strict=True))
-    order = np.array(sorted(flatnonzero(used).tolist(), key=rows.__getitem__), np.int64)
+    order = as_int64(sorted(flatnonzero(used).tolist(), key=rows.__getitem__))
     number = np.zeros(len(old), np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
     index = {text: row for row, text in enumerate(strings[:kept])}

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import cumsum
+from perf2x.base.columnar import cumsum, falses, minus_ones
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -155,7 +155,7 @@ class ProfileBuilder:
     def _mappings(self, resolved: set[int]) -> Mappings:
         rows = self._tables["mappings"]
         columns = _columns(rows, *[np.uint64] * 3, *[np.int32] * 3, np.bool_)
-        named, none = np.array([row in resolved for row in range(len(rows))], np.bool_), np.zeros(len(rows), np.bool_)
+        named, none = np.array([row in resolved for row in range(len(rows))], np.bool_), falses(len(rows))
         return Mappings(*[*columns, named, none, none, none])
 
     def _locations(self) -> Locations:
@@ -169,7 +169,7 @@ class ProfileBuilder:
         if not self._switches:
             return None
         columns = _columns(sorted(self._switches), np.uint64, np.int32, np.bool_, np.int32, np.bool_)
-        return ThreadSwitches(*[*columns, np.full(len(self._switches), -1, np.int64)])
+        return ThreadSwitches(*[*columns, minus_ones(len(self._switches))])
 
 
 def _columns(rows: Collection[tuple[Any, ...]], *dtypes: Any) -> Any:

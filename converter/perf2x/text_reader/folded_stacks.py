@@ -6,7 +6,7 @@ from operator import methodcaller
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import arange, cumsum, offsets_of, repeat
+from perf2x.base.columnar import arange, as_int64, cumsum, offsets_of, repeat, zeros
 from perf2x.text_reader.text_tables import TextFrame, TextReader, TextSamples
 
 _MARKS = {"_[k]": CpuMode.KERNEL, "_[i]": CpuMode.UNKNOWN}
@@ -38,10 +38,10 @@ class Folded(TextReader):
         found = self._line.findall(block)
         self.not_read += len(_NO_COMMENT.findall(block)) - len(found)
         if not found:
-            return self.counted(np.zeros(0, np.int64), np.zeros(0, np.int64), ())
+            return self.counted(zeros(0), zeros(0), ())
         stacks, counts = zip(*found, strict=True)
         lengths = np.fromiter(map(methodcaller("count", b";"), stacks), np.int64, len(stacks)) + 1
-        frames = self.stacks.lines(b";".join(stacks).split(b";")).astype(np.int64)
+        frames = as_int64(self.stacks.lines(b";".join(stacks).split(b";")))
         ends = cumsum(lengths)
         innermost_first = repeat(ends + offsets_of(lengths)[:-1] - 1, lengths) - arange(len(frames))
         return self.counted(frames[innermost_first], lengths, counts)

@@ -21,6 +21,7 @@ from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
+    as_int64,
     bincount,
     cumsum,
     flatnonzero,
@@ -134,7 +135,7 @@ class ScriptText(TextReader):
         kind = self.stacks.lines(lines)
         is_frame = kind >= 0
         opens = (kind == BEGIN) | (kind == IGNORED) | is_frame & (of_previous(kind, BLANK) == BLANK)
-        rows, frames = flatnonzero(opens), kind[is_frame].astype(np.int64)
+        rows, frames = flatnonzero(opens), as_int64(kind[is_frame])
         lengths = bincount((cumsum(opens) - 1)[is_frame], len(rows))
         told = flatnonzero(kind[rows] == BEGIN)
         found = _BEGIN.findall(b"\n".join([lines[row] for row in rows[told].tolist()])) if len(told) else []

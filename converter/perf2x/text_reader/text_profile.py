@@ -9,7 +9,18 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import AnyArray, StringInterner, arange, argsort, argsort_rows, group_rows, prefix_tree
+from perf2x.base.columnar import (
+    AnyArray,
+    StringInterner,
+    arange,
+    argsort,
+    argsort_rows,
+    as_int64,
+    falses,
+    group_rows,
+    prefix_tree,
+    zeros,
+)
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -61,7 +72,7 @@ def _event(text: Text, number: int) -> ProfileEvent:
 
 def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
     """Threads in order of their contents, and (samples,) the thread of each; a process is called as its leader."""
-    rank = argsort(np.array(sorted(range(len(text.comms)), key=text.comms.__getitem__), np.int64))
+    rank = argsort(as_int64(sorted(range(len(text.comms)), key=text.comms.__getitem__)))
     rows = text.samples
     first, thread = group_rows([rows.pid, rows.tid, rank[rows.comm]])
     pid, tid, comm = rows.pid[first], rows.tid[first], [text.comms[row] for row in rows.comm[first].tolist()]
@@ -80,7 +91,7 @@ def _places(text: Text, strings: StringInterner) -> tuple[Mappings, Locations]:
     number = {name: row for row, name in enumerate(objects)}
     mapping = [number[name] if name or lines else -1 for name, _, lines in frames]
     count, places = len(objects), np.arange(len(frames), dtype=np.uint64)
-    nowhere, no, none = np.zeros(count, np.uint64), np.zeros(count, np.bool_), np.zeros(0, np.int32)
+    nowhere, no, none = np.zeros(count, np.uint64), falses(count), np.zeros(0, np.int32)
     mappings = Mappings(
         start=nowhere, limit=nowhere, offset=nowhere, filename=strings.add_all(objects),
         build_id=np.zeros(count, np.int32), pid=np.full(count, -1, np.int32),
@@ -89,6 +100,6 @@ def _places(text: Text, strings: StringInterner) -> tuple[Mappings, Locations]:
     )  # fmt: skip
     return mappings, Locations(
         address=places, lookup=places, mapping=np.array(mapping, np.int32),
-        mode=np.array([mode for _, mode, _ in frames], np.uint8), synthetic=np.zeros(len(frames), np.bool_),
-        line_offsets=np.zeros(len(frames) + 1, np.int64), line_function=none, line_number=none,
+        mode=np.array([mode for _, mode, _ in frames], np.uint8), synthetic=falses(len(frames)),
+        line_offsets=zeros(len(frames) + 1), line_function=none, line_number=none,
     )  # fmt: skip

@@ -25,12 +25,14 @@ from perf2x.base.columnar import (
     Ragged,
     RaggedInterner,
     TextInterner,
+    as_int64,
     flatnonzero,
     of_previous,
     offsets_of,
     searchsorted,
     sum_of,
     unique_inverse,
+    zeros,
 )
 from perf2x.model.value_limits import LAST_TIME, check_total
 
@@ -142,7 +144,7 @@ class _StackTable:
 
     def stacks(self, lines: AnyArray, lengths: I64) -> I32:
         """(n,) the number of each stack, given the numbers of its lines, innermost first; −1 for no lines."""
-        rows = Ragged(offsets_of(lengths), lines.astype(np.int64))
+        rows = Ragged(offsets_of(lengths), as_int64(lines))
         flags = np.frombuffer(bytes(self._lines.flags), np.uint8)[rows.values]
         if flags.any():
             rows = self._with_joined(rows, flags > 1, flags & 1 > 0)
@@ -176,7 +178,7 @@ class _StackTable:
         found = [_frame([lines[row] for row in each]) for each in rows]
         frames = sorted(set(found), key=_place)
         rank = {frame: number for number, frame in enumerate(frames)}
-        number = np.array([rank[frame] for frame in found], np.int64)
+        number = as_int64([rank[frame] for frame in found])
         return frames, Ragged(stacks.offsets, number[place])
 
 
@@ -250,7 +252,7 @@ class TextReader:
         count = np.fromiter(map(int, counts), np.int64, len(counts))
         self.total = check_total(self.source, count, self.total)
         found, place = unique_inverse(self.stacks.stacks(frames, lengths))
-        total = np.zeros(len(found), np.int64)
+        total = zeros(len(found))
         np.add.at(total, place, count)
         kept = total > 0
         none, zero = np.full(sum_of(kept), -1, np.int32), np.zeros(sum_of(kept), np.int32)

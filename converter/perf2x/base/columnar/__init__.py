@@ -17,6 +17,7 @@ from perf2x.base.columnar.arrays import (
     SampleColumns,
     arange,
     argsort,
+    as_int64,
     as_intp,
     begins_run,
     bincount,
@@ -24,9 +25,11 @@ from perf2x.base.columnar.arrays import (
     cumsum,
     ends_of,
     ends_run,
+    falses,
     flatnonzero,
     kept_places,
     lexsort,
+    minus_ones,
     narrow,
     no_rows,
     of_next,
@@ -38,6 +41,8 @@ from perf2x.base.columnar.arrays import (
     sum_of,
     take,
     take_rows_of,
+    trues,
+    zeros,
 )
 from perf2x.base.columnar.interner import RaggedInterner, RowInterner, StringInterner, prefix_tree
 from perf2x.base.columnar.keyed_values import KeyedTimes, KeyedValues, KeyNumbers

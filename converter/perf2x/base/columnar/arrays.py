@@ -115,6 +115,31 @@ def arange(*bounds: int) -> I64:
     return np.arange(*bounds, dtype=np.int64)
 
 
+def zeros(shape: int | tuple[int, ...]) -> I64:
+    """Return whole numbers that are all 0."""
+    return np.zeros(shape, np.int64)
+
+
+def minus_ones(count: int) -> I64:
+    """(n,) −1 in every row, which stands for none."""
+    return np.full(count, -1, np.int64)
+
+
+def falses(count: int) -> Bools:
+    """(n,) False in every row."""
+    return np.zeros(count, np.bool_)
+
+
+def trues(count: int) -> Bools:
+    """(n,) True in every row."""
+    return np.ones(count, np.bool_)
+
+
+def as_int64(values: npt.ArrayLike) -> I64:
+    """Return a copy of numbers as int64; those beyond wrap around."""
+    return np.array(values, np.int64)
+
+
 def flatnonzero(values: AnyArray) -> I64:
     """Return the rows, rising, where a value is not 0."""
     return values.ravel().nonzero()[0].astype(np.int64, copy=False)

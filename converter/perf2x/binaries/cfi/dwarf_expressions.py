@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from perf2x.base.abi.callframe import Operator
-from perf2x.base.columnar import I64, U64, AnyArray, Bools
+from perf2x.base.columnar import I64, U64, AnyArray, Bools, falses, trues
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import MASK, CfiCursor
 
@@ -126,13 +126,13 @@ _PLAIN = {Operator.DEREF, *_BINARY, *_UNARY, *_TAKES}
 
 def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:
     """(count,) result for every sample and which are known; ``stack`` holds what DWARF pushes first (the CFA)."""
-    good = np.ones(count, np.bool_)
+    good = trues(count)
     stack = list(stack)
     for operation in expression:
         if not _apply_operation(operation, context, stack, good, count):
-            return np.zeros(count, np.uint64), np.zeros(count, np.bool_)
+            return np.zeros(count, np.uint64), falses(count)
     if not stack:
-        return np.zeros(count, np.uint64), np.zeros(count, np.bool_)
+        return np.zeros(count, np.uint64), falses(count)
     return stack[-1], good
 
 

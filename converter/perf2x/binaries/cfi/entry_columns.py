@@ -11,7 +11,7 @@ Unusual are lengths of 64 bits, odd encodings of pointers, augmentation data of 
 import numpy as np
 
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
-from perf2x.base.columnar import I64, U64, AnyArray, Bools, Frozen, flatnonzero, unique_inverse
+from perf2x.base.columnar import I64, U64, AnyArray, Bools, Frozen, as_int64, falses, flatnonzero, unique_inverse, zeros
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import FIXED
 from perf2x.binaries.cfi.frame_entries import Cie, FrameSection
@@ -41,7 +41,7 @@ class FdeColumns(Frozen):
 def fde_columns(section: FrameSection, offset: I64) -> FdeColumns:
     """Decode the headers of the FDEs at ``offset`` (n,)."""
     count = len(offset)
-    none = np.zeros(count, np.int64)
+    none = zeros(count)
     plain = (offset >= 0) & (offset <= len(section.data) - _HEADER)
     if not plain.any():
         return FdeColumns(plain, [], none, none.view(np.uint64), none.view(np.uint64), none, none)
@@ -66,7 +66,7 @@ _NO_CIE = Cie(1, 1, 0, 0, 8, 0, False, False, (0, 0))
 
 def _cies(section: FrameSection, place: I64) -> tuple[list[Cie], Bools]:
     """The CIEs at offsets, and which of them are there."""
-    cies, known = [], np.zeros(len(place), np.bool_)
+    cies, known = [], falses(len(place))
     for number, offset in enumerate(place.tolist()):
         try:
             cies.append(section.cie(offset))
@@ -84,7 +84,7 @@ def _in_cie(section: FrameSection, cie: Cie, at: I64, stop: I64) -> tuple[Bools,
     plain = at + 2 * width <= stop
     if code is None or not plain.any():
         nothing = np.zeros(len(at), np.uint64)
-        return np.zeros(len(at), np.bool_), nothing, nothing, at
+        return falses(len(at)), nothing, nothing, at
     here = np.where(plain, at, 0)
     start = _words(section, code, here).view(np.uint64)
     if cie.pointer_encoding & 0x70 == PointerBase.PCREL:
@@ -122,4 +122,4 @@ def _words(section: FrameSection, code: str, at: I64) -> I64:
     """(n,) int64: the integers with a letter of struct at offsets of any alignment, all within the section."""
     dtype = np.dtype("<" + code)
     whole: AnyArray = np.ndarray((len(section.data) - dtype.itemsize + 1,), dtype, section.data, 0, (1,))
-    return whole[at].astype(np.int64)  # of 64 bits, two's complement
+    return as_int64(whole[at])  # of 64 bits, two's complement

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
-from perf2x.base.columnar import I64, U64, Frozen, argsort, searchsorted
+from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import FIXED, CfiCursor, to_signed
 
@@ -188,7 +188,7 @@ def index_from_header(section: FrameSection, header: bytes, address: int) -> Fra
     dtype = np.dtype(section.byte_order + code)
     if count * 2 * dtype.itemsize > len(header) - at.position:
         raise ObjectError(f".eh_frame_hdr: {count} entries do not fit in its {len(header)} bytes")
-    pairs = np.frombuffer(header, dtype, count * 2, at.position).reshape(count, 2).astype(np.int64).view(np.uint64)
+    pairs = as_int64(np.frombuffer(header, dtype, count * 2, at.position).reshape(count, 2)).view(np.uint64)
     start = pairs[:, 0] + np.uint64(address)
     offset = (pairs[:, 1] + np.uint64((address - section.address) % 2**64)).view(np.int64)
     return _sorted_index(section, start, offset)
@@ -205,7 +205,7 @@ def index_by_walking(section: FrameSection, past_terminator: bool = True) -> Fra
         if 0 < fde.start < fde.end:  # 0: of a function that the linker discarded
             starts.append(fde.start)
             offsets.append(offset)
-    return _sorted_index(section, np.array(starts, np.uint64), np.array(offsets, np.int64))
+    return _sorted_index(section, np.array(starts, np.uint64), as_int64(offsets))
 
 
 def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int]:

@@ -16,14 +16,18 @@ from perf2x.base.columnar import (
     Frozen,
     GrowableColumns,
     argsort,
+    as_int64,
     bincount,
     cumsum,
     flatnonzero,
     join_tables,
+    minus_ones,
     no_rows,
     offsets_of,
     row_batches,
+    trues,
     unique,
+    zeros,
 )
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.entry_columns import FdeColumns, fde_columns
@@ -41,9 +45,9 @@ class FrameSource:
     def __init__(self, index: FrameIndex) -> None:
         self.index = index
         count = len(index.start)
-        self._first: I64 = np.full(count, -1, np.int64)
+        self._first: I64 = minus_ones(count)
         """(n,) first row of each function, −1 before it is decoded"""
-        self._stop: I64 = np.zeros(count, np.int64)
+        self._stop: I64 = zeros(count)
         self._end: U64 = np.zeros(count, np.uint64)
         """(n,) svma behind each function"""
         self._start, self._rule = GrowableColumns(np.uint64), GrowableColumns(np.int32)
@@ -105,7 +109,7 @@ class CfiFunctions(Frozen):
 def decode_functions(section: FrameSection, offset: I64, table: RuleTable, problems: list[str]) -> CfiFunctions:
     """Decode the FDEs at ``offset`` (n,); a damaged one adds a sentence to ``problems``."""
     end = np.zeros(len(offset), np.uint64)
-    left = np.ones(len(offset), np.bool_)
+    left = trues(len(offset))
     parts: list[RowColumns] = []
     if len(offset) > FEW and section.byte_order == "<":
         fdes = fde_columns(section, offset)
@@ -133,7 +137,7 @@ def _one(
 
 def _side_by_side(section: FrameSection, fdes: FdeColumns, table: RuleTable) -> list[tuple[RowColumns, I64]]:
     """Decode the plain functions, batch by batch: the rows of each, and the functions that they are the rows of."""
-    cie_start, cie_stop = np.array([cie.instructions for cie in fdes.cies], np.int64).reshape(-1, 2).T
+    cie_start, cie_stop = as_int64([cie.instructions for cie in fdes.cies]).reshape(-1, 2).T
     bytes_of_cie = np.maximum(cie_stop - cie_start, 0)
     known = np.array([cie.return_register < table.register_count for cie in fdes.cies], np.bool_)
     size = bytes_of_cie[fdes.cie] + np.maximum(fdes.stop - fdes.instructions, 0)

@@ -19,6 +19,7 @@ from perf2x.base.columnar import (
     Bools,
     Frozen,
     arange,
+    as_int64,
     bincount,
     cumsum,
     flatnonzero,
@@ -138,4 +139,4 @@ def _add_distances(code: U8, at: I64, last: I64) -> None:
     fixed = _FIXED_OF[code[at]]
     for byte in range(int(fixed.max())):
         rows = flatnonzero(fixed > byte)
-        last[rows] |= code[at[rows] + 1 + byte].astype(np.int64) << 8 * byte
+        last[rows] |= as_int64(code[at[rows] + 1 + byte]) << 8 * byte

@@ -6,10 +6,8 @@ Source: DWARF 5, section 6.4.2; binutils readelf for the vendor extensions.
 from collections.abc import Callable
 from enum import IntEnum
 
-import numpy as np
-
 from perf2x.base.abi.callframe import CallFrame
-from perf2x.base.columnar import I64, Frozen
+from perf2x.base.columnar import I64, Frozen, zeros
 from perf2x.binaries.cfi.unwind_rules import RuleKind
 
 PACKED = 0xC0
@@ -86,7 +84,7 @@ OPCODES = {
 
 def by_code(fact: Callable[[Opcode], int]) -> I64:
     """(256,) a fact on each instruction by its number; 0 where there is none."""
-    table = np.zeros(256, np.int64)
+    table = zeros(256)
     for code, opcode in OPCODES.items():
         table[code] = fact(opcode)
     return table

@@ -25,13 +25,16 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort_rows,
+    as_int64,
     bincount,
     cumsum,
     flatnonzero,
     group_rows,
+    minus_ones,
     searchsorted,
     take,
     unique,
+    zeros,
 )
 from perf2x.binaries.cfi.byte_cursor import MASK
 from perf2x.binaries.cfi.frame_entries import Cie
@@ -77,14 +80,14 @@ def _states(of: CfiInstructions, register_count: int) -> tuple[_States, Bools]:
     registers = unique(set_register)
     begins = flatnonzero(EFFECT[of.code] == Effect.RECALL)
     partner, is_unmatched = _remembered(of, begins)
-    last = np.zeros((2 + len(registers), len(of.code)), np.int64)
+    last = zeros((2 + len(registers), len(of.code)))
     last[:, of.begin], last[:, begins] = of.begin, begins
     for part, is_setter in ((_CFA_REGISTER, _SETS_CFA_REGISTER), (_CFA_OFFSET, _SETS_CFA_OFFSET)):
         rows = flatnonzero(is_setter[of.code])
         last[part, rows] = rows
     last[2 + searchsorted(registers, set_register), sets] = sets
     np.maximum.accumulate(last, axis=1, out=last)
-    run = np.full(len(of.code), -1, np.int64)
+    run = minus_ones(len(of.code))
     run[begins] = arange(len(begins))
     found = _States(registers, last, run, _sources(last[:, partner], run))
     is_foreign = _SETS_CFA_REGISTER[of.code] & (of.first >= count)
@@ -193,7 +196,7 @@ def row_columns(of: CfiInstructions, functions: Aligned, table: RuleTable) -> tu
 
 def _values(of: CfiInstructions, functions: Aligned) -> I64:
     """(i,) offsets in bytes, and numbers of registers that hold others; 0 of instructions without any."""
-    alignment = np.array([cie.data_alignment for cie in functions.cies], np.int64)[functions.cie]
+    alignment = as_int64([cie.data_alignment for cie in functions.cies])[functions.cie]
     factor = _FACTOR[of.code]
     factored = of.last * (factor * alignment[of.program])
     return np.where(factor != 0, factored, np.where(_IS_UNFACTORED[of.code], of.last, 0))
@@ -231,8 +234,8 @@ def _rule_numbers(functions: Aligned, cie: I64, columns: list[I64], registers: I
     if not len(cie):
         return np.zeros(0, np.int32)
     first, group = group_rows([cie, *columns])
-    of_cie = np.array([(one.return_register, one.is_signal_frame) for one in functions.cies], np.int64)
-    rows = np.zeros((len(first), _FIXED + table.register_count), np.int64)
+    of_cie = as_int64([(one.return_register, one.is_signal_frame) for one in functions.cies])
+    rows = zeros((len(first), _FIXED + table.register_count))
     rows[:, :2], rows[:, 2:_FIXED] = np.transpose([column[first] for column in columns[:2]]), of_cie[cie[first]]
     for register, numbers in zip(registers.tolist(), columns[2:], strict=True):
         rows[:, _FIXED + register] = numbers[first]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U8, U64, Bools, Frozen, GrowableColumns
+from perf2x.base.columnar import I64, U8, U64, Bools, Frozen, GrowableColumns, as_int64, zeros
 from perf2x.binaries.cfi.dwarf_expressions import Expression
 
 NO_RULE = -1
@@ -116,13 +116,13 @@ class RuleTable:
 
     def _add(self, rules: list[Rule]) -> None:
         kind = np.zeros((self.register_count, len(rules)), np.uint8)
-        value = np.zeros(kind.shape, np.int64)
+        value = zeros(kind.shape)
         for number, rule in enumerate(rules):
             for register, (how, amount) in rule.registers:
                 kind[register, number] = how
                 value[register, number] = amount
         fixed = [(rule.cfa_register, rule.cfa_value, rule.return_register) for rule in rules]
-        self._fixed.extend(*np.array(fixed, np.int64).reshape(-1, 3).T)
+        self._fixed.extend(*as_int64(fixed).reshape(-1, 3).T)
         self._signal.extend(np.array([rule.is_signal_frame for rule in rules], np.bool_))
         self._kind.extend(*kind)
         self._value.extend(*value)

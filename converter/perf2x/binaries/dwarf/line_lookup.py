@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, flatnonzero, rows_by, searchsorted
+from perf2x.base.columnar import I64, U64, as_int64, flatnonzero, rows_by, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import initial_length
@@ -109,7 +109,7 @@ class UnitLines:
                 rows += [(start, end, number) for start, end in ranges if 1 < start < end < 2**64]
         rows.sort()
         start, end = (np.array([row[i] for row in rows], np.uint64) for i in (0, 1))
-        return start, end, np.array([row[2] for row in rows], np.int64)
+        return start, end, as_int64([row[2] for row in rows])
 
 
 def _inline_chain(

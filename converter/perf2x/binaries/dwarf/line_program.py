@@ -21,6 +21,7 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort,
+    as_int64,
     cumsum,
     flatnonzero,
     join_tables,
@@ -28,6 +29,7 @@ from perf2x.base.columnar import (
     repeat,
     searchsorted,
     take_rows_of,
+    zeros,
 )
 from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, reached
 from perf2x.base.errors import ObjectError
@@ -89,7 +91,7 @@ def run_line_programs(machine: Machine, programs: Sequence[bytes]) -> list[LineR
 def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
     """Return the rows of a program, and (rows,) the offset behind the instruction that made each."""
     opcodes, code = _opcodes(machine), np.frombuffer(program, np.uint8)
-    pieces, behind = [no_rows(LineRows)], [np.zeros(0, np.int64)]
+    pieces, behind = [no_rows(LineRows)], [zeros(0)]
     at, size = 0, PIECE
     while at < len(code):
         found = _instructions(opcodes, code[at : at + size])
@@ -155,11 +157,11 @@ class _LineInstructions(Frozen):
     def numbers(self, rows: I64) -> U64:
         """Return the first operands of instructions."""
         at = self.operand[rows]
-        return numbers(self.code, at, self.number_end[at].astype(np.int64))
+        return numbers(self.code, at, as_int64(self.number_end[at]))
 
     def signed_numbers(self, rows: I64) -> I64:
         """Return the first operands of instructions, which are signed."""
-        at, end = self.operand[rows], self.number_end[self.operand[rows]].astype(np.int64)
+        at, end = self.operand[rows], as_int64(self.number_end[self.operand[rows]])
         return extended(self.numbers(rows), self.code[end - 1], end - at, np.True_)
 
     def integers(self, rows: I64, order: str) -> U64:
@@ -182,10 +184,10 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     number_end = np.append(number_ends(piece).astype(np.int32), np.full(len(_PADDING), count + 1, np.int32))
     follows = _follows(opcodes, code, number_end, count)
     at = reached(np.minimum(follows, count) - np.arange(count, dtype=np.int32))
-    opcode, operand, end = piece[at], at + 1, follows[at].astype(np.int64)
+    opcode, operand, end = piece[at], at + 1, as_int64(follows[at])
     kind = np.zeros(len(at), np.uint8)
     spelled = flatnonzero(opcode == 0)
-    behind = number_end[operand[spelled]].astype(np.int64)  # the size of an extended instruction
+    behind = as_int64(number_end[operand[spelled]])  # the size of an extended instruction
     has_kind = behind < np.minimum(end[spelled], count)
     kind[spelled] = np.where(has_kind, code[np.minimum(behind, count)], np.uint8(0))
     operand[spelled] = behind + has_kind
@@ -203,8 +205,8 @@ def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
     for number in range(1, int(operands.max(initial=0)) + 1):
         follows = np.where(operands >= number, number_end[np.minimum(follows, count)], follows)
     at = flatnonzero(piece == 0)
-    behind = number_end[at + 1].astype(np.int64)
-    size = np.minimum(numbers(code, at + 1, behind), np.uint64(count)).astype(np.int64)
+    behind = as_int64(number_end[at + 1])
+    size = as_int64(np.minimum(numbers(code, at + 1, behind), np.uint64(count)))
     follows[at] = behind + size
     return follows
 
@@ -225,10 +227,10 @@ def _rows(machine: Machine, opcodes: _Opcodes, found: _LineInstructions) -> tupl
     line = _lines(opcodes, found, ends)[row]
     rows = LineRows(
         _addresses(machine, opcodes, found, ends)[row],
-        np.where(file < 2**31, file, 0).astype(np.int64),
+        as_int64(np.where(file < 2**31, file, 0)),
         np.where((line >= 0) & (line < 2**31), line, 0),
         found.kind[row] == _END,
-        np.where((mark < 2**32) & (found.kind[row] != _END), mark, 0).astype(np.int64),
+        as_int64(np.where((mark < 2**32) & (found.kind[row] != _END), mark, 0)),
     )
     return rows, found.end[row]
 

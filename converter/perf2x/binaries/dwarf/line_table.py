@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of
+from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of, zeros
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, initial_length, uleb128
@@ -65,7 +65,7 @@ class LineTable(Frozen):
         """Return (n,) file number, line and discriminator of each address, 0 where unknown."""
         row, rows = self._rows(address), self.rows
         known = flatnonzero(row >= 0)  # units ask one table one after another: nothing here copies a column
-        found = np.zeros((3, len(row)), np.int64)
+        found = zeros((3, len(row)))
         for place, column in enumerate((rows.file, rows.line, rows.discriminator)):
             found[place, known] = column[row[known]]
         return found[0], found[1], found[2]

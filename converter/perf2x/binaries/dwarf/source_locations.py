@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Bools, Frozen, offsets_of, ranges
+from perf2x.base.columnar import I64, Bools, Frozen, as_int64, offsets_of, ranges
 
 _CALL_OPERATOR = "operator()"
 
@@ -63,6 +63,6 @@ def source_locations_of(chains: Sequence[Sequence[FunctionLine]]) -> SourceLocat
     """Build the columns from one chain of (function, line) pairs per address; equal functions become one."""
     number: dict[DebugFunction, int] = {}
     rows = [(number.setdefault(function, len(number)), line) for chain in chains for function, line in chain]
-    function, line = np.array(rows, np.int64).reshape(-1, 2).T.copy()
-    count = np.array([len(chain) for chain in chains], np.int64)
+    function, line = as_int64(rows).reshape(-1, 2).T.copy()
+    count = as_int64([len(chain) for chain in chains])
     return SourceLocations(offsets_of(count), function, line, list(number))

@@ -14,7 +14,7 @@ from typing import IO
 
 import numpy as np
 
-from perf2x.base.columnar import U64, Bools
+from perf2x.base.columnar import U64, Bools, falses
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import open_regular, read_object_file
 from perf2x.base.files.unpack_limit import memory_limit, too_large
@@ -143,7 +143,7 @@ class ElfObject:
         in the rounded pages, an executable segment over others, an earlier one over a later one.
         """
         result = np.zeros(len(offset), np.uint64)
-        found = np.zeros(len(offset), np.bool_)
+        found = falses(len(offset))
         loads = [segment for segment in self.segments if segment.type == "PT_LOAD"]
         loads.sort(key=lambda segment: not segment.flags & PF_X)
         for page in (1, 4096):

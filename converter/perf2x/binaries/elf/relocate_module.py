@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from perf2x.base.columnar import U64, AnyArray, arange
+from perf2x.base.columnar import U64, AnyArray, arange, as_int64
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import SHN_LORESERVE, raw_symbols, relocations
@@ -88,7 +88,7 @@ def _apply_relocations(
         at = rows.offset[chosen]
         if len(at) and (len(data) < width or int(at.max()) > len(data) - width):
             raise ObjectError(f"{module.name}, {table.name}: a relocation outside its section")
-        index = at.astype(np.int64)[:, None] + arange(width)
+        index = as_int64(at)[:, None] + arange(width)
         stored = np.ascontiguousarray(data[index]).view(f"{module.byte_order}u{width}").reshape(-1)
         addend = stored.astype(np.uint64) if rows.addend is None else rows.addend[chosen]
         result = (value[rows.symbol[chosen]] + addend).astype(f"{module.byte_order}u{width}")

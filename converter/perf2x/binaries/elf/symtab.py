@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U8, U32, U64, AnyArray, Bools, ColumnTable, arange, flatnonzero
+from perf2x.base.columnar import I64, U8, U32, U64, AnyArray, Bools, ColumnTable, arange, as_int64, falses, flatnonzero
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 
@@ -154,9 +154,9 @@ _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 def _mapping_symbols(elf: ElfObject, name_offset: AnyArray, strings: bytes) -> Bools:
     """Return which rows are mapping symbols (ARM, AArch64, RISC-V): ``$x``, ``$d.1`` mark code or data."""
     if not len(name_offset):
-        return np.zeros(0, np.bool_)
+        return falses(0)
     text = np.frombuffer(strings + b"\0\0\0", np.uint8)
-    at: I64 = np.minimum(name_offset.astype(np.int64), len(strings))
+    at: I64 = np.minimum(as_int64(name_offset), len(strings))
     second = np.isin(text[at + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
     ends = np.isin(text[at + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")
     found: Bools = (text[at] == ord("$")) & second & ends

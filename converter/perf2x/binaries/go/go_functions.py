@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, row_numbers, searchsorted
+from perf2x.base.columnar import I64, U64, Frozen, as_int64, flatnonzero, minus_ones, row_numbers, searchsorted, zeros
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_values import pc_values, values_at
@@ -110,9 +110,9 @@ class GoFunctions:
             if tables > _PCDATA_INLINE_INDEX and offsets > _FUNCDATA_INLINE_TREE and tree_at + 4 <= len(self._data):
                 places.append((self._number(at + 44 + 4 * _PCDATA_INLINE_INDEX), self._number(tree_at)))
         places = [(index, tree) for index, tree in places if index]
-        tables_at = min(layout.values, len(self._data)) + np.array([index for index, _ in places], np.int64)
+        tables_at = min(layout.values, len(self._data)) + as_int64([index for index, _ in places])
         ends, numbers = pc_values(self._data, tables_at, layout.quantum)
-        highest = np.full(len(places), -1, np.int64)
+        highest = minus_ones(len(places))
         np.maximum.at(highest, row_numbers(ends.lengths), numbers)
         return [(tree, count + 1) for (_, tree), count in zip(places, highest.tolist(), strict=True) if count >= 0]
 
@@ -125,7 +125,7 @@ class GoFunctions:
         known = flatnonzero(offset != 0)
         row = searchsorted(known, function)
         asked = flatnonzero(offset[function] != 0)
-        result = np.zeros(len(svma), np.int64)
+        result = zeros(len(svma))
         inside = svma[asked] - entry[function[asked]]
         at = min(layout.values, len(self._data)) + offset[known]
         result[asked] = values_at(self._data, at, layout.quantum, row[asked], inside)

@@ -1,9 +1,7 @@
 """Labels of boxes: the name, the category and, on demand, the arguments of the slices that are drawn for a frame."""
 
-import numpy as np
-
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, Bools, Frozen
+from perf2x.base.columnar import I64, Bools, Frozen, as_int64
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import LocationFrames, Profile, are_jit
@@ -45,11 +43,11 @@ def labels_of(
     same = [names.setdefault(name, len(names)) for name, _, _ in index]
     labels = BoxLabels(
         [json_bytes(name) for name, _, _ in index],
-        np.array(same, np.int64),
+        as_int64(same),
         [category for _, category, _ in index],
         [more for _, _, more in index],
     )
-    return labels, np.array(of_frame, np.int64), np.array(of_group, np.int64)
+    return labels, as_int64(of_frame), as_int64(of_group)
 
 
 def _categories(frames: LocationFrames, jit: Bools) -> list[str]:

@@ -13,6 +13,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Frozen,
     arange,
+    as_int64,
     begins_run,
     bincount,
     cumsum,
@@ -24,6 +25,7 @@ from perf2x.base.columnar import (
     take,
     take_rows_of,
     unique_inverse,
+    zeros,
 )
 from perf2x.emitters.chrome.box_labels import OFF_CPU, BoxLabels, labels_of
 from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, time_chunks
@@ -134,19 +136,19 @@ def drawings_of(profile: Profile, wanted: AnyArray, how: Style) -> list[Drawing]
 def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, how: Style) -> Drawing:
     """Stacks that wait are boxes of their own beside those that run, whatever callers they share."""
     wait = profile.samples.wait
-    kind = np.zeros(len(shown), np.int64) if wait is None else wait[shown.sample].astype(np.int64)
+    kind = zeros(len(shown)) if wait is None else as_int64(wait[shown.sample])
     kinds, group = unique_inverse(kind)
     return _drawing(profile, tracks, shown, (group, [""] * len(kinds), kinds), how, 1)
 
 
 def _cpus_drawing(profile: Profile, shown: ShownSamples, how: Style) -> Drawing:
     """Each stack below the name of its thread."""
-    thread = profile.samples.thread[shown.sample].astype(np.int64)
+    thread = as_int64(profile.samples.thread[shown.sample])
     threads, text = profile.threads, profile.strings
     labels = [f"{printable(text[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
     used, group = unique_inverse(thread)
     names = [labels[row] for row in used.tolist()]
-    return _drawing(profile, cpu_tracks_of(profile), shown, (group, names, np.zeros(len(names), np.int64)), how, 0)
+    return _drawing(profile, cpu_tracks_of(profile), shown, (group, names, zeros(len(names))), how, 0)
 
 
 def _drawing(
@@ -165,7 +167,7 @@ def _drawing(
     tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, stack, group)
     root = ancestors(tree.parent, arange(len(tree)), tree.depth)  # groups are the first rows
     key = np.where(tree.key < 0, np.append(of_group, 0)[np.minimum(root, len(of_group))], tree.key)
-    kind = kinds[root] if len(kinds) else np.zeros(len(tree), np.int64)
+    kind = kinds[root] if len(kinds) else zeros(len(tree))
     weight = bincount(shown.track, len(tracks))
     return Drawing(tracks, shown, tree, narrow(node), key, kind, labels, outermost, weight)
 

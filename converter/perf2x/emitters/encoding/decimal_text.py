@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U32, U64, AnyArray, Bools, flatnonzero, take, unique_inverse
+from perf2x.base.columnar import I64, U32, U64, AnyArray, Bools, as_int64, flatnonzero, take, unique_inverse
 
 FEW_MILLIONTHS, MANY_MILLIONTHS = 100, 10**15
 _TEN_THOUSAND = 10_000
@@ -81,8 +81,8 @@ def without_nulls(cells: AnyArray) -> bytes:
 def _magnitudes(values: AnyArray, less: Bools | None) -> AnyArray:
     """Return magnitudes as uint64, which has room for that of the least int64."""
     if less is None:
-        return values if values.dtype.kind == "u" else values.astype(np.int64).view(np.uint64)
-    wide = values.astype(np.int64)
+        return values if values.dtype.kind == "u" else as_int64(values).view(np.uint64)
+    wide = as_int64(values)
     magnitudes: U64 = np.where(less, -wide, wide).view(np.uint64)
     return magnitudes
 

@@ -27,6 +27,7 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     arange,
+    as_int64,
     as_intp,
     cumsum,
     offsets_of,
@@ -209,7 +210,7 @@ def varints(values: AnyArray, tag: bytes = b"") -> Cells:
 
         value   1 0010111         word   0000 0001 | 1001 0111      bytes, the lowest first   97 01
     """
-    rest = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
+    rest = as_int64(values).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
     sizes = _varint_sizes(rest)
     width = int(sizes.max(initial=1))
     words = _MORE[np.minimum(sizes - 1, _WIDTH)]

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from perf2x.base.columnar import TextInterner, flatnonzero, unique
+from perf2x.base.columnar import TextInterner, flatnonzero, unique, zeros
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
 from perf2x.emitters.firefox.shared_tables import category_list, libraries_of, shared_tables
@@ -48,7 +48,7 @@ class Firefox(Format):
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, ``meta`` first, then thread by thread: processes by pid, leaders first."""
         if profile.samples.time is None:
-            profile = keep_samples(profile, np.zeros(0, np.int64))
+            profile = keep_samples(profile, zeros(0))
         chosen, others = self._kinds(profile)
         is_sample, frames, texts = np.isin(profile.samples.event, chosen), location_frames(profile), TextInterner[str]()
         drawing = drawing_of(profile, frames, is_sample, self.markers, texts)

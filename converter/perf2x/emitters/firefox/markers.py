@@ -20,6 +20,7 @@ from perf2x.base.columnar import (
     of_next,
     take_rows_of,
     unique,
+    zeros,
 )
 from perf2x.emitters.encoding.decimal_text import chunk_array, joined_chunks, number_chunks
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
@@ -106,7 +107,7 @@ def event_markers(
     if not len(rows):
         return no_rows(Markers)
     kinds = unique(samples.event[rows]).tolist()
-    name, head = np.zeros(len(profile.events), np.int64), chunk_array([b""] * len(profile.events))
+    name, head = zeros(len(profile.events)), chunk_array([b""] * len(profile.events))
     for kind in kinds:
         text = one_line(profile.events[kind].name)
         name[kind], head[kind] = texts[text], b'{"type":%b' % json_bytes(text)

@@ -30,6 +30,7 @@ from perf2x.base.columnar import (
     ends_run,
     flatnonzero,
     lexsort,
+    minus_ones,
     narrow,
     no_rows,
     of_next,
@@ -39,6 +40,7 @@ from perf2x.base.columnar import (
     sum_at,
     sum_of,
     take_rows_of,
+    zeros,
 )
 from perf2x.emitters.timeline.running_time import rows_until, since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, shown_samples
@@ -61,7 +63,7 @@ class Timeline(Frozen):
     def times(self, rows: AnyArray | slice) -> I64:
         """Return nanoseconds since ``origin``, as in all tables; 0 for samples without times."""
         if self.recorded is None:
-            return np.zeros(len(self.track[rows]), np.int64)
+            return zeros(len(self.track[rows]))
         return since(self.recorded[rows], self.origin)
 
 
@@ -84,9 +86,9 @@ class Lane(Frozen):
 def lanes_of(timeline: Timeline) -> Iterator[Lane]:
     """Yield all threads."""
     tracks, track, time = timeline.tracks, timeline.track, timeline.times(slice(None))
-    last = np.zeros(len(tracks), np.int64)
+    last = zeros(len(tracks))
     last[track] = time  # the last assignment wins
-    first = np.zeros(len(tracks), np.int64)
+    first = zeros(len(tracks))
     first[track[::-1]] = time[::-1]
     for row in lexsort((tracks.tid, tracks.tid != tracks.pid, tracks.pid)).tolist():
         yield Lane(row, int(first[row]), int(last[row]))
@@ -200,7 +202,7 @@ def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
     track = np.append(shown.track[begins], shown.track[ends])
     time = np.append(shown.start[begins], shown.end[ends])
     held = time >= 0  # what ran before the first sample counts with the thread's first row
-    return _Points(track[held], time[held], np.full(sum_of(held), -1, np.int64))
+    return _Points(track[held], time[held], minus_ones(sum_of(held)))
 
 
 def _with_pauses(points: _Points, pauses: _Points) -> _Points:
@@ -221,7 +223,7 @@ def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
     shown = np.maximum(length[points.sample], _SHORTEST_NS)
     is_followed = ~ends_run(points.track) & (of_next(points.time, 0) - points.time <= (1 + _JITTER) * shown)
     rows = flatnonzero(is_sample & ~is_followed)
-    return _Points(points.track[rows], points.time[rows] + shown[rows], np.full(len(rows), -1, np.int64))
+    return _Points(points.track[rows], points.time[rows] + shown[rows], minus_ones(len(rows)))
 
 
 def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:

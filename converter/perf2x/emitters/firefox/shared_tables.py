@@ -10,7 +10,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, Frozen, TextInterner, arange, flatnonzero, group_rows, kept_places, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    Frozen,
+    TextInterner,
+    arange,
+    as_int64,
+    flatnonzero,
+    group_rows,
+    kept_places,
+    minus_ones,
+    unique_inverse,
+    zeros,
+)
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import FrameRows, LocationFrames, Profile, ProfileEvent, Wait, are_jit, expand, folded
 from perf2x.model.recording import event_name, is_tracepoint
@@ -36,7 +48,7 @@ def libraries_of(profile: Profile) -> Libraries:
     build_ids = [text[row] for row in mappings.build_id[first].tolist()]
     arch = one_line(profile.meta.arch)
     entries: list[dict[str, object]] = []
-    row = np.full(len(first), -1, np.int64)
+    row = minus_ones(len(first))
     for at, (name, build_id) in enumerate(zip(names, build_ids, strict=True)):
         if build_id or (name.startswith("/") and not name.startswith(("//", "/memfd:"))):
             row[at] = len(entries)
@@ -102,12 +114,12 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[dict[str, object
     listed: list[dict[str, object]] = [
         {"name": name, "color": colour, "subcategories": list(below)} for name, colour, below in entries
     ]
-    return listed, np.array([row[group] for group in groups], np.int64)
+    return listed, as_int64([row[group] for group in groups])
 
 
 def _frame_categories(profile: Profile, frames: LocationFrames) -> I64:
     """(frames,) the category of each frame, by the mode that its CPU was in: known of frames without names, too."""
-    of_mode = np.zeros(256, np.int64)
+    of_mode = zeros(256)
     of_mode[[int(mode) for mode in _OF_MODE]] = list(_OF_MODE.values())
     return np.where(are_jit(profile, frames), JIT, of_mode[frames.mode])
 
@@ -132,10 +144,10 @@ class SharedStacks(Frozen):
 def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
     """Return all stacks, equal ones once; frames that waits ended in are told apart, for their category."""
     rows = folded(expand(profile.stacks, frames.of_location), arange(len(frames)))
-    leaf = rows.innermost(profile.samples.stack.astype(np.int64))
+    leaf = rows.innermost(as_int64(profile.samples.stack))
     every = arange(len(frames))
-    none = SharedStacks(rows.parent, rows.frame, every, np.zeros(len(every), np.int64), leaf)
-    return none if profile.samples.wait is None else _with_waits(none, rows, profile.samples.wait.astype(np.int64))
+    none = SharedStacks(rows.parent, rows.frame, every, zeros(len(every)), leaf)
+    return none if profile.samples.wait is None else _with_waits(none, rows, as_int64(profile.samples.wait))
 
 
 def _with_waits(stacks: SharedStacks, rows: FrameRows, wait: I64) -> SharedStacks:
@@ -159,7 +171,7 @@ def shared_tables(
 ) -> dict[str, object]:
     """Return all members of ``shared`` but stringArray."""
     resource, resources = _resources(frames, libraries, texts)
-    names = texts.add_all(map(one_line, frames.name)).astype(np.int64)
+    names = as_int64(texts.add_all(map(one_line, frames.name)))
     first, func = group_rows([names, resource, frames.function])
     source, sources = _sources(profile, texts)
     return {
@@ -187,7 +199,7 @@ def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, catego
     return _table(
         len(stacks.origin),
         address=-1,
-        inlineDepth=frames.inlined[stacks.origin].astype(np.int64),
+        inlineDepth=as_int64(frames.inlined[stacks.origin]),
         category=np.where(stacks.wait > 0, OFF_CPU, category[stacks.origin]),
         subcategory=np.select(waits, [1, 2], 0),  # rows of the category's own list
         func=func,
@@ -216,11 +228,11 @@ def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: P
 
 def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner[str]) -> tuple[I64, dict[str, object]]:
     """(frames,) the resource of each frame, −1 for none; and resourceTable: mapped objects, with their file if any."""
-    names = np.array([texts[one_line(name)] if name else -1 for name in frames.object], np.int64)
+    names = as_int64([texts[one_line(name)] if name else -1 for name in frames.object])
     library = np.append(libraries.of_mapping, -1)[frames.mapping]
     held = flatnonzero(names >= 0)
     first, place = group_rows([names[held], library[held]])
-    resource = np.full(len(frames), -1, np.int64)
+    resource = minus_ones(len(frames))
     resource[held] = place
     named = held[first]
     return resource, _table(len(named), lib=_with_nulls(library[named]), name=names[named], host=None, type=1)
@@ -240,7 +252,7 @@ def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, dict[str,
         sourceMapURL=None,
         content=None,
     )
-    return kept_places(is_named)[place].astype(np.int64), table
+    return as_int64(kept_places(is_named)[place]), table
 
 
 def _with_nulls(values: I64) -> list[int | None]:

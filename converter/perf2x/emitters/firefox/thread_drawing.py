@@ -20,6 +20,7 @@ from perf2x.base.columnar import (
     rows_by,
     searchsorted,
     take_rows_of,
+    zeros,
 )
 from perf2x.emitters.encoding.json_encoder import (
     json_bytes,
@@ -184,7 +185,7 @@ def _running_counter(steps: Steps, pid: int) -> dict[str, object]:
 
     The viewer draws straight lines between changes: each change has a row of none in front of it.
     """
-    changes = np.zeros(2 * len(steps), np.int64)
+    changes = zeros(2 * len(steps))
     changes[1::2] = np.diff(steps.threads, prepend=0)
     counter = _counter(TITLE, "count", 0, pid, 0)
     counter["description"] = f"{TITLE} at once, of the whole recording"

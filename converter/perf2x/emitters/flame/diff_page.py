@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Bools, Frozen, arange, group_rows, number_keys, sum_at
+from perf2x.base.columnar import I64, Bools, Frozen, arange, as_int64, falses, group_rows, number_keys, sum_at, zeros
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, table, write_page
@@ -78,7 +78,7 @@ def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
     """
     columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
     known, key = number_keys(columns)
-    first = np.zeros(len(known), np.int64)
+    first = zeros(len(known))
     first[key[::-1]] = arange(len(frames))[::-1]
     return key, first
 
@@ -93,13 +93,13 @@ def _is_before(profile: Profile) -> Bools:
     """(samples,) bool."""
     tags = profile.samples.tags
     if tags is None:
-        return np.zeros(len(profile.samples), np.bool_)
+        return falses(len(profile.samples))
     return np.isin(tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])
 
 
 def _compared_rows(profile: Profile, thread: I64, node: I64, old: Bools) -> Iterator[bytes]:
     samples = profile.samples
-    event = samples.event.astype(np.int64)
+    event = as_int64(samples.event)
     first, kind = group_rows([thread, event, node])
     columns = [("thread", thread[first]), ("event", event[first]), ("node", node[first])]
     for name, side, column in (

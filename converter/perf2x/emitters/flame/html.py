@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from perf2x.base.columnar import I64, arange, narrow, sum_at
+from perf2x.base.columnar import I64, arange, as_int64, narrow, sum_at
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.listing_data import listing_data
 from perf2x.emitters.flame.page_file import field, table, write_page
@@ -144,7 +144,7 @@ def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int
 
     def texts(values: Sequence[str]) -> I64:
         number = {value: strings.setdefault(one_line(value), len(strings)) for value in dict.fromkeys(values)}
-        return np.array([number[value] for value in values], np.int64)
+        return as_int64([number[value] for value in values])
 
     chosen, full = rows.tolist(), full_names(profile, frames)
     function = frames.function[rows]

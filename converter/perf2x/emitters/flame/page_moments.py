@@ -16,13 +16,16 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort_rows,
+    as_int64,
     cumsum,
     flatnonzero,
     row_numbers,
     searchsorted,
     sorted_runs,
     sum_runs,
+    trues,
     unique,
+    zeros,
 )
 from perf2x.emitters.encoding.json_encoder import json_member, json_table
 from perf2x.emitters.timeline.running_time import since
@@ -56,7 +59,7 @@ def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSample
     """Sum samples by track, event and node of the tree, waits apart; ``track``, ``node`` (samples,)."""
     samples = profile.samples
     off = _off_cpu(profile)
-    columns = [track, samples.event.astype(np.int64), node]
+    columns = [track, as_int64(samples.event), node]
     order, begins = sorted_runs(columns if off is None else [*columns, off])
     first = order[begins]
     latency = None if samples.latency is None else sum_runs(samples.latency, order, begins)
@@ -73,7 +76,7 @@ def _off_cpu(profile: Profile) -> I64 | None:
         is_off = of_waits[profile.samples.event]
     else:
         return None
-    return is_off.astype(np.int64) if is_off.any() else None
+    return as_int64(is_off) if is_off.any() else None
 
 
 def row_table(profile: Profile, track: AnyArray, node: I64, summed: SummedSamples) -> Iterator[bytes]:
@@ -99,7 +102,7 @@ def moment_table(profile: Profile, track: AnyArray, node: I64) -> Iterator[bytes
     """
     shown = in_ticks(shown_samples(profile, track, arange(len(profile.samples))), _MICROSECOND)
     stack, wait = node[shown.sample], _waits(profile)[shown.sample]
-    begins = np.ones(len(shown), np.bool_)
+    begins = trues(len(shown))
     begins[1:] = (stack[1:] != stack[:-1]) | (wait[1:] != wait[:-1]) | ~shown.joined[:-1]
     first = flatnonzero(begins)
     last = np.append(first[1:], len(shown)) - 1 if len(first) else first
@@ -131,8 +134,8 @@ def lane_table(profile: Profile, track: AnyArray) -> Iterator[bytes]:
 def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> I64:
     """(tracks, edges) how much of the chosen stretches lies before each edge, and in all tracks before."""
     if not chosen.any():
-        return np.zeros((tracks, len(edges)), np.int64)
-    track, reach = shown.track.astype(np.int64), edges[-1] + 1
+        return zeros((tracks, len(edges)))
+    track, reach = as_int64(shown.track), edges[-1] + 1
     before = np.concatenate([[0], cumsum(np.where(chosen, shown.end - shown.start, 0))])
     asked = arange(tracks)[:, None] * reach + edges
     row = searchsorted(track * reach + shown.start, asked, "right")  # the first stretch behind the edge
@@ -143,7 +146,7 @@ def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> 
 
 def _waits(profile: Profile) -> I64:
     wait = profile.samples.wait
-    return np.zeros(len(profile.samples), np.int64) if wait is None else wait.astype(np.int64)
+    return zeros(len(profile.samples)) if wait is None else as_int64(wait)
 
 
 def burst_table(profile: Profile, track: AnyArray, summed: SummedSamples) -> Iterator[bytes]:
@@ -189,5 +192,5 @@ def _moments_of(profile: Profile) -> tuple[U64, I64]:
     samples = profile.samples
     time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
     if any(event.is_wait and event.name.split(":")[0] == "offcpu-time" for event in profile.events):
-        return wait_ends(samples), np.zeros(len(samples), np.int64)
+        return wait_ends(samples), zeros(len(samples))
     return time, np.where(placed_waits(samples), samples.value // _MICROSECOND, 0)

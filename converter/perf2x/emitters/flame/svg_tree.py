@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Frozen, arange, cumsum, flatnonzero, lexsort, searchsorted, sum_of
+from perf2x.base.columnar import I64, Frozen, arange, cumsum, flatnonzero, lexsort, searchsorted, sum_of, zeros
 from perf2x.model.profile import FrameTree, LocationFrames, Profile, expand, weighed_tree
 
 
@@ -47,7 +47,7 @@ def _name_ranks(frames: LocationFrames) -> I64:
 
 def _positions(tree: FrameTree, total: I64, rank: I64) -> I64:
     """Return the left edge of each row; children of one parent lie side by side in the order of their names."""
-    start = np.zeros(len(tree), np.int64)
+    start = zeros(len(tree))
     for level in range(1, int(tree.depth.max()) + 1 if len(tree) else 0):
         rows = flatnonzero(tree.depth == level)
         rows = rows[lexsort((rank[tree.key[rows]], tree.parent[rows]))]

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO
 
-import numpy as np
-
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, unique, unique_inverse
+from perf2x.base.columnar import I64, as_int64, unique, unique_inverse, zeros
 from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.protobuf import entry, text
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, grouped, utc_times
@@ -138,11 +136,11 @@ class Otlp(Format):
 
     def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
         samples = profile.samples
-        resource = np.zeros(len(samples), np.int64) if samples.tags is None else samples.tags.astype(np.int64)
+        resource = zeros(len(samples)) if samples.tags is None else as_int64(samples.tags)
         attributes = _attribute_columns(profile, self.label, dictionary.attributes)
         values = samples.count if self.value == "samples" else samples.value
         times = utc_times(profile) if self.timestamps else None
-        return grouped((resource, samples.event.astype(np.int64), stack), attributes, values, times)
+        return grouped((resource, as_int64(samples.event), stack), attributes, values, times)
 
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": "x86", "i686": "x86", "armv7l": "arm32"}

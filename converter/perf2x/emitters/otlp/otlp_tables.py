@@ -20,12 +20,14 @@ from perf2x.base.columnar import (
     Ragged,
     StringInterner,
     arange,
+    as_int64,
     numbers_of,
     offsets_of,
     row_batches,
     row_slices,
     side_by_side,
     unique,
+    zeros,
 )
 from perf2x.emitters.encoding.protobuf import (
     message,
@@ -129,7 +131,7 @@ def number_rows(columns: Sequence[I64], count: int) -> Ragged:
     """Return (count,) rows of the numbers in the columns, without those that are 0."""
     if not columns:
         return Ragged.of_empty_rows(count, np.int64)
-    held = [Ragged(offsets_of((column > 0).astype(np.int64)), column[column > 0]) for column in columns]
+    held = [Ragged(offsets_of(as_int64(column > 0)), column[column > 0]) for column in columns]
     return side_by_side(held)
 
 
@@ -162,8 +164,8 @@ class Numbers(Frozen):
 
 def numbered(used: AnyArray, count: int) -> Numbers:
     """Number the rows in ``used`` from 1 on, of ``count`` rows; −1 stands for none."""
-    rows = unique(used[used >= 0].astype(np.int64))
-    entry = np.zeros(count + 1, np.int64)
+    rows = unique(as_int64(used[used >= 0]))
+    entry = zeros(count + 1)
     entry[rows] = arange(1, len(rows) + 1)
     return Numbers(rows, entry)
 
@@ -203,9 +205,9 @@ class StackTables:
         name = dictionary.texts.add_rows(self._strings.texts, mappings.filename[rows])
         build_ids = [text or None for text in self._strings.texts]
         add = dictionary.attributes.add_column
-        columns = [add(_BUILD_ID, build_ids, mappings.build_id[rows].astype(np.int64))]
+        columns = [add(_BUILD_ID, build_ids, as_int64(mappings.build_id[rows]))]
         for flag in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames"):
-            held = getattr(mappings, flag)[rows].astype(np.int64)
+            held = as_int64(getattr(mappings, flag)[rows])
             columns.append(add(f"pprof.mapping.{flag}", (None, True), held))
         attributes = number_rows(columns, len(rows))
         numbers = number_fields(
@@ -243,7 +245,7 @@ class StackTables:
 
     def _encoded_functions(self, dictionary: Dictionary) -> Iterator[Ragged]:
         functions, rows = self._profile.functions, self._functions.rows
-        bare, none = np.array(self._bare, np.int64), np.zeros(len(self._bare), np.int64)
+        bare, none = as_int64(self._bare), zeros(len(self._bare))
         columns = {
             Function.NAME_STRINDEX: np.append(functions.name, bare),
             Function.SYSTEM_NAME_STRINDEX: np.append(functions.system_name, bare),
@@ -257,7 +259,7 @@ class StackTables:
     def _encoded_stacks(self) -> Iterator[Ragged]:
         """Yield stacks, innermost location first, some ten thousand frames at a time."""
         stacks = self._profile.stacks
-        parent = stacks.parent.astype(np.int64)
+        parent = as_int64(stacks.parent)
         depth = depths(parent)
         for rows in row_batches(depth[self._leaves] + 1, _FRAMES_AT_ONCE):
             path = paths(parent, depth, self._leaves[rows])
@@ -282,17 +284,17 @@ def _frame_types(profile: Profile) -> I64:
     locations = profile.locations
     outermost = _outermost_functions(profile)
     is_compiled = in_memory(profile)[locations.mapping]
-    compiled, other = (np.array([*_languages(profile, is_jit), _NATIVE], np.int64) for is_jit in (True, False))
+    compiled, other = (as_int64([*_languages(profile, is_jit), _NATIVE]) for is_jit in (True, False))
     types = np.where(is_compiled, compiled[outermost], other[outermost])
     types[np.isin(locations.mode, _KERNEL_MODES)] = _KERNEL
     types[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = _UNKNOWN
-    return types.astype(np.int64)
+    return as_int64(types)
 
 
 def _outermost_functions(profile: Profile) -> I64:
     """(locations,) the last function of each, −1 where there is none."""
     offsets = profile.locations.line_offsets
-    functions = np.append(profile.locations.line_function.astype(np.int64), -1)
+    functions = np.append(as_int64(profile.locations.line_function), -1)
     has_lines = np.diff(offsets) > 0
     return functions[np.where(has_lines, offsets[1:] - 1, len(functions) - 1)]
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import U64, AnyArray, Bools, unique_inverse
+from perf2x.base.columnar import U64, AnyArray, Bools, as_int64, falses, unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, joined_chunks, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile import NamedPlaces, Profile, SampleReader, depths, paths_of_length
@@ -50,7 +50,7 @@ class FrameLines:
         """
         texts, stacks = self._lines(fields, unwound=unwound), self._profile.stacks
         rows, place = unique_inverse(stack)
-        path = paths_of_length(stacks.parent, rows.astype(np.int64), self._depth[rows])
+        path = paths_of_length(stacks.parent, as_int64(rows), self._depth[rows])
         frames = texts[stacks.location[path.values]].tolist()
         lines = [b"\n" + b"".join(frames[start:end]) for start, end in pairwise(path.offsets.tolist())]
         return chunk_array(lines)[place]
@@ -148,7 +148,7 @@ class FrameLines:
     def _is_file(self) -> Bools:
         """(mappings + 1,) False where kallsyms or a map gave names, and without an object: perf says no offset."""
         locations = self._profile.locations
-        named = np.zeros(len(self._objects), np.bool_)
+        named = falses(len(self._objects))
         named[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
         tables = [name.startswith((*_KERNELS, _MAP)) for name in self._objects.tolist()]
         found: Bools = ~(named & tables)

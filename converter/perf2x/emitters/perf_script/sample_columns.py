@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from perf2x.base.abi.data_source import level, operation, snoop, translation
-from perf2x.base.columnar import I32, U64, AnyArray, Ragged, group_rows, unique_inverse
+from perf2x.base.columnar import I32, U64, AnyArray, Ragged, as_int64, group_rows, unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.emitters.perf_script.frame_lines import PlaceText
 from perf2x.model.printable_text import without_controls
@@ -53,11 +53,11 @@ class StartColumns:
         micro = time // np.uint64(_THOUSAND)
         milli = micro // np.uint64(_THOUSAND)
         digits, ends = _three_digits()
-        last = (micro - milli * np.uint64(_THOUSAND)).astype(np.int64)
+        last = as_int64(micro - milli * np.uint64(_THOUSAND))
         yield shared_texts(milli, lambda one: f"{one // _THOUSAND:5d}.{one % _THOUSAND:03d}")
         if self._nanoseconds:
             yield digits[last]
-            last = (time % np.uint64(_THOUSAND)).astype(np.int64)
+            last = as_int64(time % np.uint64(_THOUSAND))
         yield ends[last]
 
 
@@ -95,7 +95,7 @@ class MemoryText:
         """(n,) texts."""
         found, place = unique_inverse(data_src)
         texts = [_text(word) for word in found.tolist()]
-        lengths = np.array([self._longest, *map(len, texts)], np.int64)
+        lengths = as_int64([self._longest, *map(len, texts)])
         widths = np.maximum.accumulate(np.append(self._longest, lengths[1:][place]))[1:]
         self._longest = int(widths[-1])
         rows = zip(place.tolist(), widths.tolist(), strict=True)
@@ -171,7 +171,7 @@ def branch_column(samples: Samples, fields: frozenset[str], places: PlaceText | 
     places = places if fields & {"brstacksym", *_OBJECT} else None
     columns: list[AnyArray] = [branches.flags, branches.from_ip, branches.to_ip]
     if places is not None:
-        columns += np.split(places.locate(samples).astype(np.int64), 2)
+        columns += np.split(as_int64(places.locate(samples)), 2)
     first, kind = group_rows(columns)
     flags, *columns = (column[first] for column in columns)
     numbers = zip(flags.tolist(), type_numbers(flags).tolist(), speculations(flags).tolist(), strict=True)

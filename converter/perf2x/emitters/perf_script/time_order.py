@@ -6,7 +6,7 @@ ordered events do (tools/perf/util/ordered-events.c).
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, AnyArray, lexsort
+from perf2x.base.columnar import I64, U64, AnyArray, lexsort, zeros
 from perf2x.model.profile import NEVER
 
 
@@ -15,7 +15,7 @@ class TimeOrder:
 
     def __init__(self) -> None:
         self._time: U64 = np.zeros(0, np.uint64)
-        self._position: I64 = np.zeros(0, np.int64)
+        self._position: I64 = zeros(0)
         self._lines: AnyArray = np.zeros((0, 1), np.object_)
 
     def add(self, time: U64, position: I64, lines: AnyArray, behind: int) -> bytes:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, Frozen, arange, unique_inverse
+from perf2x.base.columnar import I32, I64, Frozen, arange, as_int64, minus_ones, unique_inverse, zeros
 from perf2x.emitters.encoding.protobuf import message, number, text
 from perf2x.emitters.perfetto.message import packet
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
@@ -25,7 +25,7 @@ def thread_ids(profile: Profile) -> ThreadIds:
 
     Unknown ones become UNKNOWN_ID, and so does tid 0 of any process but 0, which readers take for its first thread.
     """
-    pid, tid = profile.threads.pid.astype(np.int64), profile.threads.tid.astype(np.int64)
+    pid, tid = as_int64(profile.threads.pid), as_int64(profile.threads.tid)
     pid = np.where(pid < 0, UNKNOWN_ID, pid)
     tid = np.where((tid < 0) | (tid == 0) & (pid != 0), UNKNOWN_ID, tid)
     ids, number_of = unique_inverse(pid << 32 | tid)
@@ -50,7 +50,7 @@ def process_tree(profile: Profile) -> bytes:
 
 def _last_seen(profile: Profile, ids: ThreadIds) -> I64:
     """(distinct threads,) the row of Profile.threads that was sampled last; samples are in order of time."""
-    last = np.zeros(len(ids.pid), np.int64)
+    last = zeros(len(ids.pid))
     last[ids.number] = arange(len(ids.number))
     last[ids.number[profile.samples.thread]] = profile.samples.thread
     return last
@@ -59,7 +59,7 @@ def _last_seen(profile: Profile, ids: ThreadIds) -> I64:
 def _parent_pids(profile: Profile, ids: ThreadIds, last: I64) -> I64:
     """(distinct threads,) the process that forked each one's, −1 where nobody with samples did."""
     if profile.parents is None:
-        return np.full(len(last), -1, np.int64)
+        return minus_ones(len(last))
     parent = profile.parents[last]
     return np.where(parent >= 0, ids.pid[ids.number[parent]], -1)
 

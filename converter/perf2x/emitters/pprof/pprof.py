@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Frozen, Ragged, arange, group_rows, row_batches, sum_of, unique_inverse
+from perf2x.base.columnar import I64, Frozen, Ragged, arange, as_int64, group_rows, row_batches, sum_of, unique_inverse
 from perf2x.base.files.background_writer import BackgroundGzipWriter
 from perf2x.emitters.encoding.protobuf import (
     Chosen,
@@ -182,7 +182,7 @@ class Pprof(Format):
         kept = heaviest(distinct.values, self.max_samples)
         label_bytes = LabelBytes(labels, keys, distinct.row[kept])
         location_ids = _StackIds(profile, written)
-        stack = profile.samples.stack[distinct.row[kept]].astype(np.int64)
+        stack = as_int64(profile.samples.stack[distinct.row[kept]])
         for rows in row_batches(location_ids.frames(stack), _FRAMES_PER_WRITE):
             start, end = int(rows[0]), int(rows[-1]) + 1
             yield _encoded_samples(
@@ -218,7 +218,7 @@ class _StackIds:
         self.count = len(profile.locations) if written is None else len(written.values)
         """Locations in the file, which are numbered from 1."""
         self._written, self._location = written, profile.stacks.location
-        self._parent = profile.stacks.parent.astype(np.int64)
+        self._parent = as_int64(profile.stacks.parent)
         self._depth, self._ids = depths(self._parent), Ids(self.count)
 
     def frames(self, stack: I64) -> I64:
@@ -232,7 +232,7 @@ class _StackIds:
         path = paths(self._parent, self._depth, leaf)
         locations = Ragged(path.offsets, self._location[path.values])
         if self._written is not None:
-            lines = self._written[locations.values.astype(np.int64)]
+            lines = self._written[as_int64(locations.values)]
             locations = Ragged(lines.offsets[path.offsets], lines.values)
         return texts_of(self._ids.packed(1, locations)), place
 

@@ -13,6 +13,7 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     arange,
+    as_int64,
     as_intp,
     begins_run,
     bincount,
@@ -22,6 +23,7 @@ from perf2x.base.columnar import (
     repeat,
     row_slices,
     unique_inverse,
+    zeros,
 )
 from perf2x.emitters.encoding.protobuf import (
     beside,
@@ -80,7 +82,7 @@ def mapping_order(profile: Profile) -> I64:
     known = profile.locations.mapping[profile.locations.mapping >= 0]
     locations = bincount(known, len(names)).tolist()
     main = sorted(programs, key=lambda row: -locations[row])[:1]
-    return np.array(main + [row for row in range(len(names)) if row not in main], np.int64)
+    return as_int64(main + [row for row in range(len(names)) if row not in main])
 
 
 def encode_mappings(mappings: Mappings, order: I64) -> bytes:
@@ -95,8 +97,8 @@ def encode_mappings(mappings: Mappings, order: I64) -> bytes:
 
 def encode_functions(functions: Functions, placeholders: list[int]) -> bytes:
     """Profile.function (5): the profile's own, then one per placeholder name (string indices)."""
-    bare = np.zeros(len(placeholders), np.int64)
-    names = np.array(placeholders, np.int64)
+    bare = zeros(len(placeholders))
+    names = as_int64(placeholders)
     columns = {
         1: arange(1, len(functions) + len(placeholders) + 1),
         2: np.append(functions.name, names),
@@ -117,7 +119,7 @@ def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Loc
     count = np.diff(locations.line_offsets)
     bare = flatnonzero(count == 0)
     names = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
-    held = locations.mapping[bare].astype(np.int64)  # -1 takes the last name
+    held = as_int64(locations.mapping[bare])  # -1 takes the last name
     used, inverse = unique_inverse(held)
     texts = [strings.add(names[row]) for row in used.tolist()]
     distinct = list(dict.fromkeys(texts))
@@ -140,9 +142,7 @@ def without_inlining(lines: LocationLines) -> LocationLines:
     """Only the last line of each location: the function that the address really belongs to."""
     some = flatnonzero(np.diff(lines.offsets))
     last = lines.offsets[1:][some] - 1
-    return LocationLines(
-        offsets_of((np.diff(lines.offsets) > 0).astype(np.int64)), lines.function[last], lines.number[last]
-    )
+    return LocationLines(offsets_of(as_int64(np.diff(lines.offsets) > 0)), lines.function[last], lines.number[last])
 
 
 def one_location_per_line(lines: LocationLines) -> tuple[LocationLines, Ragged, I64]:
@@ -154,7 +154,7 @@ def one_location_per_line(lines: LocationLines) -> tuple[LocationLines, Ragged, 
     count = np.maximum(np.diff(lines.offsets), 1)
     offsets = offsets_of(count)
     owner = repeat(arange(len(count)), count)
-    has_line = (np.diff(lines.offsets) > 0)[owner].astype(np.int64)
+    has_line = as_int64((np.diff(lines.offsets) > 0)[owner])
     return (
         LocationLines(offsets_of(has_line), lines.function, lines.number),
         Ragged(offsets, arange(offsets[-1])),
@@ -167,14 +167,14 @@ def encode_locations(locations: Locations, lines: LocationLines, owner: I64 | No
 
     ``owner`` is the profile's location behind each written one, None: itself; ``order`` that of mappings.
     """
-    mapping_id = np.zeros(len(order) + 1, np.int64)  # the last one serves mapping -1
+    mapping_id = zeros(len(order) + 1)  # the last one serves mapping -1
     mapping_id[order] = arange(1, len(order) + 1)
     for rows in row_slices(len(lines.offsets) - 1, _LOCATIONS_PER_WRITE):
         offsets = lines.offsets[rows.start : rows.stop + 1]
         count = np.diff(offsets)
         at = repeat(arange(rows.start, rows.stop), np.maximum(count, 1))  # a row for each line, and one without any
         has_line, is_first = count[at - rows.start] > 0, begins_run(at)
-        function, number = np.zeros(len(at), np.int64), np.zeros(len(at), np.int64)
+        function, number = zeros(len(at)), zeros(len(at))
         part = slice(offsets[0], offsets[-1])
         function[has_line], number[has_line] = lines.function[part] + 1, np.maximum(lines.number[part], 0)
         line = nested(4, beside([numbers_but_0(1, function), numbers_but_0(2, number)])).without(~has_line)

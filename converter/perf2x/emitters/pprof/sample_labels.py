@@ -14,13 +14,16 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     arange,
+    as_int64,
     flatnonzero,
     group_rows,
     numbers_of,
     offsets_of,
     side_by_side,
+    trues,
     unique,
     unique_inverse,
+    zeros,
 )
 from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
 from perf2x.model.profile import Profile
@@ -110,9 +113,7 @@ def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
         return []
     keys = sorted({key for tags in profile.tag_sets for key in tags})
     return [
-        LabelColumn(
-            key, np.array([intern(tags.get(key, "")) for tags in profile.tag_sets], np.int64)[profile.samples.tags]
-        )
+        LabelColumn(key, as_int64([intern(tags.get(key, "")) for tags in profile.tag_sets])[profile.samples.tags])
         for key in keys
     ]
 
@@ -124,7 +125,7 @@ class LabelBytes:
     """
 
     def __init__(self, labels: Labels, keys: Sequence[I64], rows: I64) -> None:
-        columns = [column[rows] for column in keys] or [np.zeros(len(rows), np.int64)]
+        columns = [column[rows] for column in keys] or [zeros(len(rows))]
         kinds, self._place = unique_inverse(columns[0] if len(columns) == 1 else group_rows(columns)[1])
         kept = np.empty(len(kinds), np.int64)
         kept[self._place] = arange(len(rows))  # any of them
@@ -145,8 +146,8 @@ def _encoded_label(key: int, values: I64, unit: int) -> Ragged:
     count = len(distinct)
     number = {3: distinct, 4: np.full(count, unit, np.int64)} if unit else {2: distinct}
     messages = number_fields({1: np.full(count, key, np.int64), **number})
-    held = np.ones(count, np.bool_) if unit else distinct != 0
-    offsets = offsets_of(held.astype(np.int64))
+    held = trues(count) if unit else distinct != 0
+    offsets = offsets_of(as_int64(held))
     return nested_field(3, messages[flatnonzero(held)], offsets)[inverse]
 
 
@@ -157,14 +158,14 @@ def _interned_texts(values: AnyArray, names: Sequence[str], intern: Intern) -> I
 
 def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) -> LabelColumn:
     """A text for each thread, of which only those with samples are interned."""
-    values = np.zeros(len(texts), np.int64)
+    values = zeros(len(texts))
     used = unique(profile.samples.thread)
     values[used] = [intern(texts[row]) for row in used.tolist()]
     return LabelColumn(key, values, by_thread=True)
 
 
 def _id_of_thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
-    return LabelColumn(key, getattr(profile.threads, key).astype(np.int64), key, by_thread=True)
+    return LabelColumn(key, as_int64(getattr(profile.threads, key)), key, by_thread=True)
 
 
 def _name_of_thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
@@ -183,7 +184,7 @@ _UNITS = {"cpu": "cpu", "time": "nanoseconds"}
 def _number_of_sample(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
     """Make a label of a column of samples that not all recordings have."""
     values = getattr(profile.samples, key)
-    return None if values is None else LabelColumn(key, values.astype(np.int64), _UNITS[key])
+    return None if values is None else LabelColumn(key, as_int64(values), _UNITS[key])
 
 
 def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:

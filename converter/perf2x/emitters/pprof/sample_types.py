@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Frozen, arange, lexsort, rows_by, sum_at, unique
+from perf2x.base.columnar import I64, Frozen, arange, lexsort, rows_by, sum_at, unique, zeros
 from perf2x.base.errors import SettingError
 from perf2x.model.profile import Profile, plain_names, shown_event
 
@@ -80,10 +80,10 @@ def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: 
             ")",
         )
     samples = profile.samples
-    values = np.zeros((count, len(kinds)), np.int64)
+    values = zeros((count, len(kinds)))
     rows_of = dict(rows_by(samples.event))
     for at, kind in enumerate(kinds):
-        rows = slice(None) if kind.event < 0 else rows_of.get(kind.event, np.zeros(0, np.int64))
+        rows = slice(None) if kind.event < 0 else rows_of.get(kind.event, zeros(0))
         # numpy adds to neighbours in a fifth of the time
         values[:, at] = sum_at(merged[rows], (samples.count if kind.is_count else samples.value)[rows], count)
     return values

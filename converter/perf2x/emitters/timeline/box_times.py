@@ -27,6 +27,7 @@ from perf2x.base.columnar import (
     of_next,
     of_previous,
     repeat,
+    trues,
 )
 
 _FARTHEST = 4
@@ -109,7 +110,7 @@ def _latest_ends(moment: I64, length: I64, chains: list[BoxChains]) -> I64:
 
 def _ends_before(end: I64, chains: list[BoxChains]) -> tuple[I64, Bools]:
     """(boxes,) the latest end of all earlier boxes in any chain, and whether it is one of the first chain's."""
-    latest, is_own = earlier_ends(end, chains[0]), np.ones(len(end), np.bool_)
+    latest, is_own = earlier_ends(end, chains[0]), trues(len(end))
     for chain in chains[1:]:
         other = earlier_ends(end, chain)
         is_own &= latest >= other

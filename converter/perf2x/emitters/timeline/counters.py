@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar import I64, AnyArray, ColumnTable, Frozen, group_rows, no_rows
+from perf2x.base.columnar import I64, AnyArray, ColumnTable, Frozen, as_int64, group_rows, no_rows
 from perf2x.emitters.timeline.running_time import since
 from perf2x.model.profile import Profile, sampled
 
@@ -51,7 +51,7 @@ def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
         return no_rows(Steps)
     time = since(curve.time, origin)
     held = np.append(np.diff(time) > 1, True)[: len(time)]
-    time, threads = (time[held] + tick // 2) // tick, curve.threads[held].astype(np.int64)
+    time, threads = (time[held] + tick // 2) // tick, as_int64(curve.threads[held])
     is_last = np.append(np.diff(time) > 0, True)[: len(time)]
     time, threads = time[is_last], threads[is_last]
     changes = np.diff(threads, prepend=-1) != 0

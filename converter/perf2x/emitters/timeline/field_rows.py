@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from perf2x.base.columnar import I64, flatnonzero
+from perf2x.base.columnar import I64, as_int64, flatnonzero
 from perf2x.model.profile import Profile, TracepointFields
 
 
@@ -12,7 +10,7 @@ def field_tables(profile: Profile, rows: I64) -> Iterator[tuple[TracepointFields
     """Yield each table of fields with the places among ``rows`` (of samples) that have one, and their rows in it."""
     if profile.samples.fields is None:
         return
-    fields, base = profile.samples.fields[rows].astype(np.int64), 0
+    fields, base = as_int64(profile.samples.fields[rows]), 0
     for entry in profile.fields:
         held = flatnonzero((fields >= base) & (fields < base + entry.count))
         if len(held):

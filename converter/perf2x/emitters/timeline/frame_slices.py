@@ -23,7 +23,9 @@ from perf2x.base.columnar import (
     ColumnTable,
     arange,
     argsort_small,
+    as_int64,
     begins_run,
+    falses,
     flatnonzero,
     join_tables,
     ranges,
@@ -100,7 +102,7 @@ def _shared(shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, oute
     (rows,) whether a slice ends with the row that has the name of the outermost one that begins there.
     """
     rows = flatnonzero(shown.joined[:-1])
-    pairs, pair = unique_inverse(node[rows].astype(np.int64) * len(tree) + node[rows + 1])
+    pairs, pair = unique_inverse(as_int64(node[rows]) * len(tree) + node[rows + 1])
     one, other = pairs // len(tree), pairs % len(tree)
     met = _common_depth(tree, one, other, outermost)
     shared = np.full(len(node) + 1, outermost - 1, np.int64)
@@ -110,9 +112,9 @@ def _shared(shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, oute
     some = flatnonzero((ended > 0) & (begun > 0))
     name = key[ancestors(tree.parent, other[some], begun[some] - 1)]
     closed = paths_of_length(tree.parent, one[some], ended[some])
-    is_met = np.zeros(len(pairs), np.bool_)
+    is_met = falses(len(pairs))
     is_met[some[row_numbers(ended[some])[key[closed.values] == repeat(name, ended[some])]]] = True
-    is_mistakable = np.zeros(len(node), np.bool_)
+    is_mistakable = falses(len(node))
     is_mistakable[rows] = is_met[pair]
     return shared, is_mistakable
 

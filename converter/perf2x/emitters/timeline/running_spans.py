@@ -21,6 +21,7 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort_rows,
+    as_int64,
     begins_run,
     ends_run,
     flatnonzero,
@@ -68,7 +69,7 @@ def runs_of(profile: Profile, origin: int, samples: Spans) -> RunningSpans:
     leaving = switches.is_preempted[order]
     is_told = end == of_next(time, FAR)
     leaving = np.where(is_out, leaving, of_next(leaving, False) & is_told)
-    runs = RunningSpans(track, start, end, switches.cpu[order].astype(np.int64), leaving)
+    runs = RunningSpans(track, start, end, as_int64(switches.cpu[order]), leaving)
     is_guess = is_out | ~is_told
     return _in_order(_on_free_cpus(take_rows_of(runs, is_run), is_guess[is_run], is_out[is_run]))
 
@@ -182,7 +183,7 @@ def _apart(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
     """(boxes,) the CPU of each box, or a number of their own for tracks that have holes."""
     if not len(holes):
         return cpu
-    return np.where(np.isin(track, holes.track), int(cpu.max(initial=0)) + 1 + track.astype(np.int64), cpu)
+    return np.where(np.isin(track, holes.track), int(cpu.max(initial=0)) + 1 + as_int64(track), cpu)
 
 
 def most_at_once(spans: Spans) -> int:
@@ -222,11 +223,11 @@ def _cpu_of(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | No
     cpu = profile.samples.cpu
     if cpu is None or int(cpu[boxes.sample].max(initial=-1)) < 0:
         return None
-    own = cpu[boxes.sample]
+    own: AnyArray = cpu[boxes.sample]
     unknown = flatnonzero(own < 0)
     if not len(unknown):
         return own
     known = max(int(own.max()), int(runs.cpu.max(initial=-1)))
-    own = own.astype(np.int64)
-    own[unknown] = known + 1 + boxes.track[unknown].astype(np.int64)
+    own = as_int64(own)
+    own[unknown] = known + 1 + as_int64(boxes.track[unknown])
     return narrow(own)

@@ -22,12 +22,14 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort_rows,
+    as_int64,
     as_intp,
     begins_run,
     cumsum,
     ends_run,
     flatnonzero,
     join_tables,
+    minus_ones,
     of_next,
     offsets_of,
     ranges,
@@ -35,7 +37,9 @@ from perf2x.base.columnar import (
     searchsorted,
     sum_of,
     take_rows_of,
+    trues,
     unique_inverse,
+    zeros,
 )
 from perf2x.emitters.timeline.box_times import BoxChains, earlier_ends
 
@@ -146,7 +150,7 @@ class RunningTime(Frozen):
         begins[offsets[:-1]] = begin + self._passed(early)
         ends[offsets[1:] - 1] = finish + self._passed(np.where(count > 0, late, early))
         hole = ranges(first, count)
-        inner = np.ones(len(begins), np.bool_)
+        inner = trues(len(begins))
         inner[offsets[1:] - 1] = False
         ends[inner] = self.holes.start[hole]
         begins[1:][inner[:-1]] = self.holes.end[hole]
@@ -157,13 +161,13 @@ class RunningTime(Frozen):
     def _first(self, hole: I64) -> I64:
         """The first hole of each hole's track; 0 for −1."""
         if not len(self.holes):
-            return np.zeros(len(hole), np.int64)
+            return zeros(len(hole))
         return np.where(hole < 0, 0, _first_of_track(self.holes)[hole])
 
     def _passed(self, hole: I64) -> I64:
         """Time in holes up to this one and with it; 0 for −1."""
         if not len(self.holes):
-            return np.zeros(len(hole), np.int64)
+            return zeros(len(hole))
         return np.where(hole < 0, 0, (self.before + self.holes.end - self.holes.start)[hole])
 
 
@@ -176,7 +180,7 @@ def _first_of_track(spans: Spans) -> I64:
 def last_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
     """(wanted,) the last known row (by track, then time) of the track that is not later, −1 for none."""
     if not len(known[0]) or not len(wanted[0]):
-        return np.full(len(wanted[0]), -1, np.int64)
+        return minus_ones(len(wanted[0]))
     row = rows_until(known, wanted) - 1
     return np.where((row >= 0) & (known[0][row] == wanted[0]), row, -1)
 
@@ -187,7 +191,7 @@ def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64
     if (_span(track) + 1) * _span(time) > _WORD:
         track, time = _common_ranks(*track), _common_ranks(*time)
     width = _span(time)
-    rows, asked = (lane.astype(np.int64) * width + moment for lane, moment in zip(track, time, strict=True))
+    rows, asked = (as_int64(lane) * width + moment for lane, moment in zip(track, time, strict=True))
     return searchsorted(rows, asked, "right")
 
 

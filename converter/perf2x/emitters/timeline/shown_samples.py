@@ -31,14 +31,17 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort_small,
+    as_int64,
     bincount,
     ends_run,
+    falses,
     flatnonzero,
     narrow,
     no_rows,
     of_previous,
     searchsorted,
     take_rows_of,
+    trues,
     unique,
 )
 from perf2x.emitters.timeline.box_times import order_of
@@ -78,7 +81,7 @@ def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Dur
 
 def ran_then(samples: ProfileSamples, rows: I64) -> Bools:
     """(rows,) whether the thread of a sample ran; it waited in others."""
-    return np.ones(len(rows), np.bool_) if samples.wait is None else samples.wait[rows] == Wait.RAN
+    return trues(len(rows)) if samples.wait is None else samples.wait[rows] == Wait.RAN
 
 
 def _clock(profile: Profile, events: list[int]) -> int | None:
@@ -106,7 +109,7 @@ def _steps(profile: Profile, track: I64, rows: I64) -> I64:
     """Nanoseconds from each sample to the next one of its track."""
     order = rows[argsort_small(track[rows])]
     lane = track[order]
-    steps: I64 = np.diff(profile.samples.times[order])[lane[1:] == lane[:-1]].astype(np.int64)
+    steps: I64 = as_int64(np.diff(profile.samples.times[order])[lane[1:] == lane[:-1]])
     return steps
 
 
@@ -202,7 +205,7 @@ def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
 def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     """Return what ran on each CPU that is known, on the tracks of ``cpu_tracks_of``; waits lie on none."""
     samples = profile.samples
-    cpu = samples.cpus[shown.sample].astype(np.int64)
+    cpu = as_int64(samples.cpus[shown.sample])
     known = flatnonzero((cpu >= 0) & ran_then(samples, shown.sample))
     track = searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
     return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
@@ -291,6 +294,6 @@ def _put_together(column: list[AnyArray]) -> AnyArray:
 
 
 def _joined(track: AnyArray, sample: AnyArray, start: I64, end: I64) -> ShownSamples:
-    joined = np.zeros(len(track), np.bool_)
+    joined = falses(len(track))
     joined[:-1] = (track[1:] == track[:-1]) & (start[1:] == end[:-1])
     return ShownSamples(track, sample, start, end, joined)

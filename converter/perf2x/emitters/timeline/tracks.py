@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I64, ColumnTable, arange, searchsorted, unique, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    ColumnTable,
+    arange,
+    as_int64,
+    minus_ones,
+    searchsorted,
+    unique,
+    unique_inverse,
+    zeros,
+)
 from perf2x.model.profile import Profile, ThreadSwitches
 
 UNKNOWN_ID = 4_194_305
@@ -37,7 +47,7 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     tid[idle] = 1 + np.maximum(cpu[idle], 0)
     ids, track_of_seen = unique_inverse(pid << 32 | tid)
     track = track_of_seen[seen]
-    last = np.zeros(len(ids), np.int64)
+    last = zeros(len(ids))
     last[track] = arange(len(track))  # the last assignment wins: rows are in time order
     return Tracks(ids >> 32, ids & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]]), track
 
@@ -45,20 +55,20 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
 def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
     """(switches,) the track, as ``tracks_of`` numbers them, of the thread that each switch is of; −1: it has none."""
     known, _ = tracks_of(profile)
-    pid, tid = _ids(profile, switches.thread.astype(np.int64))
+    pid, tid = _ids(profile, as_int64(switches.thread))
     idle = (pid == 0) & (tid == 0)
     tid[idle] = 1 + switches.cpu[idle]
     tid[idle & (switches.cpu < 0)] = -1
     ids = known.pid << 32 | known.tid
     row = np.minimum(searchsorted(ids, pid << 32 | tid), max(len(ids) - 1, 0))
-    return np.where(ids[row] == (pid << 32 | tid), row, -1) if len(ids) else np.full(len(pid), -1, np.int64)
+    return np.where(ids[row] == (pid << 32 | tid), row, -1) if len(ids) else minus_ones(len(pid))
 
 
 def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
     """Return the distinct thread and CPU (−1: unknown) of all samples, and each sample's row among them."""
     cpu = profile.samples.cpu
     width = 1 if cpu is None else int(cpu.max(initial=-1)) + 2
-    number = profile.samples.thread.astype(np.int64) * width + (0 if cpu is None else cpu.astype(np.int64) + 1)
+    number = as_int64(profile.samples.thread) * width + (0 if cpu is None else as_int64(cpu) + 1)
     kinds, seen = unique_inverse(number)
     return kinds // width, kinds % width - 1, seen
 
@@ -72,8 +82,8 @@ def knows_cpus(profile: Profile) -> bool:
 def cpu_tracks_of(profile: Profile) -> Tracks:
     """Return one track per CPU that samples know."""
     cpu = profile.samples.cpus
-    cpus = unique(cpu[cpu >= 0]).astype(np.int64)
-    return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus)
+    cpus = as_int64(unique(cpu[cpu >= 0]))
+    return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, zeros(len(cpus)), cpus)
 
 
 def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
@@ -90,6 +100,6 @@ def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
 
 
 def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:
-    pid, tid = profile.threads.pid.astype(np.int64), profile.threads.tid.astype(np.int64)
+    pid, tid = as_int64(profile.threads.pid), as_int64(profile.threads.tid)
     nameless = (tid < 0) | ((tid == 0) & (pid != 0))  # Perfetto takes tid 0 of another process for its leader
     return np.where(pid < 0, UNKNOWN_ID, pid)[thread], np.where(nameless, UNKNOWN_ID, tid)[thread]

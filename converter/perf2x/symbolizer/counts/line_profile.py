@@ -15,7 +15,19 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, cumsum, flatnonzero, searchsorted, sum_of, sum_rows, unique
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    as_int64,
+    cumsum,
+    flatnonzero,
+    minus_ones,
+    searchsorted,
+    sum_of,
+    sum_rows,
+    unique,
+    zeros,
+)
 from perf2x.base.errors import SettingError
 from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines, Ranges
 from perf2x.binaries.dwarf.dwarf_functions import Subprogram
@@ -155,13 +167,13 @@ def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
 
 def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:
     """(pieces,) the highest count of an instruction, −1 outside ``code``, and the sum of all bytes' counts."""
-    most, total = np.full(len(pieces), -1, np.int64), np.zeros(len(pieces), np.int64)
+    most, total = minus_ones(len(pieces)), zeros(len(pieces))
     high = np.array([last for _, last in code], np.uint64)
     bounds = unique(np.concatenate([pieces, high, begin, end]))
-    change = np.zeros(len(bounds), np.int64)
+    change = zeros(len(bounds))
     np.add.at(change, searchsorted(bounds, begin), count)
     np.subtract.at(change, searchsorted(bounds, end), count)
-    times, size = cumsum(change), np.diff(bounds, append=bounds[-1:]).astype(np.int64)
+    times, size = cumsum(change), as_int64(np.diff(bounds, append=bounds[-1:]))
     inside = _held(code, bounds)
     piece = searchsorted(pieces, bounds[inside], "right") - 1
     np.maximum.at(most, piece, times[inside])

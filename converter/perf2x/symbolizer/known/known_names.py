@@ -17,6 +17,7 @@ from perf2x.base.columnar import (
     Frozen,
     GrowableColumns,
     RowInterner,
+    as_int64,
     cumsum,
     flatnonzero,
     group_rows,
@@ -50,7 +51,7 @@ class Answers:
         """Append a row for each place."""
         start = cumsum(names.count) - names.count + len(self._lines)
         self._rows.extend(names.place, start, names.count, names.is_exact, names.has_inlines)
-        self._lines.extend(names.function.astype(np.int64) + len(self._functions), names.line)
+        self._lines.extend(as_int64(names.function) + len(self._functions), names.line)
         self._functions += names.functions
 
     def names(self) -> PlaceNames:

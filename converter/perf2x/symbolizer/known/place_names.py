@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, Bools, Frozen, arange, flatnonzero, searchsorted
+from perf2x.base.columnar import I32, I64, Bools, Frozen, arange, falses, flatnonzero, minus_ones, searchsorted, zeros
 from perf2x.model.profile import Locations, PlaceNames, Profile
 from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, with_exact_twins
@@ -45,7 +45,7 @@ def location_names(
     returns = flatnonzero(are_kernel_returns(profile.locations)).astype(np.int32)
     asked = [source(context) for source in sources]
     objects = [mapped for mapped in mapped_objects(profile, context.session) if wanted(mapped, context)]
-    looked_up, answers = np.zeros(len(profile.mappings), np.bool_), Answers()
+    looked_up, answers = falses(len(profile.mappings)), Answers()
     for mapped in objects:
         # names in a recording are only those that it hit: files may still tell more
         looked_up[mapped.mappings] = not context.session.recorded_files or only_where_recorded(mapped, context)
@@ -73,7 +73,7 @@ def _with_twins_of(profile: Profile, rows: I64, returns: I32) -> tuple[Profile, 
     none = old.line_function[:0]
     locations = Locations(
         old.address[rows], old.lookup[rows], old.mapping[rows], old.mode[rows], old.synthetic[rows],
-        np.zeros(len(rows) + 1, np.int64), none, none,
+        zeros(len(rows) + 1), none, none,
     )  # fmt: skip
     twins = flatnonzero(are_kernel_returns(locations))
     part, _ = with_exact_twins(replace(profile, locations=locations), twins)
@@ -108,7 +108,7 @@ class GivenNames:
         self._answers.add(given.names)
         self._answers.reason = "no name where it was recorded"
         returns = flatnonzero(are_kernel_returns(locations))
-        row = np.full(len(locations) + len(returns), -1, np.int64)
+        row = minus_ones(len(locations) + len(returns))
         row[given.names.place] = arange(len(self._answers))
         self._row = np.append(row[: len(locations)], row[len(locations) + searchsorted(returns, twins)])
         self._next = len(self._answers)
@@ -116,7 +116,7 @@ class GivenNames:
     def of(self, mapped: MappedObject) -> Known:
         """Return what is known of an object; where it was recorded and looked up, it has no other names."""
         rows = self._row[mapped.locations]
-        asked = flatnonzero(rows < 0) if not self._was_looked_up(mapped) else np.zeros(0, np.int64)
+        asked = flatnonzero(rows < 0) if not self._was_looked_up(mapped) else zeros(0)
         rows[asked] = self._next + arange(len(asked))
         self._next += len(asked)
         return Known(self._answers, rows, asked)

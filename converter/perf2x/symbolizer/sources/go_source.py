@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, arange, flatnonzero, kept_places, unique_inverse
+from perf2x.base.columnar import I64, U64, arange, as_int64, flatnonzero, kept_places, unique_inverse, zeros
 from perf2x.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
 from perf2x.symbolizer.sources.symbol_source import (
@@ -42,7 +42,7 @@ class GoSource(BuiltInSource):
         rows, which = unique_inverse(table.find(address))
         known = [table.function(row) if row >= 0 else None for row in rows.tolist()]
         is_known = np.array([one is not None for one in known], np.bool_)
-        index = kept_places(is_known)[which].astype(np.int64)
+        index = as_int64(kept_places(is_known)[which])
         functions, line = _functions_and_lines(table, [one for one in known if one is not None], index, address)
         return symbols_from_functions(functions, index, "no function of the Go program", line)
 
@@ -58,10 +58,10 @@ def _functions_and_lines(
     own, inside = arange(len(known)), flatnonzero(index >= 0)
     row = np.concatenate([own, index[inside]])
     svma = np.concatenate([entry, address[inside]])
-    file = table.values(np.array([one.file_at for one in known], np.int64), entry, row, svma)
-    line = table.values(np.array([one.line_at for one in known], np.int64), entry, row, svma)
+    file = table.values(as_int64([one.file_at for one in known]), entry, row, svma)
+    line = table.values(as_int64([one.line_at for one in known]), entry, row, svma)
     valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
-    result = np.zeros(len(address), np.int64)
+    result = zeros(len(address))
     result[inside] = np.where(valid, line, 0)[len(known) :]
     rows = zip(known, file.tolist(), line.tolist(), strict=False)
     functions = [

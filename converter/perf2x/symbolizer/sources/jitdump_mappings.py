@@ -19,7 +19,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import ClockId, CpuMode
-from perf2x.base.columnar import U64, Bools, Frozen, flatnonzero, rows_by, searchsorted
+from perf2x.base.columnar import U64, Bools, Frozen, as_int64, flatnonzero, rows_by, searchsorted, zeros
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder
@@ -213,8 +213,8 @@ def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     anonymous = flatnonzero(mmaps.filename.which(lambda name: name.startswith("//anon")))
     by_process = {secret_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
     address = np.array([mapping.code.address for mapping in added], np.uint64)
-    for marker, of_marker in rows_by(np.array([mapping.marker for mapping in added], np.int64)):
-        rows = by_process.get(secret_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), np.zeros(0, np.int64))
+    for marker, of_marker in rows_by(as_int64([mapping.marker for mapping in added])):
+        rows = by_process.get(secret_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), zeros(0))
         later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
         rows = rows[later]
         rows = rows[_contains_any(np.sort(address[of_marker]), mmaps.start[rows], mmaps.length[rows])]
@@ -229,7 +229,7 @@ def _contains_any(points: U64, start: U64, length: U64) -> Bools:
 
 def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     """The table with a further row for each piece of code."""
-    marker = np.array([mapping.marker for mapping in added], np.int64)
+    marker = as_int64([mapping.marker for mapping in added])
     facts = [(one.time, one.code.address, one.code.size, one.code.offset) for one in added]
     time, start, length, pgoff = np.array(facts, np.uint64).T.copy()
     return further_mappings(

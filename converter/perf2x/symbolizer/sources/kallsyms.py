@@ -16,9 +16,12 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort,
+    as_int64,
     begins_run,
     cumsum,
+    falses,
     flatnonzero,
+    minus_ones,
     of_next,
     searchsorted,
 )
@@ -122,7 +125,7 @@ def _begin_with(text: bytes, starts: I64, prefix: bytes) -> Bools:
 
 def _is_symbol() -> Bools:
     """(256,) symbol_type__filter: true for letters of code and data."""
-    letters = np.zeros(256, np.bool_)
+    letters = falses(256)
     letters[np.frombuffer(b"TWDBtwdb", np.uint8)] = True
     return letters
 
@@ -138,7 +141,7 @@ def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:
 
 def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
     """(end of each name, module of each symbol or −1, module names)."""
-    module, names = np.full(len(starts), -1, np.int64), dict[bytes, int]()
+    module, names = minus_ones(len(starts)), dict[bytes, int]()
     first = text.find(b"\t")
     if first < 0:
         return ends, module, []
@@ -151,7 +154,7 @@ def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, li
         text[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)
     ]
     numbers = [names.setdefault(word.strip().strip(b"[]"), len(names)) for word in words]
-    module[rows] = np.array(numbers, np.int64)[cumsum(is_new) - 1]
+    module[rows] = as_int64(numbers)[cumsum(is_new) - 1]
     name_end = ends.copy()
     name_end[rows] = tab
     return name_end, module, [word.decode(errors="surrogateescape") for word in names]

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar import U64, Frozen, unique_known
+from perf2x.base.columnar import U64, Frozen, unique_known, zeros
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KALLSYMS, host_path, is_file
 from perf2x.base.files.temporary import shown_name
@@ -53,7 +53,7 @@ class KernelSource:
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Kernel functions by recorded address; code made at run time has its name from PERF_RECORD_KSYMBOL."""
         if dso.kind is DsoKind.SYMBOL:
-            return symbols_from_names([dso.name], np.zeros(len(address), np.int64))
+            return symbols_from_names([dso.name], zeros(len(address)))
         table = self._table
         if isinstance(table, str):
             return no_symbols(len(address), table)

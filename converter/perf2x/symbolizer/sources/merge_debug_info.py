@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, Frozen, flatnonzero, offsets_of, ranges, unique_inverse
+from perf2x.base.columnar import I32, I64, Frozen, flatnonzero, minus_ones, offsets_of, ranges, trues, unique_inverse
 from perf2x.binaries.dwarf.source_locations import DebugFunction, SourceLocations, is_nameless_call_operator
 from perf2x.model.printable_text import base_name
 from perf2x.symbolizer.demangle.demangle import short_name
@@ -79,12 +79,12 @@ def _merged_frames(row: I64, locations: SourceLocations, count: I64, inline: boo
     offsets = offsets_of(size)
     source = ranges(locations.offsets[:-1] + count - kept, kept)
 
-    from_debug_info = np.ones(int(offsets[-1]), np.bool_)
+    from_debug_info = trues(int(offsets[-1]))
     from_debug_info[offsets[:-1][symbol_only]] = False
-    debug_function, line = np.full(len(from_debug_info), -1, np.int64), np.zeros(len(from_debug_info), np.int32)
+    debug_function, line = minus_ones(len(from_debug_info)), np.zeros(len(from_debug_info), np.int32)
     debug_function[from_debug_info], line[from_debug_info] = locations.function[source], locations.line[source]
 
-    symbol = np.full(len(from_debug_info), -1, np.int64)
+    symbol = minus_ones(len(from_debug_info))
     has_frames = size > 0
     symbol[offsets[1:][has_frames] - 1] = row[has_frames]
     return _Frames(offsets, symbol, debug_function, line)

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, searchsorted, sum_of, unique_known
+from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, minus_ones, searchsorted, sum_of, unique_known
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root
@@ -129,7 +129,7 @@ def _last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
     Rows are processed from last to first. ``following[i]`` skips positions that have a row already, so that each
     position is visited once however many ranges overlap.
     """
-    result = np.full(count, -1, np.int64)
+    result = minus_ones(count)
     following = list(range(count + 1))
     for row in rows[::-1].tolist():
         at, end = int(low[row]), int(high[row])

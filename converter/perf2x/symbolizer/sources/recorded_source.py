@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar import U64, unique_known
+from perf2x.base.columnar import U64, minus_ones, unique_known
 from perf2x.model.recording import KERNEL, FileKind, RecordedFile
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
@@ -32,7 +32,7 @@ class RecordedSource(BuiltInSource):
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by svma, file offset, or recorded address."""
         file = self._file(dso)
-        row = np.full(len(address), -1, np.int64) if file is None else file.find(_in_file(file, dso, address))
+        row = minus_ones(len(address)) if file is None else file.find(_in_file(file, dso, address))
         rows, function = unique_known(row)
         names = [file.names[one] for one in rows.tolist()] if file is not None else []
         return symbols_from_functions([Function(name) for name in names], function, "not among the recorded symbols")

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import DecodeError, msgpack
 
 from perf2x import __version__
-from perf2x.base.columnar import I64, U64, Frozen, argsort, offsets_of, searchsorted, sum_of
+from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, offsets_of, searchsorted, sum_of
 from perf2x.base.files.checksummed import read_checksummed, write_checksummed
 from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.binaries.dwarf.source_locations import DebugFunction, SourceLocations, source_locations_of
@@ -69,7 +69,7 @@ class _Stored(Frozen, array_like=True):
         used = [number.setdefault(found.functions[row], len(number)) for row in found.function.tolist()]
         address, count, function, line = (
             column.astype("<u8").tobytes()
-            for column in (known.address, np.diff(found.offsets), np.array(used, np.int64), found.line)
+            for column in (known.address, np.diff(found.offsets), as_int64(used), found.line)
         )
         functions = [(_packed(f.symbol), _packed(f.path), f.start_line, _packed(f.inside)) for f in number]
         return cls(beside, address, count, function, line, functions)
@@ -79,7 +79,7 @@ class _Stored(Frozen, array_like=True):
         columns = (np.frombuffer(column, "<u8") for column in (self.address, self.count, self.function, self.line))
         address, count, function, line = columns
         rows = len(function)
-        counts = count.astype(np.int64)
+        counts = as_int64(count)
         fits = (
             len(count) == len(address) and len(line) == rows and bool((count <= rows).all()) and sum_of(counts) == rows
         )
@@ -90,7 +90,7 @@ class _Stored(Frozen, array_like=True):
             DebugFunction(_text(symbol), _text(path), start, _text(inside))
             for symbol, path, start, inside in self.functions
         ]
-        lines = SourceLocations(offsets_of(counts), function.astype(np.int64), line.astype(np.int64), functions)
+        lines = SourceLocations(offsets_of(counts), as_int64(function), as_int64(line), functions)
         return KnownLines(address.astype(np.uint64), lines)
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from msgspec import field
 
-from perf2x.base.columnar import I32, I64, U64, Frozen, offsets_of
+from perf2x.base.columnar import I32, I64, U64, Frozen, offsets_of, zeros
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics
@@ -132,7 +132,7 @@ class BuiltInSource:
 def no_symbols(count: int, missing: str = "") -> Symbols:
     """Symbols for ``count`` addresses without any rows."""
     empty = np.zeros(0, np.int32)
-    return Symbols(np.zeros(count + 1, np.int64), empty, empty, (), missing=missing)
+    return Symbols(zeros(count + 1), empty, empty, (), missing=missing)
 
 
 def symbols_from_names(names: Sequence[str], row: I64, missing: str = "") -> Symbols:
@@ -145,6 +145,6 @@ def symbols_from_functions(
 ) -> Symbols:
     """Symbols without inlined frames: address i is in ``functions[row[i]]``, at ``line[i]``; row −1: unknown."""
     known = row >= 0
-    lines = np.zeros(len(row), np.int64) if line is None else line
+    lines = zeros(len(row)) if line is None else line
     columns: tuple[I32, I32] = row[known].astype(np.int32), lines[known].astype(np.int32)
     return Symbols(offsets_of(known), *columns, functions, missing=missing)

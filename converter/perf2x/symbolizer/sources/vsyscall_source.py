@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar import U64
+from perf2x.base.columnar import U64, as_int64
 from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Symbols, symbols_from_names
 
 _VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
@@ -25,5 +25,5 @@ class VsyscallSource(BuiltInSource):
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by offset into the page."""
-        row = (np.minimum(address, np.uint64(4095)) // np.uint64(1024)).astype(np.int64)
+        row = as_int64(np.minimum(address, np.uint64(4095)) // np.uint64(1024))
         return symbols_from_names(_VSYSCALLS, np.where((row < len(_VSYSCALLS)) & (address < 4096), row, -1))

@@ -17,6 +17,7 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     arange,
+    as_int64,
     flatnonzero,
     row_slices,
     side_by_side,
@@ -236,7 +237,7 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
         numbers(TaskContext.TID, threads.tid[tasks]),
     ]
     cpu, mode = contexts // _WIDTH - 1, contexts % _WIDTH
-    modes = np.array([_MODES.get(CpuMode(row), 0) for row in CpuMode], np.int64)[mode]
+    modes = as_int64([_MODES.get(CpuMode(row), 0) for row in CpuMode])[mode]
     context = [
         numbers(ExecutionContext.IID, arange(1, len(contexts) + 1)),
         numbers(ExecutionContext.CPU, np.maximum(cpu, 0), left_out=cpu < 0),
@@ -259,7 +260,7 @@ def _wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, s
     if not len(held):
         return
     rows, stacks = rows[held], callstack[held]
-    thread, name = ids.number[samples.thread[rows]].astype(np.int64), samples.wait[rows].astype(np.int64)
+    thread, name = as_int64(ids.number[samples.thread[rows]]), as_int64(samples.wait[rows])
     texts, bounds = list(_NAMES.values()), _bounds(samples, samples.time, rows)
     yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, stacks)
 

@@ -15,11 +15,13 @@ from perf2x.base.columnar import (
     arange,
     argsort,
     argsort_rows,
+    as_int64,
     bincount,
     cumsum,
     group_rows,
     repeat,
     rows_by,
+    zeros,
 )
 from perf2x.model.profile import Profile, ProfileSamples
 
@@ -63,12 +65,12 @@ def _together(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> St
         event      A  B  B  A  B        weights of A        5  6  0
         value      5  1  2  6  3        weights of B        1  2  3
     """
-    member = np.array([events.index(event) if event in events else -1 for event in range(max(events) + 1)], np.int64)
+    member = as_int64([events.index(event) if event in events else -1 for event in range(max(events) + 1)])
     event = member[samples.event[rows]]
     columns = [samples.time, samples.thread, samples.stack, samples.cpu]
     same = [column[rows] for column in columns if column is not None]
     first, place = group_rows([*same, _equal_rows_before([*same, event])])
-    weights = np.zeros((len(events), len(first)), np.int64)
+    weights = zeros((len(events), len(first)))
     weights[event, place] = samples.value[rows]
     order = argsort(first)
     return Stream(events, rows[first][order], tuple(weights[:, order]))

@@ -20,6 +20,7 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     argsort,
+    as_int64,
     bincount,
     flatnonzero,
     group_rows,
@@ -28,6 +29,7 @@ from perf2x.base.columnar import (
     row_batches,
     row_numbers,
     unique_inverse,
+    zeros,
 )
 from perf2x.emitters.perfetto.trace_schema import FrameKind
 from perf2x.model.printable_text import printable
@@ -147,7 +149,7 @@ class StackPaths(Frozen):
 
     def of(self, leaves: I64) -> Iterator[Ragged]:
         """Yield the frames of each leaf's stack, outermost first, some stacks at a time; −1 is the last row."""
-        lengths = self.depth[leaves].astype(np.int64) + 1
+        lengths = as_int64(self.depth[leaves]) + 1
         start, count = self.frames.of_location[:-1], np.diff(self.frames.of_location)
         for rows in row_batches(lengths, _WORDS_AT_ONCE):
             path = paths_of_length(self.parent, leaves[rows], lengths[rows], outermost_first=True)
@@ -172,12 +174,12 @@ def by_frequency(values: AnyArray) -> tuple[I64, I32]:
     """
     distinct, place = unique_inverse(values)
     found, number = _most_used_first(bincount(place, len(distinct)))
-    return distinct[found].astype(np.int64), number[place]
+    return as_int64(distinct[found]), number[place]
 
 
 def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
     """Return the frames of the stacks, most used first, and (frames,) the number of each frame from 1 on, or 0."""
-    uses = np.zeros(len(paths.frames.name), np.int64)
+    uses = zeros(len(paths.frames.name))
     for rows in paths.of(leaves):
         uses += bincount(rows.values, len(uses))
     return _most_used_first(uses)

@@ -15,6 +15,7 @@ from perf2x.base.columnar import (
     AnyArray,
     arange,
     argsort_rows,
+    as_int64,
     begins_run,
     cumsum,
     ends_run,
@@ -23,6 +24,7 @@ from perf2x.base.columnar import (
     rows_by,
     unique,
     unique_inverse,
+    zeros,
 )
 from perf2x.emitters.encoding.protobuf import Cells, beside, constant, nested, number, numbers
 from perf2x.emitters.perfetto.event_descriptions import event_names
@@ -76,7 +78,7 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
     step = (time - time.min()) // np.uint64(max(_SHORTEST_STEP_NS, int(np.ptp(time)) // _STEPS))
     is_last = ends_run(track, step)
     start = np.full(len(found), profile.meta.start_ns, np.uint64)
-    yield from _values(start, arange(len(found)), np.zeros(len(found), np.int64), first_counter_track(ids))
+    yield from _values(start, arange(len(found)), zeros(len(found)), first_counter_track(ids))
     yield from _values(time[is_last], track[is_last], total[is_last], first_counter_track(ids))
 
 
@@ -90,7 +92,7 @@ def running_packets(profile: Profile) -> Iterator[bytes]:
     if not len(steps):
         return
     yield global_track(TrackKind.RUNNING, TITLE, TrackUnit.UNIT_COUNT)
-    track = track_ids(TrackKind.RUNNING, np.zeros(len(steps), np.int64))
+    track = track_ids(TrackKind.RUNNING, zeros(len(steps)))
     yield from _values(np.uint64(begin) + steps.time.astype(np.uint64), track, steps.threads, 0)
 
 
@@ -134,7 +136,7 @@ def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
         return
     held = flatnonzero(fields >= 0)
     ids = thread_ids(profile)
-    thread = ids.number[profile.samples.thread].astype(np.int64)
+    thread = as_int64(ids.number[profile.samples.thread])
     for row in unique(thread[held]).tolist():
         yield thread_track(ids, row)
     names, first = event_names(profile), COMMON_SEQUENCE + 1 + len(profile.events)
@@ -195,14 +197,14 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
     yield global_track(TrackKind.LOSSES, "lost")
     names = {InternedData.EVENT_NAMES: _LOSSES, InternedData.DEBUG_ANNOTATION_NAMES: _FACTS_OF_LOSSES}
     yield sequence_start(profile.meta) + interned_packet(names)
-    track = track_ids(TrackKind.LOSSES, np.zeros(len(losses), np.int64))
+    track = track_ids(TrackKind.LOSSES, zeros(len(losses)))
 
     def fields(rows: slice) -> list[Cells]:
         cpu = losses.cpu[rows]
         return [
             _fact(1, DebugAnnotation.UINT_VALUE, losses.lost[rows]),
             _fact(2, DebugAnnotation.UINT_VALUE, np.maximum(cpu, 0)).without(cpu < 0),
-            *_instant(track[rows], 1 + losses.samples_only[rows].astype(np.int64)),
+            *_instant(track[rows], 1 + as_int64(losses.samples_only[rows])),
         ]
 
     end = np.uint64(profile.meta.start_ns + profile.meta.duration_ns)

@@ -25,6 +25,7 @@ from perf2x.base.columnar import (
     arange,
     argsort_rows,
     argsort_small,
+    as_int64,
     begins_run,
     bincount,
     flatnonzero,
@@ -34,6 +35,7 @@ from perf2x.base.columnar import (
     repeat,
     take_rows_of,
     unique_inverse,
+    zeros,
 )
 from perf2x.emitters.encoding.protobuf import numbers
 from perf2x.emitters.perfetto.message import packet_rows, sequence_start
@@ -75,13 +77,13 @@ def _switches_of(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
     asleep = np.where(switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP)
     told = np.where(switches.state >= 0, states_of(switches.state), asleep)
     state = np.where(switches.is_out, told, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
-    thread = ids.number[switches.thread].astype(np.int64)
+    thread = as_int64(ids.number[switches.thread])
     return _CpuSwitches(switches.time, thread, switches.is_out, switches.cpu, state)
 
 
 def states_of(prev_state: AnyArray) -> U8:
     """(n,) the TaskState that each prev_state means."""
-    bits = prev_state.astype(np.int64)
+    bits = as_int64(prev_state)
     state = np.full(len(bits), TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP, np.uint8)
     for mask, meaning in _STATES[::-1]:
         state[bits & mask > 0] = meaning
@@ -106,7 +108,7 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
     rows, ends = _slices(switches, np.uint64(profile.meta.start_ns + profile.meta.duration_ns))
     if not len(rows):
         return
-    number = np.zeros(max(_NAMES) + 1, np.int64)
+    number = zeros(max(_NAMES) + 1)
     number[list(_NAMES)] = arange(1, len(_NAMES) + 1)
     bounds, name = np.stack([switches.time[rows], ends], axis=1), number[switches.state[rows]]
     texts = list(_NAMES.values())
@@ -237,10 +239,10 @@ def name_packets(profile: Profile) -> Iterator[bytes]:
     several = (bincount(ids.number) > 1) & (ids.tid > 0)
     if profile.samples.time is None or not several.any():
         return
-    thread = ids.number[profile.samples.thread].astype(np.int64)
+    thread = as_int64(ids.number[profile.samples.thread])
     order = flatnonzero(several[thread])
     order = order[argsort_small(thread[order])]
-    thread, name = thread[order], profile.threads.comm[profile.samples.thread[order]].astype(np.int64)
+    thread, name = thread[order], as_int64(profile.threads.comm[profile.samples.thread[order]])
     runs = _runs_of_names(thread, name)
     thread, name = thread[runs[:, 0]], name[runs[:, 0]]
     if not len(runs):
