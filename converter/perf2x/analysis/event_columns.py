@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from perf2x.analysis.diff.noise import Measured, quantile, ratio_interval
-from perf2x.analysis.totals import Total, Totals, totals
+from perf2x.analysis.totals import Key, Total, Totals, totals
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.model.number_format import format_percent
@@ -18,8 +18,6 @@ from perf2x.model.profile.wanted_columns import WantedColumn, wanted_columns
 
 _CONFIDENCE = 0.95
 _ROUNDED = 999.5
-Key = tuple[str, str]
-"""Name and object of a row."""
 Estimate = tuple[float, float, float]
 """A ratio and its limits."""
 Cell = int | Estimate | None
@@ -44,7 +42,7 @@ class EventColumn(WantedColumn, frozen=True):
 
     def cells(self, keys: Sequence[Key], sort: str) -> list[Cell]:
         """The cells of these rows."""
-        found = [{(row.name, row.object): _side(row, sort) for row in table.rows} for table in self.tables]
+        found = [{row.key: row.of(sort) for row in table.rows} for table in self.tables]
         return [self.cell([rows.get(key, (0, 0.0)) for rows in found]) for key in keys]
 
     def cell(self, sides: Sequence[tuple[int, float]]) -> Cell:
@@ -109,13 +107,9 @@ def wholes(columns: Sequence[EventColumn]) -> dict[str, Cell]:
 
 def with_rows_of(table: Totals, beside: Sequence[EventColumn]) -> Totals:
     """The table with rows for what only other events have."""
-    others = {(row.name, row.object) for one in beside for part in one.tables for row in part.rows}
-    others -= {(row.name, row.object) for row in table.rows}
+    others = {row.key for one in beside for part in one.tables for row in part.rows}
+    others -= {row.key for row in table.rows}
     return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])
-
-
-def _side(row: Total, sort: str) -> tuple[int, float]:
-    return (row.own, row.own_squares) if sort == "self" else (row.total, row.total_squares)
 
 
 def _ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:

@@ -9,13 +9,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from perf2x.analysis.top_rows import TopTable
-from perf2x.analysis.totals import lines_of_frames, weights
+from perf2x.analysis.totals import Key, Line, lines_of_frames, weights
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, Frozen, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
 from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighed_tree
-
-Key = tuple[str, str]
-"""Function and base name of its object."""
 
 
 class CallTree(Frozen):
@@ -41,11 +38,9 @@ class HotPath(Frozen):
     """Cost with all that it calls."""
 
 
-class Caller(Frozen):
+class Caller(Line):
     """One caller of a function; an empty name where nothing called it."""
 
-    name: str
-    object: str
     value: int
     """Cost of the function where this one called it."""
 
@@ -119,8 +114,7 @@ def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Call
         outermost = flatnonzero(is_it & (path_sums(tree.parent, is_it.astype(np.int64)) == 1) & (calls.total > 0))
         caller, place = unique_inverse(tree.key[tree.parent[outermost]])
         value = sum_at(place, calls.total[outermost], len(caller))
-        rows = [
-            Caller(names[by][0], names[by][1], cost) for by, cost in zip(caller.tolist(), value.tolist(), strict=True)
-        ]
-        found[name] = sorted(rows, key=lambda row: (-row.value, row.name, row.object))
+        costs = zip(caller.tolist(), value.tolist(), strict=True)
+        rows = [Caller(names[by][0], names[by][1], cost) for by, cost in costs]
+        found[name] = sorted(rows, key=lambda row: (-row.value, *row.key))
     return found

@@ -31,7 +31,9 @@ class ResultTable(ABC):
     whole: Totals
     """The event, and what the rows are parts of."""
     rows: Sequence[Any]
-    """Things with a ``name`` and an ``object``."""
+    """Lines of ``analysis/totals.py``."""
+    by: str
+    """Kind of the rows."""
     sort: str
     """Column that the rows are sorted by, ``self`` or ``total``."""
     beside: Sequence[Any] = ()
@@ -57,7 +59,17 @@ class ResultTable(ABC):
     @property
     def keys(self) -> list[tuple[str, str]]:
         """Name and object of each row."""
-        return [(row.name, row.object) for row in self.rows]
+        return [row.key for row in self.rows]
+
+    @property
+    def names_and_objects(self) -> dict[str, Sequence[object]]:
+        """The first columns."""
+        return {"name": [row.name for row in self.rows], "object": [row.object for row in self.rows]}
+
+    @property
+    def objects_and_names(self) -> dict[str, list[str]]:
+        """The last headings and cells."""
+        return {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
 
     @property
     def columns_beside(self) -> dict[str, Sequence[object]]:

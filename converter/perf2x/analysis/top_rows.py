@@ -57,20 +57,14 @@ class TopTable(ResultTable):
 
         Of ratios also ``self_X_low``, ``self_X_high`` …; None where samples do not tell. Latencies have ``period``.
         """
-        return {
-            "name": [row.name for row in self.rows],
-            "object": [row.object for row in self.rows],
-            **self._costs,
-            **self.columns_beside,
-        }
+        return self.names_and_objects | self._costs | self.columns_beside
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
         """Shares of the whole, objects and names."""
         whole = self.whole.whole
         shares = {column: [format_percent(cost, whole) for cost in costs] for column, costs in self._costs.items()}
-        shares |= self.texts_beside
-        return shares | {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
+        return shares | self.texts_beside | self.objects_and_names
 
     @property
     def _costs(self) -> dict[str, Sequence[int]]:
@@ -82,6 +76,6 @@ def _sort_rows(rows: Sequence[Total], sort: str) -> list[Total]:
 
     def cost(row: Total) -> tuple[int, int, str, str]:
         first, second = (row.own, row.total) if sort == "self" else (row.total, row.own)
-        return -first, -second, row.name, row.object
+        return -first, -second, *row.key
 
     return sorted(rows, key=cost)

@@ -30,17 +30,35 @@ _KINDS = ("function", "object", "thread", "data-object")
 _VALUES = ("period", "samples", "latency", "weight", "mispredicts")
 
 
-class Total(Frozen):
-    """One line of a table; values are periods or latencies in the event's unit, or samples."""
+Key = tuple[str, str]
+"""Name and object of a line."""
+
+
+class Line(Frozen):
+    """One line of a table."""
 
     name: str
     object: str
     """Base name of the object that a function lies in; "" for lines that are objects or threads."""
+
+    @property
+    def key(self) -> Key:
+        """Name and object, which tell it from others."""
+        return self.name, self.object
+
+
+class Total(Line):
+    """Costs of a line; values are periods or latencies in the event's unit, or samples."""
+
     own: int
     total: int
     own_squares: float = 0.0
     """Sum of the squared weights of the samples behind ``own``: its variance (perf2x.analysis.diff.noise)."""
     total_squares: float = 0.0
+
+    def of(self, sort: str) -> tuple[int, float]:
+        """What ``sort`` (self or total) means, and its variance."""
+        return (self.own, self.own_squares) if sort == "self" else (self.total, self.total_squares)
 
 
 class Totals(Frozen):

@@ -10,7 +10,7 @@ from perf2x.analysis.annotate.line_costs import LineSums, entries_of, function_t
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.source_lines import Sources
 from perf2x.analysis.event_columns import measures_beside
-from perf2x.analysis.totals import Total, totals
+from perf2x.analysis.totals import Key, Total, totals
 from perf2x.base.columnar import I64, flatnonzero
 from perf2x.base.errors import OptionError
 from perf2x.model.profile import (
@@ -88,8 +88,6 @@ def _costs(row: I64) -> Costs:
     return tuple(row.tolist())
 
 
-FunctionKey = tuple[str, str]
-"""Displayed name, and base name of the object."""
 MOST = 100
 """Functions that one name or glob lists."""
 
@@ -107,23 +105,23 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
     )
 
 
-def choose_functions(profile: Profile, options: ListingOptions) -> list[FunctionKey]:
+def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     """Functions by name or glob, or the hottest ones; highest cost first. OptionError for a name that there is not."""
     rows = sorted(totals(profile, None, "function", options.value or "period").rows, key=_cost)
     named = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
-        return [(row.name, row.object) for row in named if row.own][: options.hottest]
+        return [row.key for row in named if row.own][: options.hottest]
     found = Names("function", [row.name for row in named]).matching([options.function])
     if len(found) > MOST:
         raise OptionError(f"{options.function}: {len(found):,} functions have such names; {MOST} are listed at most")
-    return [(named[row].name, named[row].object) for row in sorted(found)]
+    return [named[row].key for row in sorted(found)]
 
 
 def _cost(row: Total) -> tuple[int, int, str, str]:
-    return -row.own, -row.total, row.name, row.object
+    return -row.own, -row.total, *row.key
 
 
-def function_of_frame(frames: LocationFrames, functions: list[FunctionKey]) -> I64:
+def function_of_frame(frames: LocationFrames, functions: list[Key]) -> I64:
     """(frames,) the function that each frame is of, −1 for others."""
     number = {key: row for row, key in enumerate(functions)}
     keys = zip(frames.name, frames.object, strict=True)

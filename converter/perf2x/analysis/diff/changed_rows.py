@@ -80,12 +80,10 @@ class DiffTable(ResultTable):
         """Columns ``name`` and ``object``, and of ``self`` and ``total`` each ``_before``, ``_after``, ``_change_low``,
         ``_change_high``, ``_significant``; of other columns ``self_X_before`` …, of latencies ``self_period_before`` …
         """
-        found: dict[str, Sequence[object]] = {
-            "name": [row.name for row in self.rows],
-            "object": [row.object for row in self.rows],
-        }
+        found = self.names_and_objects
         for column in COLUMNS:
-            found |= _sides(column, self.rows, column)
+            field = "own" if column == "self" else column
+            found |= {f"{column}_{side}": [getattr(row, f"{field}_{side}") for row in self.rows] for side in _SIDES}
             for place, end in enumerate(("low", "high")):
                 found[f"{column}_change_{end}"] = [rounded(row.interval(column))[place] for row in self.rows]
             found[f"{column}_significant"] = [row.significant(column) for row in self.rows]
@@ -97,13 +95,12 @@ class DiffTable(ResultTable):
         changes = {
             column: [change_text(row, column, self.comparison.before.whole) for row in self.rows] for column in COLUMNS
         }
-        changes |= self.texts_beside
-        return changes | {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
+        return changes | self.texts_beside | self.objects_and_names
 
 
 def _sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
     """The largest changes first, whether up or down; then by name."""
-    return sorted(rows, key=lambda row: (-abs(row.moved(sort)), row.name, row.object))
+    return sorted(rows, key=lambda row: (-abs(row.moved(sort)), *row.key))
 
 
 def _has_moved(row: Change, whole: int) -> bool:
@@ -132,9 +129,3 @@ def change_text(row: Change, column: str, whole: int) -> str:
 def rounded(limits: tuple[float, float]) -> list[float]:
     """To six digits: the last ones may differ between machines."""
     return [float(f"{limit:.6g}") for limit in limits]
-
-
-def _sides(name: str, rows: Sequence[Change], column: str) -> dict[str, Sequence[object]]:
-    """The values of ``self`` or ``total`` before and after, in two columns."""
-    field = "own" if column == "self" else column
-    return {f"{name}_{side}": [getattr(row, f"{field}_{side}") for row in rows] for side in _SIDES}

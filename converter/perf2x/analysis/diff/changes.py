@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.diff.host_noise import HostSpread
 from perf2x.analysis.diff.noise import Interval, Measured, interval, quantile, share_interval
-from perf2x.analysis.totals import Total, Totals, weights
+from perf2x.analysis.totals import Line, Total, Totals, weights
 from perf2x.base.columnar import Frozen, cumsum, flatnonzero, sum_at
 from perf2x.base.student import student
 from perf2x.model.profile import Profile
@@ -20,11 +20,9 @@ _BASE = {"pprof::base": "true"}
 """Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
 
-class Change(Frozen):
+class Change(Line):
     """One function (object, thread) before and after; values in the event's unit."""
 
-    name: str
-    object: str
     own_before: int
     own_after: int
     total_before: int
@@ -101,8 +99,8 @@ class Comparison(Frozen):
 
     def judged(self, rows: Iterable[Change], confidence: float, comparisons: int) -> list[Change]:
         """Return these lines with intervals that hold for that many comparisons at once."""
-        wanted, reach = {(row.name, row.object) for row in rows}, self._reach(confidence, comparisons, comparisons)
-        held = [(was, now) for was, now in self._pairs() if (now.name, now.object) in wanted]
+        wanted, reach = {row.key for row in rows}, self._reach(confidence, comparisons, comparisons)
+        held = [(was, now) for was, now in self._pairs() if now.key in wanted]
         return [self._change(was, now, reach) for was, now in held]
 
     def whole_interval(self, confidence: float, comparisons: int) -> Interval:
@@ -127,26 +125,25 @@ class Comparison(Frozen):
         )
 
     def _pairs(self) -> list[tuple[Total, Total]]:
-        old = {(row.name, row.object): row for row in self.before.rows}
-        new = {(row.name, row.object): row for row in self.after.rows}
+        old = {row.key: row for row in self.before.rows}
+        new = {row.key: row for row in self.after.rows}
         keys = sorted(old.keys() | new.keys())
         return [(old.get(key) or Total(*key, 0, 0), new.get(key) or Total(*key, 0, 0)) for key in keys]
 
     def _change(self, was: Total, now: Total, reach: tuple[float, float]) -> Change:
+        errors = self.hosts.errors.get(was.key, (0.0, 0.0)) if self.hosts else (0.0, 0.0)
         own, total = round(now.own * self.scale), round(now.total * self.scale)
-        deviations, among = reach
-        errors = self.hosts.errors.get((was.name, was.object), (0.0, 0.0)) if self.hosts else (0.0, 0.0)
-        own_limits = self._interval(was.own, was.own_squares, now.own, now.own_squares, deviations)
-        limits = self._interval(was.total, was.total_squares, now.total, now.total_squares, deviations)
-        return Change(
-            was.name, was.object, was.own, own, was.total, total,
-            _wider(own_limits, own - was.own, among * errors[0]), _wider(limits, total - was.total, among * errors[1]),
-        )  # fmt: skip
+        limits = (
+            _wider(self._interval(was.of(sort), now.of(sort), reach[0]), change, reach[1] * error)
+            for sort, change, error in zip(("self", "total"), (own - was.own, total - was.total), errors, strict=True)
+        )
+        return Change(*was.key, was.own, own, was.total, total, *limits)
 
-    def _interval(self, was: int, was_squares: float, now: int, now_squares: float, deviations: float) -> Interval:
+    def _interval(self, was: tuple[int, float], now: tuple[int, float], deviations: float) -> Interval:
+        """Limits of the change of a cost, which comes with its squares."""
         old, new = self._wholes()
-        before = Measured(was, was_squares, old.typical)
-        after = Measured(now, now_squares, new.typical).scaled(self.scale)
+        before = Measured(*was, old.typical)
+        after = Measured(*now, new.typical).scaled(self.scale)
         if self.normalize:
             return share_interval(before, old, after, new.scaled(self.scale), deviations)
         return interval(before, after, deviations)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from perf2x.analysis.diff.changes import excludes_zero
 from perf2x.analysis.diff.noise import difference_limits
-from perf2x.analysis.event_columns import Cell, EventColumn, Key, number_text
+from perf2x.analysis.event_columns import Cell, EventColumn, number_text
+from perf2x.analysis.totals import Key
 from perf2x.base.frozen import Frozen
 from perf2x.model.number_format import format_change
 

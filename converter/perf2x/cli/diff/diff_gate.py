@@ -104,7 +104,7 @@ class DiffGate(Frozen):
         """
         self._refuse_total(compared(by).normalize, "where shares are compared")
         checks = [_Check.of(one, one.kind or by, compared(one.kind or by), self.sort) for one in self.limits]
-        rows = {(check.kind, row.name, row.object) for check in checks for row in check.rows}
+        rows = {(check.kind, *row.key) for check in checks for row in check.rows}
         comparisons = len(rows) + any(check.whole for check in checks)
         verdict = GateVerdict([check.unmatched for check in checks if check.unmatched])
         for check in checks:
@@ -115,7 +115,7 @@ class DiffGate(Frozen):
         """Add the outcome of one limit."""
         judged = check.comparison.judged(check.rows, self.confidence, comparisons)
         for row in judged:
-            verdict.intervals[check.kind, row.name, row.object] = row.interval(self.sort)
+            verdict.intervals[check.kind, *row.key] = row.interval(self.sort)
         if check.whole:
             verdict.intervals[WHOLE] = check.comparison.whole_interval(self.confidence, comparisons)
         growths = [*check.whole_growth(self.confidence, comparisons), *_row_growths(judged, self.sort, check)]
@@ -166,7 +166,7 @@ class GateVerdict(Frozen):
         """
         changes = []
         for row in pair.compared(shown.by).changes(confidence):
-            interval = self.intervals.get((shown.by, row.name, row.object))
+            interval = self.intervals.get((shown.by, *row.key))
             changes.append(row if interval is None else row.with_interval(shown.sort, interval))
         return pair.table(shown, changes, columns)
 
@@ -183,7 +183,7 @@ class _Growth(Frozen):
 def _row_growths(rows: Iterable["Change"], sort: str, check: "_Check") -> Iterator[_Growth]:
     """Changes of rows, the largest first; of shares also what they were and are."""
     whole = check.comparison.before.whole
-    for row in sorted(rows, key=lambda row: (-row.moved(sort), row.name, row.object)):
+    for row in sorted(rows, key=lambda row: (-row.moved(sort), *row.key)):
         name, of = f"{row.name} in {row.object}" if row.object else row.name, " of the whole"
         if check.kind == "share":
             was, now = (format_percent(value, whole) for value in row.sides(sort))

@@ -96,7 +96,7 @@ def _parts(
 
 def _functions(title: str, table: TopTable, tables: ReportTables) -> _Part:
     """Functions, and their callers with shares of the function's total."""
-    called = name_column("called by", [_callers(tables.callers[row.name, row.object], row.total) for row in table.rows])
+    called = name_column("called by", [_callers(tables.callers[row.key], row.total) for row in table.rows])
     layouts = total_layouts(table)
     return _Part(title, (), table, [*([*layout, called] for layout in layouts), *layouts])
 
