@@ -11,7 +11,6 @@ The hottest functions come first.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from perf2x.model.code_request import CodeRequest
@@ -19,7 +18,6 @@ from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View, counted
 
 
-@dataclass(frozen=True, slots=True)
 class Autofdo(Format):
     """LLVM's sample profile (AutoFDO) of one program, as text: for clang -fprofile-sample-use and llvm-profdata."""
 

@@ -13,7 +13,6 @@ tells of mispredictions, which T has no room for.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -27,7 +26,6 @@ _LINES_PER_WRITE = 16_384
 _OUTSIDE = "X:0"
 
 
-@dataclass(frozen=True, slots=True)
 class Bolt(Format):
     """BOLT's pre-aggregated profile of one program's branches, for perf2bolt -pa."""
 

@@ -21,7 +21,6 @@ comes first; and threads are functions, so that what begins a stack is called, t
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -79,7 +78,6 @@ summary: {sums}
 """
 
 
-@dataclass(frozen=True, slots=True)
 class Callgrind(Format):
     """Callgrind's profile: costs of functions, lines and calls, a column for each event; for KCachegrind."""
 

@@ -6,7 +6,6 @@ sorted bytewise. Unlike it we never guess: kernel frames are known by CPU mode, 
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -55,7 +54,6 @@ _WORDS_PER_WRITE = 1 << 14
 """Words that are joined together: half a MiB of text, which stays in the cache until it is written."""
 
 
-@dataclass(frozen=True, slots=True)
 class Collapsed(Format):
     """Collapsed stacks, one line each: for flamegraph.pl, inferno, Speedscope, grep and diff."""
 

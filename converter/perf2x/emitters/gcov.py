@@ -15,7 +15,6 @@ reads version 3 alone, GCC 12 to 15 version 2. Little-endian words of 32 bits, 6
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from struct import pack
 from typing import BinaryIO
 
@@ -37,7 +36,6 @@ _BUCKETS = 128
 _FEW = 1000
 
 
-@dataclass(frozen=True, slots=True)
 class Gcov(Autofdo):
     """GCC's sample profile (AutoFDO) of one program: for gcc -fauto-profile."""
 

@@ -5,7 +5,6 @@ threads apart, inlined frames visible and every event's numbers exact.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -34,7 +33,6 @@ _STACKS_PER_PIECE = 1 << 13
 _UNITS = {"nanoseconds": "nanoseconds", "bytes": "bytes"}
 
 
-@dataclass(frozen=True, slots=True)
 class Speedscope(Format):
     """Speedscope JSON: one profile per thread and event, in time order, inlined frames included."""
 

@@ -5,7 +5,7 @@ Separate from the registry, so that emitters need not import that; plugins impor
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
@@ -70,11 +70,14 @@ def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int 
     return dataclasses.field(default=default, metadata=metadata)
 
 
+@dataclass_transform(frozen_default=True)
 class Format:
-    """The base of a format's dataclass, which refuses values outside the choices of its options."""
+    """The base of a format: a frozen dataclass, whose options refuse values outside their choices."""
 
-    __slots__ = ()
     suffix: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
         """Raise SettingError with field, value and choices."""

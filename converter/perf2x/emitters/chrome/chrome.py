@@ -6,7 +6,6 @@ first event (Speedscope would look for V8 profiles), no escapes beyond JSON's ow
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from perf2x.base.columnar import I64, flatnonzero
@@ -35,15 +34,7 @@ _AT_ONCE = 1 << 16
 """Bytes of events that are written together, or more."""
 
 
-class _Remembers:
-    """Knows how many slices it wrote of which profile: they are placed once, for the file and what is said of it."""
-
-    __slots__ = ("_written",)
-    _written: tuple[Profile, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Chrome(_Remembers, Format):
+class Chrome(Format):
     """Chrome trace JSON, a flame chart over time: for Perfetto, chrome://tracing and Speedscope."""
 
     suffix = ".trace.json"
@@ -104,7 +95,10 @@ class Chrome(_Remembers, Format):
         return (f"{count / 1e6:.1f} million slices make viewers slow; {_WAYS_OUT}",) if count > _MANY else ()
 
     def _count(self, profile: Profile) -> int:
-        """Return the number of slices, or an upper bound that is not too many."""
+        """Return the number of slices, or an upper bound that is not too many.
+
+        Those that were written of the same profile are placed once, for the file and what is said of it.
+        """
         of_profile, count = getattr(self, "_written", (None, 0))
         if of_profile is profile:
             return count

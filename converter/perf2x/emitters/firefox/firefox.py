@@ -8,7 +8,6 @@ and no marker's ``endTime`` is null.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -24,7 +23,6 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import Profile, ProfileEvent, find_event, keep_samples, location_frames, sampled
 
 
-@dataclass(frozen=True, slots=True)
 class Firefox(Format):
     """Firefox Profiler JSON: threads over time, other events as markers; for profiler.firefox.com and Perfetto."""
 

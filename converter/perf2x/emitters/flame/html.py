@@ -5,7 +5,6 @@ the merged tree of frames, the summed samples, and the moments of the timeline.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -33,7 +32,6 @@ from perf2x.model.profile import (
 from perf2x.model.profile.wanted_columns import offered_columns, wanted_columns
 
 
-@dataclass(frozen=True, slots=True)
 class Html(Format):
     """Interactive flame graph in one HTML file: no network, opens anywhere, keeps as a CI artifact."""
 

@@ -5,7 +5,6 @@ hover (``<title>``), colours follow the reader's light or dark theme. Opened by 
 readers zoom and search. Nothing is fetched.
 """
 
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import BinaryIO
 
@@ -23,7 +22,6 @@ from perf2x.model.profile import LocationFrames, Profile, find_event, full_names
 _LEVEL, _TOP, _SIDE = 17, 46, 10  # picture.js has the same
 
 
-@dataclass(frozen=True, slots=True)
 class Svg(Format):
     """Flame graph in one SVG file: zoom and search in a browser, a still picture in a README or a pull request."""
 

@@ -6,7 +6,6 @@ receiver and exporter have it; the body of an export request has the same bytes.
 Attributes of samples, by the names that users choose them by: those of pprof's labels.
 """
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO
 
@@ -65,7 +64,6 @@ _MOST_PAYLOAD = 1024
 """MiB; messages of protobuf end at 2 GiB, and lists of samples need their share."""
 
 
-@dataclass(frozen=True)
 class Otlp(Format):
     """OpenTelemetry profiles (alpha), protobuf: for the Collector, Pyroscope, Parca."""
 

@@ -5,7 +5,6 @@ earlier samples. What is the same in many samples (a thread, a stack) is made on
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -38,7 +37,6 @@ _WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "b
 _BRANCHES = frozenset({"brstack", "brstacksym"})
 
 
-@dataclass(frozen=True, slots=True)
 class PerfScript(Format):
     """The text of perf script: for flamegraph.pl, Firefox Profiler, llvm-profgen and whatever else reads it."""
 

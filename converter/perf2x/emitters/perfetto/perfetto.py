@@ -6,7 +6,6 @@ and threads, and flame graphs of any range. Numbers of fields stand in trace_sch
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from perf2x.emitters.encoding.protobuf import message, number, text
@@ -26,7 +25,6 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import Meta, Profile
 
 
-@dataclass(frozen=True, slots=True)
 class Perfetto(Format):
     """Perfetto's own trace, samples as samples: for ui.perfetto.dev 58 and later, the smallest timeline."""
 

@@ -5,7 +5,6 @@ encoding/protobuf.py (protobuf messages may be written in pieces: concatenated f
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 _FRAMES_PER_WRITE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
 class Pprof(Format):
     """pprof protobuf, gzip-compressed: for go tool pprof, Perfetto, Pyroscope, Parca."""
 
