@@ -16,6 +16,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Frozen,
     arange,
+    argsort,
     argsort_rows,
     as_int64,
     falses,
@@ -215,9 +216,7 @@ class _Lines(Frozen):
 def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
     """Return the rank of each text among all, followed by ``;`` (an inner frame) or by nothing (the last one)."""
     variants = [text + b";" for text in texts] + texts
-    order = sorted(range(len(variants)), key=variants.__getitem__)
-    rank = np.empty(len(variants), np.int64)
-    rank[order] = arange(len(variants))
+    rank = argsort(as_int64(sorted(range(len(variants)), key=variants.__getitem__)))
     return rank[: len(texts)], rank[len(texts) :]
 
 

@@ -1,7 +1,7 @@
 """Labels of boxes: the name, the category and, on demand, the arguments of the slices that are drawn for a frame."""
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, Bools, Frozen, as_int64
+from perf2x.base.columnar import I64, Bools, Frozen, number_keys
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import LocationFrames, Profile, are_jit
@@ -35,19 +35,15 @@ def labels_of(
     """Return the labels, the label of each frame and that of each group."""
     jit = are_jit(profile, frames)
     arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
-    index: dict[tuple[str, str, bytes], int] = {}
-    rows = zip(frames.name, _categories(frames, jit), arguments, strict=True)
-    of_frame = [index.setdefault((printable(name), category, more), len(index)) for name, category, more in rows]
-    of_group = [index.setdefault((name, "", b""), len(index)) for name in groups]
-    names: dict[str, int] = {}
-    same = [names.setdefault(name, len(names)) for name, _, _ in index]
+    of_frames = zip(map(printable, frames.name), _categories(frames, jit), arguments, strict=True)
+    known, place = number_keys([*of_frames, *((name, "", b"") for name in groups)])
     labels = BoxLabels(
-        [json_bytes(name) for name, _, _ in index],
-        as_int64(same),
-        [category for _, category, _ in index],
-        [more for _, _, more in index],
+        [json_bytes(name) for name, _, _ in known],
+        number_keys(name for name, _, _ in known)[1],
+        [category for _, category, _ in known],
+        [more for _, _, more in known],
     )
-    return labels, as_int64(of_frame), as_int64(of_group)
+    return labels, place[: len(frames)], place[len(frames) :]
 
 
 def _categories(frames: LocationFrames, jit: Bools) -> list[str]:

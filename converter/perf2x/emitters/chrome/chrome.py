@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 from perf2x.base.columnar import I64, flatnonzero
 from perf2x.base.errors import SettingError
 from perf2x.base.files.background_writer import BackgroundWriter
-from perf2x.emitters.chrome.chrome_drawing import Drawing, Style, drawings_of, slice_events
+from perf2x.emitters.chrome.chrome_drawing import Drawing, drawings_of, slice_events
 from perf2x.emitters.chrome.chrome_tracks import (
     counter_events,
     marker_events,
@@ -107,7 +107,7 @@ class Chrome(Format):
         return at_most if at_most <= _MANY else sum(drawing.count(self.min_duration) for drawing in drawings)
 
     def _drawings(self, profile: Profile) -> list[Drawing]:
-        return drawings_of(profile, self._wanted(profile), Style(self.per_cpu, self.args))
+        return drawings_of(profile, self._wanted(profile), self.per_cpu, self.args)
 
     def _wanted(self, profile: Profile) -> I64:
         """Rows of samples to draw."""

@@ -18,6 +18,7 @@ from perf2x.base.columnar import (
     bincount,
     cumsum,
     flatnonzero,
+    group_rows,
     narrow,
     repeat,
     row_slices,
@@ -45,14 +46,7 @@ from perf2x.model.profile import (
     paths_of_length,
 )
 
-_ROWS_AT_ONCE, _FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 18, 1 << 12, 1 << 18
-
-
-class Style(Frozen):
-    """What the options ask for."""
-
-    per_cpu: bool
-    with_arguments: bool
+_FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 12, 1 << 18
 
 
 class Drawing(Frozen):
@@ -92,24 +86,13 @@ class Drawing(Frozen):
         """(tree rows,) a number for each distinct name."""
         return self.labels.same_name[self.key]
 
-    def parts(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
-        """Yield whole tracks, some hundred thousand shown samples and the tree row of each.
-
-        So memory stays bounded by the busiest track.
-        """
-        return self._cut_at(flatnonzero(np.diff(self.shown.track)) + 1, _ROWS_AT_ONCE)
-
     def runs(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
-        """Yield what `parts` does in smaller pieces, cut where a thread pauses: no slice goes on there.
+        """Yield shown samples and the tree row of each in pieces, cut where a thread pauses: no slice goes on there.
 
         The deeper the stacks, the fewer samples: there may be as many slices as frames.
         """
         depth = max(self.at_most() // max(len(self.shown), 1), 1)
-        rows = max(_FRAMES_AT_ONCE // depth, _FEWEST_AT_ONCE)
-        return self._cut_at(flatnonzero(~self.shown.joined[:-1]) + 1, rows)
-
-    def _cut_at(self, cuts: I64, at_least: int) -> Iterator[tuple[ShownSamples, AnyArray]]:
-        """Yield rows from cut to cut, ``at_least`` so many of them but in the end."""
+        at_least, cuts = max(_FRAMES_AT_ONCE // depth, _FEWEST_AT_ONCE), flatnonzero(~self.shown.joined[:-1]) + 1
         first, count = 0, len(self.shown)
         while first < count:
             place = int(np.searchsorted(cuts, first + at_least))
@@ -119,36 +102,36 @@ class Drawing(Frozen):
             first = end
 
 
-def drawings_of(profile: Profile, wanted: AnyArray, how: Style) -> list[Drawing]:
-    """One lane per thread, and one per CPU if asked for; ``wanted`` are the sample rows to draw, ascending."""
+def drawings_of(profile: Profile, wanted: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
+    """One lane per thread, and one ``per_cpu`` if asked for; ``wanted`` are the sample rows to draw, ascending."""
     tracks, track = tracks_of(profile)
     track, wanted = narrow(track), narrow(wanted)
     shown = shown_samples(profile, track, wanted)
     del track, wanted  # here and below: what is not needed any more is as large as what is
-    shown_on_cpus = on_cpus(profile, shown) if how.per_cpu and knows_cpus(profile) else None
+    shown_on_cpus = on_cpus(profile, shown) if per_cpu and knows_cpus(profile) else None
     shown = in_ticks(shown, TICK_NS)
-    drawings = [_threads_drawing(profile, tracks, shown, how)]
+    drawings = [_threads_drawing(profile, tracks, shown, with_arguments)]
     if shown_on_cpus is not None:
-        drawings.append(_cpus_drawing(profile, in_ticks(shown_on_cpus, TICK_NS), how))
+        drawings.append(_cpus_drawing(profile, in_ticks(shown_on_cpus, TICK_NS), with_arguments))
     return drawings
 
 
-def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, how: Style) -> Drawing:
+def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, with_arguments: bool) -> Drawing:
     """Stacks that wait are boxes of their own beside those that run, whatever callers they share."""
     wait = profile.samples.wait
     kind = zeros(len(shown)) if wait is None else as_int64(wait[shown.sample])
     kinds, group = unique_inverse(kind)
-    return _drawing(profile, tracks, shown, (group, [""] * len(kinds), kinds), how, 1)
+    return _drawing(profile, tracks, shown, (group, [""] * len(kinds), kinds), with_arguments, 1)
 
 
-def _cpus_drawing(profile: Profile, shown: ShownSamples, how: Style) -> Drawing:
+def _cpus_drawing(profile: Profile, shown: ShownSamples, with_arguments: bool) -> Drawing:
     """Each stack below the name of its thread."""
     thread = as_int64(profile.samples.thread[shown.sample])
     threads, text = profile.threads, profile.strings
     labels = [f"{printable(text[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
     used, group = unique_inverse(thread)
     names = [labels[row] for row in used.tolist()]
-    return _drawing(profile, cpu_tracks_of(profile), shown, (group, names, zeros(len(names))), how, 0)
+    return _drawing(profile, cpu_tracks_of(profile), shown, (group, names, zeros(len(names))), with_arguments, 0)
 
 
 def _drawing(
@@ -156,13 +139,13 @@ def _drawing(
     tracks: Tracks,
     shown: ShownSamples,
     groups: tuple[I64, list[str], I64],
-    how: Style,
+    with_arguments: bool,
     outermost: int,
 ) -> Drawing:
     """Merge the stacks of each group; ``groups``: that of each row, their names, their kinds of wait."""
     group, names, kinds = groups
     frames = location_frames(profile)
-    labels, of_frame, of_group = labels_of(profile, frames, names, with_arguments=how.with_arguments)
+    labels, of_frame, of_group = labels_of(profile, frames, names, with_arguments=with_arguments)
     stack = profile.samples.stack[shown.sample]
     tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, stack, group)
     root = ancestors(tree.parent, arange(len(tree)), tree.depth)  # groups are the first rows
@@ -216,9 +199,8 @@ def _tails(track: AnyArray, duration: I64, ids: AnyArray) -> tuple[AnyArray, I64
 
 def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
     """Return the distinct texts in front of a start, and (tree rows,) which of them each row of the tree has."""
-    stride = max(Wait) + 1
-    distinct, head = unique_inverse(drawing.key * stride + drawing.kind)
-    pairs = zip((distinct // stride).tolist(), (distinct % stride).tolist(), strict=True)
+    first, head = group_rows([drawing.key, drawing.kind])
+    pairs = zip(drawing.key[first].tolist(), drawing.kind[first].tolist(), strict=True)
     return chunk_array(_head(drawing.labels, label, kind) for label, kind in pairs), head
 
 

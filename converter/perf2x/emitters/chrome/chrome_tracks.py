@@ -27,7 +27,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, ticks_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
-from perf2x.emitters.encoding.json_encoder import json_bytes, json_string
+from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes, json_string
 from perf2x.emitters.timeline.counters import TITLE, counters_of, running_steps
 from perf2x.emitters.timeline.running_spans import RunningSpans
 from perf2x.emitters.timeline.running_time import since
@@ -59,11 +59,11 @@ def track_metadata(profile: Profile, tracks: Tracks, weight: I64, place: int) ->
             yield _metadata("thread_sort_index", ids, {"sort_index": -1})
 
 
-def _metadata(name: str, ids: tuple[int, int], args: dict[str, object]) -> bytes:
+def _metadata(name: str, ids: tuple[int, int], args: JsonObject) -> bytes:
     return json_bytes({"ph": "M", "name": name, "ts": 0, "pid": ids[0], "tid": ids[1], "args": args}) + b",\n"
 
 
-def recording_facts(profile: Profile, origin: int) -> dict[str, object]:
+def recording_facts(profile: Profile, origin: int) -> JsonObject:
     """The ``metadata`` member; ``ts`` 0 is ``origin`` on the recording's clock."""
     meta = profile.meta
     facts = {

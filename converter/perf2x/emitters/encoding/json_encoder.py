@@ -15,6 +15,7 @@ from perf2x.emitters.encoding.decimal_text import (
     without_nulls,
 )
 
+JsonObject = dict[str, object]
 _NUMBERS_PER_PIECE = 1 << 16
 _FEW = 256
 """Up to here ``repr`` of a list is quicker than a dozen numpy calls."""

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from perf2x.base.columnar import TextInterner, flatnonzero, unique, zeros
-from perf2x.emitters.encoding.json_encoder import json_bytes
+from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes
 from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
 from perf2x.emitters.firefox.shared_tables import category_list, libraries_of, shared_tables
 from perf2x.emitters.firefox.thread_drawing import drawing_of
@@ -60,7 +60,7 @@ class Firefox(Format):
         shared = shared_tables(profile, frames, drawing.stacks, libraries, texts)
         out.write(b'],"shared":' + json_bytes(shared | {"stringArray": texts.table()}) + b"}\n")
 
-    def _meta(self, profile: Profile, chosen: list[int], others: list[int]) -> dict[str, object]:
+    def _meta(self, profile: Profile, chosen: list[int], others: list[int]) -> JsonObject:
         events = [profile.events[row] for row in chosen]
         clock = next((event for event in events if not event.is_wait), None)
         has_switches = self.markers and profile.switches is not None and len(profile.switches.time) > 0
@@ -118,9 +118,9 @@ Perfetto (56 and later) reads stacks of 60 to 65; 66 writes callers in another w
 def _meta_object(
     profile: Profile,
     event: ProfileEvent | None,
-    categories: list[dict[str, object]],
-    schemas: list[dict[str, object]],
-) -> dict[str, object]:
+    categories: list[JsonObject],
+    schemas: list[JsonObject],
+) -> JsonObject:
     """Return ``meta``; ``event`` makes the samples."""
     meta = profile.meta
     return {

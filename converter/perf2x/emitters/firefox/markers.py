@@ -23,7 +23,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.emitters.encoding.decimal_text import chunk_array, joined_chunks, number_chunks
-from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
+from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes, json_milliseconds, json_numbers
 from perf2x.emitters.firefox.sample_rows import Timeline
 from perf2x.emitters.firefox.shared_tables import SCHEDULER
 from perf2x.emitters.timeline.field_rows import field_tables
@@ -163,7 +163,7 @@ def marker_table(markers: Markers, rows: slice) -> bytes:
     )
 
 
-def marker_schemas(profile: Profile, kinds: list[int], has_switches: bool) -> list[dict[str, object]]:
+def marker_schemas(profile: Profile, kinds: list[int], has_switches: bool) -> list[JsonObject]:
     """Return a schema for each of these events, and one for context switches."""
     fields: dict[str, dict[str, str]] = {}
     for kind in kinds:
@@ -174,8 +174,8 @@ def marker_schemas(profile: Profile, kinds: list[int], has_switches: bool) -> li
     return schemas
 
 
-def _schema(name: str, formats: dict[str, str], description: str) -> dict[str, object]:
-    schema: dict[str, object] = {
+def _schema(name: str, formats: dict[str, str], description: str) -> JsonObject:
+    schema: JsonObject = {
         "name": name,
         "display": ["marker-chart", "marker-table", "timeline-overview"],
         "chartLabel": "{marker.name}",

@@ -55,23 +55,21 @@ class Timeline(Frozen):
     tracks: Tracks
     track: AnyArray
     """32 bits where that is enough."""
-    recorded: U64 | None
-    """Times on the recording's clock."""
+    recorded: U64
+    """Times on the recording's clock; 0 without times."""
     origin: int
     """The first of them, in nanoseconds."""
 
     def times(self, rows: AnyArray | slice) -> I64:
         """Return nanoseconds since ``origin``, as in all tables; 0 for samples without times."""
-        if self.recorded is None:
-            return zeros(len(self.track[rows]))
         return since(self.recorded[rows], self.origin)
 
 
 def timeline_of(profile: Profile) -> Timeline:
     """Return tracks and moments of all samples."""
     tracks, track = tracks_of(profile)
-    recorded = profile.samples.time
-    origin = int(recorded[0]) if recorded is not None and len(recorded) else 0
+    recorded = profile.samples.times
+    origin = int(recorded[0]) if len(recorded) else 0
     return Timeline(tracks, narrow(track), recorded, origin)
 
 

@@ -23,6 +23,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
+from perf2x.emitters.encoding.json_encoder import JsonObject
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import FrameRows, LocationFrames, Profile, ProfileEvent, Wait, are_jit, expand, folded
 from perf2x.model.recording import event_name, is_tracepoint
@@ -36,7 +37,7 @@ _GUID_DIGITS = 32
 class Libraries(Frozen):
     """``libs``, and (mappings,) the row of each mapping's file in it, −1 for memory that is no file."""
 
-    entries: list[dict[str, object]]
+    entries: list[JsonObject]
     of_mapping: I64
 
 
@@ -47,7 +48,7 @@ def libraries_of(profile: Profile) -> Libraries:
     names = [text[row] for row in mappings.filename[first].tolist()]
     build_ids = [text[row] for row in mappings.build_id[first].tolist()]
     arch = one_line(profile.meta.arch)
-    entries: list[dict[str, object]] = []
+    entries: list[JsonObject] = []
     row = minus_ones(len(first))
     for at, (name, build_id) in enumerate(zip(names, build_ids, strict=True)):
         if build_id or (name.startswith("/") and not name.startswith(("//", "/memfd:"))):
@@ -56,7 +57,7 @@ def libraries_of(profile: Profile) -> Libraries:
     return Libraries(entries, row[place])
 
 
-def _library(filename: str, build_id: str, arch: str) -> dict[str, object]:
+def _library(filename: str, build_id: str, arch: str) -> JsonObject:
     name, path = one_line(base_name(filename)), one_line(filename)
     return {
         "arch": arch,
@@ -98,7 +99,7 @@ _MARKER_COLOURS = ("green", "magenta", "brown", "red", "lightred")
 _OF_MODE = {CpuMode.USER: USER, CpuMode.KERNEL: KERNEL, CpuMode.GUEST_KERNEL: GUEST, CpuMode.GUEST_USER: GUEST}
 
 
-def category_list(events: Sequence[ProfileEvent]) -> tuple[list[dict[str, object]], I64]:
+def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64]:
     """Return ``meta.categories``, and (events,) the category of each event's markers.
 
     Tracepoints of one subsystem share a category, other events have their own.
@@ -111,7 +112,7 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[dict[str, object
     colours = [_MARKER_COLOURS[row % len(_MARKER_COLOURS)] for row in range(len(own))]
     entries = (*_FIXED, *((name, colour, ("Other",)) for name, colour in zip(own, colours, strict=True)))
     row = {name: at for at, (name, _, _) in enumerate(entries)}
-    listed: list[dict[str, object]] = [
+    listed: list[JsonObject] = [
         {"name": name, "color": colour, "subcategories": list(below)} for name, colour, below in entries
     ]
     return listed, as_int64([row[group] for group in groups])
@@ -168,7 +169,7 @@ def _with_waits(stacks: SharedStacks, rows: FrameRows, wait: I64) -> SharedStack
 
 def shared_tables(
     profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, texts: TextInterner[str]
-) -> dict[str, object]:
+) -> JsonObject:
     """Return all members of ``shared`` but stringArray."""
     resource, resources = _resources(frames, libraries, texts)
     names = as_int64(texts.add_all(map(one_line, frames.name)))
@@ -185,16 +186,16 @@ def shared_tables(
     }
 
 
-def _table(length: int, **columns: object) -> dict[str, object]:
+def _table(length: int, **columns: object) -> JsonObject:
     """Return a table of so many rows; what is no column is the same in all of them."""
-    made: dict[str, object] = {"length": length}
+    made: JsonObject = {"length": length}
     for name, column in columns.items():
         listed = column.tolist() if isinstance(column, np.ndarray) else column
         made[name] = listed if isinstance(listed, list) else [listed] * length
     return made
 
 
-def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, category: I64) -> dict[str, object]:
+def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, category: I64) -> JsonObject:
     waits = [stacks.wait == Wait.BLOCKED, stacks.wait == Wait.PREEMPTED]
     return _table(
         len(stacks.origin),
@@ -211,7 +212,7 @@ def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, catego
     )
 
 
-def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: Profile) -> dict[str, object]:
+def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: Profile) -> JsonObject:
     line = np.append(profile.functions.start_line, 0)[function]  # the last one serves function −1
     return _table(
         len(name),
@@ -226,7 +227,7 @@ def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: P
     )
 
 
-def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner[str]) -> tuple[I64, dict[str, object]]:
+def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner[str]) -> tuple[I64, JsonObject]:
     """(frames,) the resource of each frame, −1 for none; and resourceTable: mapped objects, with their file if any."""
     names = as_int64([texts[one_line(name)] if name else -1 for name in frames.object])
     library = np.append(libraries.of_mapping, -1)[frames.mapping]
@@ -238,7 +239,7 @@ def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner
     return resource, _table(len(named), lib=_with_nulls(library[named]), name=names[named], host=None, type=1)
 
 
-def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, dict[str, object]]:
+def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, JsonObject]:
     """(functions,) the source file of each function, −1 for none; and ``sources``."""
     files, place = unique_inverse(profile.functions.filename)
     is_named = np.array([bool(profile.strings[row]) for row in files.tolist()], np.bool_)

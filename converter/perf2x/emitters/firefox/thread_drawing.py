@@ -23,6 +23,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.emitters.encoding.json_encoder import (
+    JsonObject,
     json_bytes,
     json_member,
     json_milliseconds,
@@ -116,7 +117,7 @@ class ThreadDrawing(Frozen):
         yield from json_member("threadCPUDelta", rows.cpu_time)
         yield b"}"
 
-    def counters(self, rows: I64) -> Iterator[dict[str, object]]:
+    def counters(self, rows: I64) -> Iterator[JsonObject]:
         """Yield the number of threads that ran, where it is known, and the counters of these samples."""
         timeline = self.timeline
         pid, steps = timeline.tracks.pid, running_steps(self.profile, timeline.origin)
@@ -161,9 +162,7 @@ def _markers(
 _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yellow")
 
 
-def _event_counters(
-    profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]
-) -> Iterator[dict[str, object]]:
+def _event_counters(profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]) -> Iterator[JsonObject]:
     """Yield a counter for each event and process among these samples, tracepoints left out.
 
     ``main`` is the number of each process's first thread.
@@ -180,7 +179,7 @@ def _event_counters(
         yield _counter(one.name, unit, one.event, one.pid, main[one.pid]) | {"samples": table}
 
 
-def _running_counter(steps: Steps, pid: int) -> dict[str, object]:
+def _running_counter(steps: Steps, pid: int) -> JsonObject:
     """Return the counter of threads that ran at once, of all processes, below the first thread (of ``pid``).
 
     The viewer draws straight lines between changes: each change has a row of none in front of it.
@@ -202,7 +201,7 @@ def _running_counter(steps: Steps, pid: int) -> dict[str, object]:
     return counter | {"samples": {"length": len(time), "time": time.tolist(), "count": changes.tolist()}}
 
 
-def _counter(name: str, unit: str, kind: int, pid: int, thread: int) -> dict[str, object]:
+def _counter(name: str, unit: str, kind: int, pid: int, thread: int) -> JsonObject:
     return {
         "name": name,
         "category": "perf",
@@ -224,5 +223,5 @@ def _counter(name: str, unit: str, kind: int, pid: int, thread: int) -> dict[str
     }
 
 
-def _tooltip(source: str, label: str) -> dict[str, object]:
+def _tooltip(source: str, label: str) -> JsonObject:
     return {"type": "value", "source": source, "format": {"unit": "number"}, "label": label}

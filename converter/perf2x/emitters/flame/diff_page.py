@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Bools, Frozen, arange, as_int64, falses, group_rows, number_keys, sum_at, zeros
+from perf2x.base.columnar import I64, Bools, Frozen, arange, as_int64, group_rows, number_keys, sum_at, zeros
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, table, write_page
@@ -92,8 +92,7 @@ def _thread_names(profile: Profile) -> tuple[list[str], I64]:
 def _is_before(profile: Profile) -> Bools:
     """(samples,) bool."""
     tags = profile.samples.tags
-    if tags is None:
-        return falses(len(profile.samples))
+    assert tags is not None
     return np.isin(tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])
 
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from perf2x.base.columnar import I64, arange, as_int64, narrow, sum_at
-from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
+from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes, json_table
 from perf2x.emitters.flame.listing_data import listing_data
 from perf2x.emitters.flame.page_file import field, table, write_page
 from perf2x.emitters.flame.page_moments import burst_table, lane_table, moment_table, row_table, summed_samples
@@ -103,7 +103,7 @@ class Html(Format):
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
 
-def event_table(profile: Profile) -> list[dict[str, object]]:
+def event_table(profile: Profile) -> list[JsonObject]:
     """Name, unit and number of samples of every event."""
     counts = sum_at(profile.samples.event, profile.samples.count, len(profile.events))
     return [
@@ -112,7 +112,7 @@ def event_table(profile: Profile) -> list[dict[str, object]]:
     ]
 
 
-def _column_table(profile: Profile, shown: Sequence[str]) -> list[dict[str, object]]:
+def _column_table(profile: Profile, shown: Sequence[str]) -> list[JsonObject]:
     """Other events and ratios that the table of functions may show; ``exact``: they are counts, not samples."""
     asked = wanted_columns(profile, shown)
     return [
@@ -124,7 +124,7 @@ def _column_table(profile: Profile, shown: Sequence[str]) -> list[dict[str, obje
     ]  # fmt: skip
 
 
-def _thread_rows(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
+def _thread_rows(profile: Profile, tracks: Tracks) -> list[JsonObject]:
     ids = zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)
     return [
         {

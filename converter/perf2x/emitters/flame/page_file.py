@@ -105,12 +105,9 @@ def _page(title: str) -> tuple[bytes, bytes]:
         "SCRIPT": '"use strict";' + "".join(_light((folder / name).read_text("utf-8")) for name in _SCRIPTS),
     }
     page = re.sub(r"\n +", "\n", (folder / "page.html").read_text("utf-8"))
-    head, tail = page.split("{{DATA}}")
-    fill = re.compile(r"\{\{(\w+)\}\}")
-    return (
-        fill.sub(lambda found: parts[found.group(1)], head).encode(),
-        fill.sub(lambda found: parts[found.group(1)], tail).encode(),
-    )
+    sides = page.split("{{DATA}}")
+    head, tail = (re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], side).encode() for side in sides)
+    return head, tail
 
 
 @cache  # the library may write many pages

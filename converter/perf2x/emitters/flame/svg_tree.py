@@ -1,8 +1,18 @@
 """Boxes of a picture: merged frames with their weights and places, the narrowest left out."""
 
-import numpy as np
-
-from perf2x.base.columnar import I64, Frozen, arange, cumsum, flatnonzero, lexsort, searchsorted, sum_of, zeros
+from perf2x.base.columnar import (
+    I64,
+    Frozen,
+    arange,
+    argsort,
+    as_int64,
+    cumsum,
+    flatnonzero,
+    lexsort,
+    searchsorted,
+    sum_of,
+    zeros,
+)
 from perf2x.model.profile import FrameTree, LocationFrames, Profile, expand, weighed_tree
 
 
@@ -40,9 +50,7 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float,
 
 def _name_ranks(frames: LocationFrames) -> I64:
     """Return the rank of each frame's name among all."""
-    rank = np.empty(len(frames), np.int64)
-    rank[sorted(range(len(frames)), key=frames.name.__getitem__)] = arange(len(frames))
-    return rank
+    return argsort(as_int64(sorted(range(len(frames)), key=frames.name.__getitem__)))
 
 
 def _positions(tree: FrameTree, total: I64, rank: I64) -> I64:

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, Frozen, arange, as_int64, minus_ones, unique_inverse, zeros
+from perf2x.base.columnar import I32, I64, Frozen, arange, minus_ones, unique_inverse, zeros
 from perf2x.emitters.encoding.protobuf import message, number, text
 from perf2x.emitters.perfetto.message import packet
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
-from perf2x.emitters.timeline.tracks import UNKNOWN_ID
+from perf2x.emitters.timeline.tracks import shown_ids
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Profile
 
@@ -21,13 +21,8 @@ class ThreadIds(Frozen):
 
 
 def thread_ids(profile: Profile) -> ThreadIds:
-    """Return the ids of all threads of a profile.
-
-    Unknown ones become UNKNOWN_ID, and so does tid 0 of any process but 0, which readers take for its first thread.
-    """
-    pid, tid = as_int64(profile.threads.pid), as_int64(profile.threads.tid)
-    pid = np.where(pid < 0, UNKNOWN_ID, pid)
-    tid = np.where((tid < 0) | (tid == 0) & (pid != 0), UNKNOWN_ID, tid)
+    """Return the ids of all threads of a profile."""
+    pid, tid = shown_ids(profile, slice(None))
     ids, number_of = unique_inverse(pid << 32 | tid)
     return ThreadIds(number_of.astype(np.int32), ids >> 32, ids & 0xFFFF_FFFF)
 

@@ -39,7 +39,6 @@ from perf2x.base.columnar import (
     take_rows_of,
     trues,
     unique_inverse,
-    zeros,
 )
 from perf2x.emitters.timeline.box_times import BoxChains, earlier_ends
 
@@ -160,14 +159,10 @@ class RunningTime(Frozen):
 
     def _first(self, hole: I64) -> I64:
         """The first hole of each hole's track; 0 for −1."""
-        if not len(self.holes):
-            return zeros(len(hole))
         return np.where(hole < 0, 0, _first_of_track(self.holes)[hole])
 
     def _passed(self, hole: I64) -> I64:
         """Time in holes up to this one and with it; 0 for −1."""
-        if not len(self.holes):
-            return zeros(len(hole))
         return np.where(hole < 0, 0, (self.before + self.holes.end - self.holes.start)[hole])
 
 

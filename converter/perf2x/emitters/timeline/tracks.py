@@ -41,7 +41,7 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     viewers join threads of one id, and take tid 0 for "unknown".
     """
     thread, cpu, seen = _threads_seen(profile)
-    pid, tid = _ids(profile, thread)
+    pid, tid = shown_ids(profile, thread)
     idle = (pid == 0) & (tid == 0)
     cpu[~idle] = -1
     tid[idle] = 1 + np.maximum(cpu[idle], 0)
@@ -55,7 +55,7 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
 def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
     """(switches,) the track, as ``tracks_of`` numbers them, of the thread that each switch is of; −1: it has none."""
     known, _ = tracks_of(profile)
-    pid, tid = _ids(profile, as_int64(switches.thread))
+    pid, tid = shown_ids(profile, as_int64(switches.thread))
     idle = (pid == 0) & (tid == 0)
     tid[idle] = 1 + switches.cpu[idle]
     tid[idle & (switches.cpu < 0)] = -1
@@ -99,7 +99,11 @@ def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
     ]
 
 
-def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:
+def shown_ids(profile: Profile, thread: I64 | slice) -> tuple[I64, I64]:
+    """Return pid and tid of threads as viewers take them: UNKNOWN_ID for those that are not known.
+
+    That is also tid 0 of any process but 0, which Perfetto takes for its leader.
+    """
     pid, tid = as_int64(profile.threads.pid), as_int64(profile.threads.tid)
-    nameless = (tid < 0) | ((tid == 0) & (pid != 0))  # Perfetto takes tid 0 of another process for its leader
+    nameless = (tid < 0) | ((tid == 0) & (pid != 0))
     return np.where(pid < 0, UNKNOWN_ID, pid)[thread], np.where(nameless, UNKNOWN_ID, tid)[thread]

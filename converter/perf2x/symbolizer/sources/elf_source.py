@@ -1,7 +1,5 @@
 """Names for addresses in ELF files: symbol tables first, then lines and inlined frames if debug info has them."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from perf2x.base.columnar import U64, unique_known
@@ -28,7 +26,7 @@ STRIPPED = "stripped: no symbol table in it, and no debug file found"
 class ElfSource(BuiltInSource):
     """Function names from ``.symtab``, ``.dynsym`` and PLTs; lines and inlined frames from DWARF."""
 
-    order: ClassVar[int] = 20
+    order = 20
 
     def covers(self, dso: Dso) -> bool:
         """True for objects with at least one file."""

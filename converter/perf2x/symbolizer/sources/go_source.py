@@ -4,8 +4,6 @@ perf shows such frames as unknown. Programs with a symbol table are left to elf_
 name the types of generic functions, which this table writes as ``[...]``.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from perf2x.base.columnar import I64, U64, arange, as_int64, flatnonzero, kept_places, unique_inverse, zeros
@@ -25,7 +23,7 @@ from perf2x.symbolizer.sources.symbol_source import (
 class GoSource(BuiltInSource):
     """Functions and lines from ``.gopclntab``; addresses outside it (C code of cgo) are left to the next source."""
 
-    order: ClassVar[int] = 18
+    order = 18
 
     def covers(self, dso: Dso) -> bool:
         """True for Go programs with neither symbols nor debug info."""

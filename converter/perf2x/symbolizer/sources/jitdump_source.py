@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
@@ -16,18 +16,19 @@ from perf2x.base.columnar import I64, U64, number_keys, offsets_of, searchsorted
 from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.sources.jit_names import jit_function
 from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
-from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, no_symbols
+from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Context, Dso, DsoKind, Function, Symbols, no_symbols
 
 if TYPE_CHECKING:
     from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump
 
 
-class JitdumpSource:
+class JitdumpSource(BuiltInSource):
     """Names and lines of code in dumps, by file offset."""
 
-    order: ClassVar[int] = 30
+    order = 30
 
     def __init__(self, context: Context) -> None:
+        super().__init__(context)
         self._files = JitdumpFiles.of(context)
         self._code: dict[str, CodeByOffset] = {}
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +20,15 @@ from perf2x.binaries.find.search_paths import build_id_cache_paths
 from perf2x.model.diagnostics import Severity
 from perf2x.symbolizer.make_finder import archives_of
 from perf2x.symbolizer.sources.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
-from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_names
+from perf2x.symbolizer.sources.symbol_source import (
+    BuiltInSource,
+    Context,
+    Dso,
+    DsoKind,
+    Symbols,
+    no_symbols,
+    symbols_from_names,
+)
 from perf2x.symbolizer.symbol_index import SymbolIndex
 
 _KallsymsFile = Path | tuple[str, bytes]
@@ -37,13 +44,13 @@ class _KernelTable(Frozen):
     """Added to a recorded address before it is looked up, modulo 2**64."""
 
 
-class KernelSource:
+class KernelSource(BuiltInSource):
     """Names from kallsyms for the kernel, and for modules that it lists."""
 
-    order: ClassVar[int] = 10
+    order = 10
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._unreadable: list[str] = []
 
     def covers(self, dso: Dso) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind,
 class VmlinuxSource(BuiltInSource):
     """Names, lines and inlined frames of the kernel from its own ELF file."""
 
-    order: ClassVar[int] = 5
+    order = 5
 
     def covers(self, dso: Dso) -> bool:
         """True for the kernel, unless the user names a kallsyms file and no vmlinux."""
@@ -109,7 +108,7 @@ def _name_offsets(strings: bytes, name: str) -> Iterator[int]:
 class ModuleSource(BuiltInSource):
     """Names of kernel modules from their ``.ko`` files, for modules that kallsyms does not list where they were."""
 
-    order: ClassVar[int] = 15
+    order = 15
 
     def covers(self, dso: Dso) -> bool:
         """True for modules."""
@@ -147,7 +146,7 @@ class ModuleSource(BuiltInSource):
 class ModuleLinesSource(ModuleSource):
     """Modules with debug info, asked before kallsyms, which has no lines."""
 
-    order: ClassVar[int] = 7
+    order = 7
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions, unless the module has no debug info or the user named a kallsyms file."""

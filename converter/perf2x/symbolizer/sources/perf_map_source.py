@@ -12,7 +12,6 @@ by its addresses which process it belongs to.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +24,15 @@ from perf2x.model.diagnostics import Severity
 from perf2x.model.recording import Namespaces
 from perf2x.symbolizer.sources.elf_symbols import counting_broken
 from perf2x.symbolizer.sources.jit_names import jit_function
-from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_functions
+from perf2x.symbolizer.sources.symbol_source import (
+    BuiltInSource,
+    Context,
+    Dso,
+    DsoKind,
+    Symbols,
+    no_symbols,
+    symbols_from_functions,
+)
 
 _PID_LINK, _MOUNT_LINK = 3, 5
 """Indices in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX."""
@@ -155,13 +162,13 @@ def read_perf_map(path: Path) -> PerfMap:
     return PerfMap(start, size, [row[2].rstrip().decode(errors="surrogateescape") for row in rows])
 
 
-class PerfMapSource:
+class PerfMapSource(BuiltInSource):
     """Names for a process's memory without a file."""
 
-    order: ClassVar[int] = 40
+    order = 40
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._namespaces = ProcessNamespaces(context.namespaces)
 
     def covers(self, dso: Dso) -> bool:

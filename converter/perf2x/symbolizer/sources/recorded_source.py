@@ -4,8 +4,6 @@ Source of truth: Dso::IpToVaddrInFile and ThreadTree::FindSymbol of simpleperf. 
 may know more than the functions that were hit.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from perf2x.base.columnar import U64, minus_ones, unique_known
@@ -23,7 +21,7 @@ from perf2x.symbolizer.sources.symbol_source import (
 class RecordedSource(BuiltInSource):
     """Functions by the addresses that simpleperf gives them."""
 
-    order: ClassVar[int] = 50
+    order = 50
 
     def covers(self, dso: Dso) -> bool:
         """True for the files that the recording lists, for modules, whose names the kernel may list, and perf maps."""

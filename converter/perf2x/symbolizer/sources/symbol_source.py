@@ -125,6 +125,8 @@ class SymbolSource(Protocol):
 class BuiltInSource:
     """What most sources keep: the context."""
 
+    order: ClassVar[int]
+
     def __init__(self, context: Context) -> None:
         self._context = context
 

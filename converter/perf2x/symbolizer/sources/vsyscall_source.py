@@ -3,8 +3,6 @@
 Source of truth: arch/x86/entry/vsyscall/vsyscall_emu_64.S for the page's layout.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from perf2x.base.columnar import U64, as_int64
@@ -17,7 +15,7 @@ _VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
 class VsyscallSource(BuiltInSource):
     """The three functions of the vsyscall page."""
 
-    order: ClassVar[int] = 45
+    order = 45
 
     def covers(self, dso: Dso) -> bool:
         """True for [vsyscall]."""

@@ -13,7 +13,7 @@ from perf2x.base.errors import OptionError
 from perf2x.emitters.chrome import chrome as emitter
 from perf2x.emitters.chrome import chrome_drawing
 from perf2x.emitters.chrome.chrome import Chrome
-from perf2x.emitters.chrome.chrome_drawing import Style, drawings_of
+from perf2x.emitters.chrome.chrome_drawing import drawings_of
 from perf2x.emitters.timeline.shown_samples import in_ticks, shown_samples
 from perf2x.emitters.timeline.tracks import tracks_of
 from perf2x.testing import EmitterContract, ProfileBuilder
@@ -179,7 +179,7 @@ def test_events_are_the_same_however_many_are_written_together(builder, monkeypa
     for time in (1, 2, 3, 9, 10, 20, 21, 30):
         builder.sample([builder.function(f"f{time % 3}")], time=time * MS)
     profile = builder.build(timeline=True)
-    (drawing,) = drawings_of(profile, np.arange(8), Style(per_cpu=False, with_arguments=False))
+    (drawing,) = drawings_of(profile, np.arange(8), per_cpu=False, with_arguments=False)
     texts, pieces = [], []
     for size in (1, 1 << 16):
         for at_once in ("_FEWEST_AT_ONCE", "_FRAMES_AT_ONCE"):

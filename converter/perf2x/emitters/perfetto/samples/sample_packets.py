@@ -132,7 +132,7 @@ def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
         payload = number(Mapping.IID, iid)
         if row < len(profile.mappings):
             filename = printable(profile.strings[profile.mappings.filename[row]])
-            build_id = _build_id(profile.strings[profile.mappings.build_id[row]])
+            build_id = bytes.fromhex(profile.strings[profile.mappings.build_id[row]])
             path = filename.removeprefix("/").encode()  # readers put a slash in front
             pieces.append(interned_string(InternedData.MAPPING_PATHS, iid, path))
             if build_id:
@@ -143,21 +143,11 @@ def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
     return b"".join(pieces)
 
 
-def _build_id(text: str) -> bytes:
-    """Return the bytes of a build id in hex; nothing for what is none."""
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        return b""
-
-
-_MODES = {
-    CpuMode.KERNEL: Mode.MODE_KERNEL,
-    CpuMode.USER: Mode.MODE_USER,
-    CpuMode.HYPERVISOR: Mode.MODE_HYPERVISOR,
-    CpuMode.GUEST_KERNEL: Mode.MODE_GUEST_KERNEL,
-    CpuMode.GUEST_USER: Mode.MODE_GUEST_USER,
-}
+_MODES = as_int64([
+    Mode.MODE_UNKNOWN, Mode.MODE_KERNEL, Mode.MODE_USER, Mode.MODE_HYPERVISOR, Mode.MODE_GUEST_KERNEL,
+    Mode.MODE_GUEST_USER,
+])  # fmt: skip
+"""By CpuMode."""
 
 _WIDTH = np.int32(len(CpuMode))
 """Modes below one CPU, in a number that stands for both."""
@@ -237,7 +227,7 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
         numbers(TaskContext.TID, threads.tid[tasks]),
     ]
     cpu, mode = contexts // _WIDTH - 1, contexts % _WIDTH
-    modes = as_int64([_MODES.get(CpuMode(row), 0) for row in CpuMode])[mode]
+    modes = _MODES[mode]
     context = [
         numbers(ExecutionContext.IID, arange(1, len(contexts) + 1)),
         numbers(ExecutionContext.CPU, np.maximum(cpu, 0), left_out=cpu < 0),

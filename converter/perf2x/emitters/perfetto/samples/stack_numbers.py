@@ -24,6 +24,7 @@ from perf2x.base.columnar import (
     bincount,
     flatnonzero,
     group_rows,
+    number_keys,
     offsets_of,
     ranges,
     row_batches,
@@ -46,13 +47,7 @@ from perf2x.model.profile import (
     paths_of_length,
 )
 
-_KIND_OF_MODE = {
-    CpuMode.KERNEL: FrameKind.KIND_KERNEL,
-    CpuMode.USER: FrameKind.KIND_NATIVE,
-    CpuMode.HYPERVISOR: FrameKind.KIND_KERNEL,
-    CpuMode.GUEST_KERNEL: FrameKind.KIND_KERNEL,
-    CpuMode.GUEST_USER: FrameKind.KIND_NATIVE,
-}
+_KERNELS = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
 _PYTHON = "py::"
 """Names of functions that CPython compiles a trampoline for, so that profilers see them."""
 
@@ -111,9 +106,8 @@ def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I3
     is_named = np.append(profile.functions.name > 0, False)[function]
     first, group = group_rows([function, np.where(is_named, -1, mapping)])
     pairs = zip(function[first].tolist(), mapping[first].tolist(), strict=True)
-    rows: dict[str, int] = {}
-    row = [rows.setdefault(printable(frame_name(profile, *pair)), len(rows)) for pair in pairs]
-    return list(rows), np.array(row, np.int32)[group]
+    names, row = number_keys(printable(frame_name(profile, *pair)) for pair in pairs)
+    return names, row.astype(np.int32)[group]
 
 
 def _rel_pc(profile: Profile, locations: Locations) -> U64:
@@ -126,9 +120,10 @@ def _rel_pc(profile: Profile, locations: Locations) -> U64:
 
 
 def _kinds(profile: Profile, function: I64, mapping: I32, owner: I64, is_python: Bools) -> U8:
-    kinds = np.array([_KIND_OF_MODE.get(CpuMode(mode), 0) for mode in CpuMode], np.uint8)
-    kind = kinds[np.minimum(profile.locations.mode, len(kinds) - 1)][owner]
-    kind[profile.locations.synthetic[owner]] = FrameKind.KIND_UNKNOWN
+    locations = profile.locations
+    of_location = np.where(np.isin(locations.mode, _KERNELS), FrameKind.KIND_KERNEL, FrameKind.KIND_NATIVE)
+    of_location[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = FrameKind.KIND_UNKNOWN
+    kind = of_location.astype(np.uint8)[owner]
     is_jit = in_memory(profile)[mapping] & (function >= 0)
     kind[is_jit] = FrameKind.KIND_JIT
     kind[is_jit & is_python] = FrameKind.KIND_INTERPRETED

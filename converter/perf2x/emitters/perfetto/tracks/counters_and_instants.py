@@ -146,8 +146,6 @@ def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
 
 def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str) -> Iterator[bytes]:
     """Yield the instants of one event; each table of fields starts the sequence anew, with its own names."""
-    if profile.samples.time is None:
-        return
     for entry, held, local in field_tables(profile, rows):
         columns, texts = _numbered(entry.columns, local)
         tables = {
@@ -160,7 +158,7 @@ def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str
         track = track_ids(TrackKind.THREAD, thread[rows[held]])
         yield from packet_rows(
             TracePacket.TRACK_EVENT,
-            profile.samples.time[rows[held]],
+            profile.samples.times[rows[held]],
             partial(_instants, track, columns),
             sequence,
             GOES_ON,
