@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perf2x.base.abi import CpuMode, EventType, SampleType
-from perf2x.base.columnar import Bools, Frozen, as_intp, flatnonzero, sum_of
+from perf2x.base.columnar import Bools, Frozen, as_int64, as_intp, falses, flatnonzero, sum_of, zeros
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name
@@ -53,7 +53,7 @@ def chain_report(profile: Profile, session: Session) -> ChainReport:
     events, samples = session.events, profile.samples
     if any(event.type < 0 for event in events):  # of a dataset, which does not tell
         return ChainReport()
-    count = np.bincount(as_intp(samples.event), samples.count, len(profile.events)).astype(np.int64)
+    count = as_int64(np.bincount(as_intp(samples.event), samples.count, len(profile.events)))
 
     def of_those(kind: list[bool]) -> int:
         return sum_of(count[flatnonzero(np.array(kind, np.bool_))])
@@ -180,11 +180,11 @@ def _walked_stacks(profile: Profile, by_pointer: Bools) -> tuple[int, int]:
     parent, at, locations = profile.stacks.parent, profile.stacks.location, profile.locations
     user = (locations.mode == CpuMode.USER) & ~locations.synthetic
     rows = flatnonzero(parent < 0)
-    said = np.zeros(len(parent), np.int64)  # each of the first three frames says something else, so that sums tell all
+    said = zeros(len(parent))  # each of the first three frames says something else, so that sums tell all
     said[rows] = _MAPPED * (locations.mapping[at[rows]] >= 0)
     for number, flag in enumerate(_USER):
         if number:
-            is_above = np.zeros(len(parent) + 1, np.bool_)
+            is_above = falses(len(parent) + 1)
             is_above[rows] = True
             rows = flatnonzero(is_above[parent])
         said[rows] |= flag * user[at[rows]]

@@ -11,7 +11,7 @@ import numpy as np
 from perf2x.analysis.top_rows import TopTable
 from perf2x.analysis.totals import Key, Line, lines_of_frames, weights
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, Frozen, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
+from perf2x.base.columnar import I64, Frozen, as_int64, falses, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
 from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighed_tree
 
 
@@ -95,7 +95,7 @@ def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
     """
     tree, total = calls.tree, calls.total
     is_hot = (total >= least * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
-    goes_on = np.zeros(len(tree), np.bool_)
+    goes_on = falses(len(tree))
     goes_on[tree.parent[is_hot]] = True
     ends = flatnonzero(is_hot & ~goes_on)
     ends = ends[lexsort((ends, tree.depth[ends], -total[ends]))][:most]
@@ -111,7 +111,7 @@ def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Call
     names, tree, found = [*calls.names, ("", "")], calls.tree, {}  # the last name is that of key −1
     for name in dict.fromkeys(functions):
         is_it = tree.key == names.index(name)
-        outermost = flatnonzero(is_it & (path_sums(tree.parent, is_it.astype(np.int64)) == 1) & (calls.total > 0))
+        outermost = flatnonzero(is_it & (path_sums(tree.parent, as_int64(is_it)) == 1) & (calls.total > 0))
         caller, place = unique_inverse(tree.key[tree.parent[outermost]])
         value = sum_at(place, calls.total[outermost], len(caller))
         costs = zip(caller.tolist(), value.tolist(), strict=True)

@@ -13,6 +13,7 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     arange,
+    as_int64,
     flatnonzero,
     number_keys,
     ranges,
@@ -22,6 +23,7 @@ from perf2x.base.columnar import (
     sum_of,
     sum_rows,
     unique_inverse,
+    zeros,
 )
 from perf2x.base.errors import SettingError
 from perf2x.model.profile import LocationFrames, Profile, costs_of_kinds, find_event, kinds_in_stacks, location_frames
@@ -137,7 +139,7 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
     names, lines = _lines_of_locations(profile, by)
     leaves, place = unique_inverse(profile.samples.stack[rows])
     held = leaves >= 0
-    which = leaves[held].astype(np.int64)
+    which = as_int64(leaves[held])
     columns = [sum_at(place, column, len(leaves))[held] for column in (weight, squares)]
     (own, total), noise = costs_of_kinds(profile, which, lines, len(names), columns)
     used = flatnonzero(total)
@@ -172,9 +174,9 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
     key, cost = _sums([place * groups + group[deep]], [weight[deep]])
     number, apart = np.divmod(key, groups)
     begins = searchsorted(number, arange(len(leaves) + 1))
-    none = np.zeros(0, np.int64)
+    none = zeros(0)
     keys, costs_of = ([[none], [none]] for _ in range(2))
-    for span, leaf, stack, line in kinds_in_stacks(profile, leaves.astype(np.int64), lines_of, len(names)):
+    for span, leaf, stack, line in kinds_in_stacks(profile, as_int64(leaves), lines_of, len(names)):
         first, count = begins[:-1][span], np.diff(begins)[span]
         for kind, (stacks, lines) in enumerate(((arange(len(leaf)), leaf), (stack, line))):
             pairs = ranges(first[stacks], count[stacks])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import Frozen, flatnonzero, unique
+from perf2x.base.columnar import Frozen, as_int64, flatnonzero, unique, zeros
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.code_request import CodeRequest
@@ -67,7 +67,7 @@ def _counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> _
         raise OptionError(no_such("object", wanted, [name for name, _ in keys]))
     if len(found) > 1:
         raise OptionError(f"{wanted!r} means several objects: {', '.join(map(_in_full, found))}")
-    return _CountedObject(*found[0], np.array(mapped[found[0]], np.int64))
+    return _CountedObject(*found[0], as_int64(mapped[found[0]]))
 
 
 def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
@@ -84,7 +84,7 @@ def _samples_of(profile: Profile) -> Counter[tuple[str, str]]:
     """Samples whose innermost frame lies in each (file, build id)."""
     leaf = np.append(profile.stacks.location, -1)[profile.samples.stack]
     mapping = np.append(profile.locations.mapping, -1)[leaf]
-    count = np.zeros(len(profile.mappings) + 1, np.int64)
+    count = zeros(len(profile.mappings) + 1)
     np.add.at(count, mapping, profile.samples.count)
     weight: Counter[tuple[str, str]] = Counter()
     for row, (name, ident) in enumerate(zip(profile.mappings.filename, profile.mappings.build_id, strict=True)):

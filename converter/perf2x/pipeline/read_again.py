@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.columnar import falses, zeros
 from perf2x.base.columnar.arrays import I32, I64, U64, argsort, flatnonzero
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
@@ -39,9 +40,9 @@ def sample_reader(profile: Profile, recording: Recording, selection: Selection, 
 
     rows = profile.recorded
     assert rows is not None
-    chosen = np.zeros((len(profile.events), len(profile.threads)), np.bool_)
+    chosen = falses((len(profile.events), len(profile.threads)))
     chosen[profile.samples.event, profile.samples.thread] = True
-    used = np.zeros(len(profile.stacks.parent) + 1, np.bool_)  # the last one serves −1
+    used = falses(len(profile.stacks.parent) + 1)  # the last one serves −1
     used[profile.samples.stack] = True
     places_of = _RowsByPosition(rows, recording.session.source)
 
@@ -92,7 +93,7 @@ def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
     """Rows of samples, and addresses that each tells: the sources of all branches, then their targets."""
     branches = samples.branches
     if branches is None:
-        return np.zeros(0, np.int64), np.zeros(0, np.uint64)
+        return zeros(0), np.zeros(0, np.uint64)
     row = row_numbers(np.diff(branches.offsets))
     return np.concatenate([row, row]), np.concatenate([branches.from_ip, branches.to_ip])
 
@@ -131,7 +132,7 @@ def _named_places(
             stacks(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
     result = stitcher.result()
     each = np.arange(len(result.stacks), dtype=np.int32)
-    none = np.zeros(0, np.int64)
+    none = zeros(0)
     rows = RecordedRows([RecordedPart(0, 0, 0, stack=each)], none, none.astype(np.uint64), none, none)
     profile = build_profile(session, history, replace(result, recorded=rows))
     if symbols is not None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from perf2x.base.abi import ByteOrder
-from perf2x.base.columnar import I32, I64, U8, U32, U64, Frozen, flatnonzero, offsets_of, ranges, take
+from perf2x.base.columnar import I32, I64, U8, U32, U64, Frozen, as_int64, flatnonzero, offsets_of, ranges, take, trues
 from perf2x.model.recording import ALL, Shard
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
@@ -90,18 +90,18 @@ def make_block(
     ``headers``, if they are read already, are those of the rows that are not left out.
     """
     if np.bitwise_or.reduce(sizes) & 7:
-        data, starts, positions = _align_records(data, sizes.astype(np.int64))
+        data, starts, positions = _align_records(data, as_int64(sizes))
     else:
         starts, positions = offsets_of(sizes >> 3)[:-1], None
     if left_out is not None and len(left_out):
-        stays = np.ones(len(sizes), np.bool_)
+        stays = trues(len(sizes))
         stays[left_out] = False
         rows = flatnonzero(stays)
         starts, sizes, positions = take(starts, rows), take(sizes, rows), None if positions is None else positions[rows]
     words = _native_words(data, order)
     positions = (starts * 8 if positions is None else positions) + position
     headers = take(words, starts, mode="clip") if headers is None else headers
-    return Block(data, words, order, starts, sizes.astype(np.int64), headers, positions)
+    return Block(data, words, order, starts, as_int64(sizes), headers, positions)
 
 
 def copy_records(block: Block) -> Block:
@@ -115,7 +115,7 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
     """Concatenate the records of several blocks."""
     if len(blocks) == 1:
         return blocks[0]
-    begins = offsets_of(np.array([len(block.words) for block in blocks], np.int64))[:-1]
+    begins = offsets_of(as_int64([len(block.words) for block in blocks]))[:-1]
     return Block(
         data=np.concatenate([block.data for block in blocks]),
         words=np.concatenate([block.words for block in blocks]),

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import I64, U64, searchsorted, take
+from perf2x.base.columnar import I64, U64, searchsorted, take, zeros
 from perf2x.model.recording import Event
 from perf2x.reader.block import Block
 
@@ -26,7 +26,7 @@ def has_trailer(event: Event | None) -> bool:
 class FileClock(Struct):
     """Latest sample time up to each position of the current block."""
 
-    _positions: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    _positions: I64 = field(default_factory=lambda: zeros(0))
     _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
     """(positions + 1,) latest time before the block, then after each of its samples."""
     is_running: bool = False

@@ -15,6 +15,7 @@ from perf2x.base.columnar import (
     Frozen,
     bincount,
     flatnonzero,
+    minus_ones,
     row_numbers,
     rows_by,
     searchsorted,
@@ -196,7 +197,7 @@ def _read_counters(samples: Block, owners: I32, table: EventTable) -> Iterator[C
         return
     numbers: dict[SampleLayout, int] = {}
     firsts: list[Event] = []
-    kind_of_event = np.full(len(events) + 1, -1, np.int64)  # the last is of owner −1
+    kind_of_event = minus_ones(len(events) + 1)  # the last is of owner −1
     for row, event in enumerate(events):
         if is_group_read(event):
             kind_of_event[row] = numbers.setdefault(sample_layout(event), len(numbers))

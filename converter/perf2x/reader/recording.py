@@ -16,7 +16,20 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import RecordType, UserRecordType, is_decoded
-from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, argsort, flatnonzero, rows_by, searchsorted, sum_of, take
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    Frozen,
+    argsort,
+    as_int64,
+    flatnonzero,
+    rows_by,
+    searchsorted,
+    sum_of,
+    take,
+)
 from perf2x.base.errors import SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import (
@@ -161,7 +174,7 @@ class _DecodingGroups(Frozen):
         of_event = [groups.setdefault((sample_layout(event), is_off_cpu(event)), len(groups)) for event in events]
         periods = [_default_period(event) for event in events]
         reads = [is_group_read(event) for event in events]
-        return cls(list(groups), np.array(of_event, np.int64), np.array(periods, np.uint64), np.array(reads, np.bool_))
+        return cls(list(groups), as_int64(of_event), np.array(periods, np.uint64), np.array(reads, np.bool_))
 
     def decode(self, block: Block, owners: I32, want: Want, damage: Diagnostics) -> Samples:
         """Decode samples group by group, and join the groups in file order; ``owners`` are their events."""

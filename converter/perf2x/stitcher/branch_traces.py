@@ -10,7 +10,7 @@ to where the next newer one left::
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, begins_run, flatnonzero, no_rows, of_previous, row_numbers
+from perf2x.base.columnar import I64, U64, as_int64, begins_run, falses, flatnonzero, no_rows, of_previous, row_numbers
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.profile import (
     EXTERNAL,
@@ -39,14 +39,14 @@ class _MappedCode:
         """``rows``: the object's rows of ``history.mmaps``."""
         mmaps = history.mmaps
         self._spaces, self._lookup = history.spaces, MappingLookup(history.spaces, len(mmaps))
-        self._held = np.zeros(len(mmaps) + 1, np.bool_)
+        self._held = falses(len(mmaps) + 1)
         self._held[rows] = True
         self._shift = np.append(mmaps.pgoff - mmaps.start, np.uint64(0))
 
     def offsets(self, epoch: I64, address: U64) -> U64:
         """(n,) the file offset of each address; EXTERNAL outside the object."""
         interval, _ = self._spaces.ranges.intervals(address)
-        mmap = self._lookup.find(lookup_contexts(epoch, np.zeros(len(epoch), np.bool_)), interval)
+        mmap = self._lookup.find(lookup_contexts(epoch, falses(len(epoch))), interval)
         return np.where(self._held[mmap], address + self._shift[mmap], EXTERNAL)
 
 
@@ -63,7 +63,7 @@ class CodeCounter:
         """Add a batch."""
         if not len(samples):
             return
-        epoch = self._history.spaces.epoch(samples.pid.astype(np.int64), self._history.ranks_of(samples))
+        epoch = self._history.spaces.epoch(as_int64(samples.pid), self._history.ranks_of(samples))
         places = self._code.offsets(epoch, samples.ip)
         places = places[places != EXTERNAL]
         self._samples.append(sum_addresses([AddressCounts(places, np.ones(len(places), np.int64))]))
@@ -89,7 +89,7 @@ class CodeCounter:
         following = _next_branches(source[kept], target[kept], sample[kept])
         told = inside[kept]
         rows = kept[told]
-        missed = (branches.flags[rows] & _MISPREDICTED).astype(np.int64)
+        missed = as_int64(branches.flags[rows] & _MISPREDICTED)
         counts = BranchCounts(source[rows], target[rows], following[told], np.ones(len(rows), np.int64), missed)
         return sum_branches([counts])
 

@@ -25,10 +25,13 @@ from perf2x.base.columnar import (
     Ragged,
     RecentLookups,
     arange,
+    as_int64,
     bincount,
+    falses,
     lexsort,
     sum_of,
     take,
+    zeros,
 )
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile import RootFrame
@@ -86,7 +89,7 @@ class UnwindReport(Frozen):
 class UnwindCounts(Struct):
     """Counts of one process, for ``absorb`` in another."""
 
-    ends: I64 = field(default_factory=lambda: np.zeros(len(End), np.int64))
+    ends: I64 = field(default_factory=lambda: zeros(len(End)))
     """(len(End),) samples by their end"""
     frames: int = 0
     guessed: int = 0
@@ -208,11 +211,11 @@ class CallGraphs:
 
     def _mapping_finder(self, samples: Samples) -> MappingFinder:
         spaces = self._history.spaces
-        epoch = spaces.epoch(samples.pid.astype(np.int64), self._history.ranks_of(samples))
+        epoch = spaces.epoch(as_int64(samples.pid), self._history.ranks_of(samples))
         image = spaces.last_epoch(epoch)
 
         def at(epochs: I64, address: U64) -> I64:
-            here_only = np.zeros(len(epochs), np.bool_)  # after an exec the user stack dump belongs to the new program
+            here_only = falses(len(epochs))  # after an exec the user stack dump belongs to the new program
             return spaces.find(epochs, address, here_only)
 
         def at_last(rows: I64, address: U64) -> I32:
@@ -232,9 +235,7 @@ class CallGraphs:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
             order = np.empty(len(time), np.int64)
             order[lexsort([samples.position, time])] = arange(len(time))
-            older, self._state = stitch_older_calls(
-                branches, samples.tid.astype(np.int64), order, self._depth, self._state
-            )
+            older, self._state = stitch_older_calls(branches, as_int64(samples.tid), order, self._depth, self._state)
         chain = call_stack_chains(samples.chain, samples.ip, branches, older)
         called = np.isin(samples.event, self._called)
         return chain if called.all() else _select_rows(chain, samples.chain, called)
@@ -253,7 +254,7 @@ def completes_stacks(session: Session) -> bool:
 
 
 def _event_indices(session: Session, test: Callable[[Event], bool]) -> I64:
-    return np.array([event.index for event in session.events if test(event)], np.int64)
+    return as_int64([event.index for event in session.events if test(event)])
 
 
 def _copies_stack(event: Event) -> bool:

@@ -22,6 +22,7 @@ from perf2x.base.columnar import (
     StringInterner,
     arange,
     argsort_rows,
+    as_int64,
     cumsum,
     ends_of,
     flatnonzero,
@@ -47,12 +48,12 @@ class ThreadNames:
         strings = StringInterner()
         names = take(strings.add_all(comms.comm.distinct), comms.comm.number)
         self.texts = strings.table()
-        tid = np.concatenate([comms.tid, forks.tid]).astype(np.int64)
+        tid = as_int64(np.concatenate([comms.tid, forks.tid]))
         self._changes = KeyedValues(tid, np.concatenate([comm_rank, fork_rank]), arange(len(tid)))
-        parent = self._changes.at(forks.ptid.astype(np.int64), fork_rank - 1)
+        parent = self._changes.at(as_int64(forks.ptid), fork_rank - 1)
         parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
-        self._names = _inherited(names.astype(np.int64), parent)
-        self._starts = KeyedValues(forks.tid.astype(np.int64), fork_rank, fork_rank)
+        self._names = _inherited(as_int64(names), parent)
+        self._starts = KeyedValues(as_int64(forks.tid), fork_rank, fork_rank)
 
     def at(self, tid: I64, rank: I64) -> I64:
         """(n,) int64: index in ``texts`` of each thread's name at each rank, −1 for unnamed threads."""
@@ -190,6 +191,6 @@ def build_process_history(
         mappings=mappings,
         layout=AddressLayout(mappings),
         deferred=DeferredRecords(deferred, sideband.comms, has_time),
-        deferred_epoch=spaces.epoch(deferred.pid.astype(np.int64), deferred_rank).astype(np.int32),
+        deferred_epoch=spaces.epoch(as_int64(deferred.pid), deferred_rank).astype(np.int32),
         has_call_addresses=session.has_call_addresses,
     )

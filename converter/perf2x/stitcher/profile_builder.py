@@ -21,6 +21,7 @@ from perf2x.base.columnar import (
     Ragged,
     StringInterner,
     argsort_rows,
+    as_int64,
     begins_run,
     bincount,
     cumsum,
@@ -137,7 +138,7 @@ def _locations(
     # no call stands in front of a mapping's first byte; such frames may equal others now
     called = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])
     lookup = frames.address - called.astype(np.uint64)
-    order, rank = group_rows([mapping, frames.address, lookup, frames.mode.astype(np.int64), frames.root])
+    order, rank = group_rows([mapping, frames.address, lookup, as_int64(frames.mode), frames.root])
     root = frames.root[order]
     functions, line_function = root_functions(root, strings)
     locations = Locations(
@@ -199,7 +200,7 @@ def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64
     ids, index = unique_inverse(cgroup.view(np.uint64))
     texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
     strings.add_all(sorted(texts))  # not in the order of ids, which other boots give to other paths
-    return strings.add_all(texts).astype(np.int64)[index]
+    return as_int64(strings.add_all(texts))[index]
 
 
 def _first_event(samples: ProfileSamples) -> int:

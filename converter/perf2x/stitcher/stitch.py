@@ -30,13 +30,16 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     RecentLookups,
+    as_int64,
     begins_run,
     cumsum,
     end_to_end,
     flatnonzero,
+    minus_ones,
     offsets_of,
     take,
     take_rows_of,
+    zeros,
 )
 from perf2x.model.profile import RootFrame
 from perf2x.model.recording import Samples, take_rows
@@ -89,12 +92,12 @@ class ThreadEpochs:
         names, starts = self._history.names.at(tid, rank), self._history.names.start(tid, rank)
 
         def find(rows: I64) -> I64:
-            return self._interner.intern_threads(pid[rows], tid[rows], names[rows], starts[rows]).astype(np.int64)
+            return as_int64(self._interner.intern_threads(pid[rows], tid[rows], names[rows], starts[rows]))
 
         thread = self._named.answers(find, names << _HALF | starts & _LOW, ids)
         self._interner.note_first(thread, rank)
         if not self._by_thread:
-            thread = self._interner.namesakes(thread).astype(np.int64)
+            thread = as_int64(self._interner.namesakes(thread))
         return thread << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
 
 
@@ -166,9 +169,9 @@ class Stitcher:
 
     def located(self, samples: Samples) -> I32:
         """(n,) the stack of each sample's instruction alone; nothing is counted."""
-        none = np.full(len(samples), -1, np.int64)
+        none = minus_ones(len(samples))
         chain = Ragged(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
-        rank, (pid, tid) = self._history.ranks_of(samples), (samples.pid.astype(np.int64), samples.tid.astype(np.int64))
+        rank, (pid, tid) = self._history.ranks_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
         return self._stacks(samples, chain, none, none + 1, rank, self._threads.of(pid, tid, rank)[1])
 
     def result(self) -> StitchResult:
@@ -202,7 +205,7 @@ class Stitcher:
 
     def _roots(self, outcome: I64, has_cookie: Bools, root: U8 | None) -> I64:
         """(n,) the RootFrame of each sample."""
-        roots = np.zeros(len(outcome), np.int64) if root is None else root.astype(np.int64)
+        roots = zeros(len(outcome)) if root is None else as_int64(root)
         if not self._options.merge_callchains:
             roots[has_cookie] = RootFrame.USER_DEFERRED
         if self._options.deferred_missing == "mark":
@@ -221,10 +224,10 @@ class Stitcher:
     def _add_rows(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> tuple[I32, I32]:
         """Intern threads and stacks of samples, which are returned, and sum up or keep their rows."""
         rank = self._history.ranks_of(samples)
-        pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
+        pid, tid = as_int64(samples.pid), as_int64(samples.tid)
         thread, epoch = self._threads.of(pid, tid, rank)
         stack = self._stacks(samples, chain, record, roots, rank, epoch)
-        event, value = samples.event.astype(np.int32), samples.period.astype(np.int64)
+        event, value = samples.event.astype(np.int32), as_int64(samples.period)
         extra = {name: _COLUMNS[name](samples) for name in self._options.extra}
         if self._options.timeline:
             time = samples.position.astype(np.uint64) if samples.time is None else samples.time
@@ -257,7 +260,7 @@ class Stitcher:
 
 
 _COLUMNS: Mapping[str, Callable[[Samples], I64]] = {
-    "cpu": lambda samples: samples.cpus.astype(np.int64),
+    "cpu": lambda samples: as_int64(samples.cpus),
     "cgroup": lambda samples: _bits(samples.cgroup, len(samples), -1),
     "data_src": lambda samples: _bits(samples.data_src, len(samples), 0),
     "position": lambda samples: samples.position,
@@ -270,6 +273,6 @@ def _bits(words: U64 | None, count: int, missing: int) -> I64:
 
 def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:
     """values[index] where valid, −1 elsewhere; ``values`` may be empty when nothing is valid."""
-    taken = np.full(len(index), -1, np.int64)
+    taken = minus_ones(len(index))
     taken[valid] = values[index[valid]]
     return taken

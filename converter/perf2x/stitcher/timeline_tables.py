@@ -11,12 +11,15 @@ from perf2x.base.columnar import (
     StringInterner,
     Texts,
     argsort_rows,
+    as_int64,
+    falses,
     flatnonzero,
     group_rows,
     join_tables,
     lexsort,
     sum_of,
     take_rows_of,
+    trues,
     unique_inverse,
 )
 from perf2x.model.profile import Losses, Threads, ThreadSwitches
@@ -33,7 +36,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
         return None
     switches = _with_exits(history.sideband.switches, history.sideband.exits)
     rank = history.order.rank(switches.time, switches.position)
-    names = history.names.at(switches.tid.astype(np.int64), rank)
+    names = history.names.at(as_int64(switches.tid), rank)
     table = strings.table()
     index = {
         (int(pid), int(tid), table[comm]): row
@@ -41,14 +44,14 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
     }
     # A thread that took another name may have samples under one of them only.
     any_name = {(pid, tid): row for (pid, tid, _), row in index.items()}
-    columns = [switches.pid.astype(np.int64), switches.tid.astype(np.int64), names]
+    columns = [as_int64(switches.pid), as_int64(switches.tid), names]
     first, group = group_rows(columns)
     pid, tid, name = (column[first] for column in columns)
     comm = thread_names(history.names.texts, name, tid)
-    numbers = np.array([
+    numbers = as_int64([
         index.get((*ids, text), any_name.get(ids, -1))
         for ids, text in zip(zip(pid.tolist(), tid.tolist(), strict=True), comm, strict=True)
-    ], np.int64)  # fmt: skip
+    ])  # fmt: skip
     thread = numbers[group]
     keep = flatnonzero(thread >= 0)
     keep = keep[lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
@@ -71,8 +74,8 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
         pid=exits.pid,
         tid=exits.tid,
         cpu=np.full(count, -1, np.int32),
-        is_out=np.ones(count, np.bool_),
-        preempted=np.zeros(count, np.bool_),
+        is_out=trues(count),
+        preempted=falses(count),
     )
     return join_tables([switches, left])
 

@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import AnyArray, Bools, flatnonzero, kept_places, take_rows_of
+from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, kept_places, take_rows_of
 from perf2x.model.profile import Profile, take_locations, with_callers
 
 TEXTS = {
@@ -51,7 +51,7 @@ def _compact_strings(profile: Profile) -> Profile:
 
 def _used(count: int, *columns: AnyArray) -> Bools:
     """(``count``,) True for the rows of a table that the columns refer to; −1 refers to none."""
-    used = np.zeros(count + 1, np.bool_)
+    used = falses(count + 1)
     for column in columns:
         used[column] = True
     return used[:-1]

@@ -11,11 +11,13 @@ from perf2x.base.columnar import (
     I64,
     Ragged,
     arange,
+    as_int64,
     group_rows,
     lexsort,
     number_keys,
     prefix_tree,
     side_by_side,
+    trues,
     unique_inverse,
 )
 from perf2x.base.errors import SettingError
@@ -57,7 +59,7 @@ def _fold_recursion(profile: Profile) -> Profile:
 
     def folded(rows: Ragged) -> Ragged:
         kinds = kind[rows.values]
-        keep = np.ones(len(kinds), np.bool_)
+        keep = trues(len(kinds))
         keep[:-1] = kinds[:-1] != kinds[1:]
         keep[rows.offsets[1:][rows.lengths > 0] - 1] = True
         return select_entries(rows, keep)
@@ -68,7 +70,7 @@ def _fold_recursion(profile: Profile) -> Profile:
 def _merge_threads(profile: Profile) -> Profile:
     """One thread per process, under the process's name and id; what was apart only by thread is summed."""
     threads = profile.threads
-    columns = [threads.pid.astype(np.int64), threads.process.astype(np.int64)]
+    columns = [as_int64(threads.pid), as_int64(threads.process)]
     first, inverse = group_rows(columns)
     order = lexsort((first, threads.pid[first]))
     rank = np.empty(len(order), np.int64)

@@ -16,6 +16,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Ragged,
     StringInterner,
+    as_int64,
     cumsum,
     group_rows,
     lexsort,
@@ -134,7 +135,7 @@ def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
     """Distinct rows of several tables, sorted, and where each table's rows went (−1 stays −1)."""
     unique = sorted({row for table in tables for row in table})
     place = {row: number for number, row in enumerate(unique)}
-    return unique, [np.array([*(place[row] for row in table), -1], np.int64) for table in tables]
+    return unique, [as_int64([*(place[row] for row in table), -1]) for table in tables]
 
 
 def _merged_table(

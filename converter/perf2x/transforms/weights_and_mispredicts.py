@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode, SampleType
-from perf2x.base.columnar import I64, U8, U64, Ragged, flatnonzero, row_numbers
+from perf2x.base.columnar import I64, U8, U64, Ragged, flatnonzero, row_numbers, zeros
 from perf2x.base.errors import SettingError
 from perf2x.model.profile import Profile
 from perf2x.model.recording import Recording, Samples, Want, take_rows
@@ -86,7 +86,7 @@ class SampleValues:
 def _mispredicted(samples: Samples) -> Samples:
     branches = samples.branches
     if branches is None:
-        return take_rows(samples, np.zeros(0, np.int64))
+        return take_rows(samples, zeros(0))
     wrong = flatnonzero(branches.flags & _MISPREDICTED)
     row = row_numbers(np.diff(branches.offsets))[wrong]
     found = placed(samples, row, branches.from_ip[wrong])

@@ -18,12 +18,16 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     arange,
+    as_int64,
     group_rows,
+    minus_ones,
     offsets_of,
     row_numbers,
     searchsorted,
     sum_at,
+    trues,
     unique,
+    zeros,
 )
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.disassembler import Instruction, disassemble
@@ -90,7 +94,7 @@ def _place(
         shown = (start + moved) % 2**64
         found = list(disassemble(machine, data, shown, syntax))
     except ObjectError as error:
-        return _Place(code, start, (), address[:0], locations, np.zeros(len(locations), np.int64), str(error))
+        return _Place(code, start, (), address[:0], locations, zeros(len(locations)), str(error))
     begin = np.array([one.address for one in found], np.uint64) - np.uint64(moved)
     rows = searchsorted(begin, address, "right") - 1
     return _Place(code, shown, found, begin, locations, rows)
@@ -136,10 +140,10 @@ def _names_at(code: ObjectCode, address: U64) -> list[str]:
 
 def _last_of_rows(frames: Ragged) -> list[int]:
     """Outermost function of each address, −1 for none."""
-    last = np.full(len(frames), -1, np.int64)
+    last = minus_ones(len(frames))
     row = row_numbers(frames.lengths)
     last[row] = frames.values[:, 0]  # rows rise, and the last of each is written last
-    return last.tolist()
+    return [*last.tolist()]
 
 
 def _with_offset(name: str, offset: int) -> str:
@@ -162,7 +166,7 @@ def with_instructions(
 ) -> list[FunctionListing]:
     """Add the code of each function, highest cost first; ``entries`` number them in the order of ``listings``."""
     places = [_noted(place) for place in _places(profile, context, sources, entries.location, options.syntax)]
-    first = offsets_of(np.array([len(place.instructions) for place in places], np.int64))
+    first = offsets_of(as_int64([len(place.instructions) for place in places]))
     own, total = _costs(profile, places, first, stacks)
     result = []
     for number, listing in enumerate(listings):
@@ -179,7 +183,7 @@ def _places(
     profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], wanted: I64, syntax: str
 ) -> Iterator[_Place]:
     resolver = ObjectResolver(profile, context, [source(context) for source in sources])
-    objects = mapped_objects(profile, context.session, np.ones(len(profile.locations), np.bool_))
+    objects = mapped_objects(profile, context.session, trues(len(profile.locations)))
     codes = (
         ObjectCode(profile, context, resolver, mapped) for mapped in objects if np.isin(mapped.locations, wanted).any()
     )
@@ -198,7 +202,7 @@ def instruction_addresses(profile: Profile, context: Context, sources: Sequence[
 def _costs(profile: Profile, places: Sequence[_Place], first: I64, stacks: StackWeights) -> tuple[I64, I64]:
     """Self and total of the instructions of all places, end to end: (instructions, measures) each."""
     count = int(first[-1])
-    instruction = np.full(len(profile.locations), -1, np.int64)
+    instruction = minus_ones(len(profile.locations))
     for place, start in zip(places, first.tolist(), strict=False):
         if len(place.instructions):
             instruction[place.locations] = start + place.rows

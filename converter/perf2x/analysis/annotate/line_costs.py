@@ -11,13 +11,16 @@ from perf2x.base.columnar import (
     Bools,
     Frozen,
     Ragged,
+    as_int64,
     bincount,
+    falses,
     flatnonzero,
     group_rows,
     offsets_of,
     row_numbers,
     sum_at,
     unique_inverse,
+    zeros,
 )
 from perf2x.model.profile import LocationFrames, Measure, Profile, costs_of_kinds, lines_outermost_first
 
@@ -34,8 +37,8 @@ class StackWeights(Frozen):
 def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeights:
     """Weights of all stacks that samples have; samples without one are left out."""
     samples = profile.samples
-    leaf, place = unique_inverse(samples.stack.astype(np.int64))
-    weight = np.zeros((len(leaf), len(measures)), np.int64)
+    leaf, place = unique_inverse(as_int64(samples.stack))
+    weight = zeros((len(leaf), len(measures)))
     for column, measure in enumerate(measures):
         rows = flatnonzero(samples.event == measure.event)
         weight[:, column] = sum_at(place[rows], weights(profile, measure.value)[rows], len(leaf))
@@ -89,12 +92,12 @@ def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> Functio
     row, offsets = lines_outermost_first(locations)
     function = chosen[frames.of_location.values]
     held = flatnonzero(function >= 0)
-    is_innermost = np.zeros(len(row), np.bool_)
+    is_innermost = falses(len(row))
     is_innermost[offsets[1:] - 1] = True
     file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[row[held]]]
     line = np.append(locations.line_number, 0)[row[held]]
     owner = row_numbers(np.diff(offsets))[held]
-    return FunctionFrames(owner, function[held], file.astype(np.int64), line.astype(np.int64), is_innermost[held])
+    return FunctionFrames(owner, function[held], as_int64(file), as_int64(line), is_innermost[held])
 
 
 def line_sums(profile: Profile, entries: FunctionFrames, stacks: StackWeights) -> LineSums:

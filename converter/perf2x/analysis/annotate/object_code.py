@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from elftools.elf.enums import ENUM_E_MACHINE
 
-from perf2x.base.columnar import I64, U64, Ragged, argsort, flatnonzero, searchsorted
+from perf2x.base.columnar import I64, U64, Ragged, argsort, flatnonzero, minus_ones, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KCORE, host_path, is_file
 from perf2x.base.files.temporary import shown_name
@@ -236,7 +236,7 @@ def _go_extents(found: ObjectFiles, address: U64) -> tuple[U64, U64]:
     """(n,) extents of functions in Go's own table, of programs without symbols."""
     start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
     table = go_functions(found.code) if found.code is not None and has_go_table(found.code) else None
-    rows: I64 = table.find(address) if table is not None else np.full(len(address), -1, np.int64)
+    rows: I64 = table.find(address) if table is not None else minus_ones(len(address))
     for place, row in enumerate(rows.tolist()):
         here = table.function(row) if table is not None and row >= 0 else None
         following = table.function(row + 1) if table is not None and 0 <= row < len(table) - 1 else None

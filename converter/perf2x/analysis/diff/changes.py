@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from perf2x.analysis.diff.host_noise import HostSpread
 from perf2x.analysis.diff.noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.analysis.totals import Line, Total, Totals, weights
-from perf2x.base.columnar import Frozen, cumsum, flatnonzero, sum_at
+from perf2x.base.columnar import Frozen, as_int64, cumsum, flatnonzero, sum_at
 from perf2x.base.student import student
 from perf2x.model.profile import Profile
 from perf2x.transforms.merge_profiles import merge_profiles
@@ -179,7 +179,7 @@ def scaled(after: Profile, factors: Sequence[float]) -> Profile:
     for row, factor in enumerate(factors):
         held = flatnonzero(samples.event == row)
         for column in (value_column, count):
-            sums = np.rint(cumsum(column[held]) * factor).astype(np.int64)
+            sums = as_int64(np.rint(cumsum(column[held]) * factor))
             column[held] = np.diff(sums, prepend=0)
     return replace(after, samples=replace(samples, value=value_column, count=count))
 

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.analysis.totals import group_costs
-from perf2x.base.columnar import F64, I64, Frozen, arange, as_intp, sum_of, unique_inverse
+from perf2x.base.columnar import F64, I64, Frozen, arange, as_int64, as_intp, sum_of, unique_inverse, zeros
 from perf2x.model.profile import Profile, sum_samples
 
 HOST = ""
@@ -39,7 +39,7 @@ def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
     names = tuple(sorted({tags[HOST] for tags in sets if HOST in tags}))
     if rows is None or not names:
         return plain, None
-    hosts = Hosts(profile, names, np.array([names.index(tags[HOST]) for tags in sets], np.int64)[rows])
+    hosts = Hosts(profile, names, as_int64([names.index(tags[HOST]) for tags in sets])[rows])
     kept = [tuple((key, value) for key, value in tags.items() if key != HOST) for tags in sets]
     distinct = sorted(set(kept))
     number = np.array([distinct.index(one) for one in kept], np.int32)[rows] if any(distinct) else None
@@ -65,14 +65,14 @@ def host_spread(
     names = sorted({*before.names, *after.names})
     sides = []
     for hosts in (before, after):
-        number = np.array([names.index(name) for name in hosts.names], np.int64)
+        number = as_int64([names.index(name) for name in hosts.names])
         sides.append(group_costs(hosts.profile, number[hosts.of_sample], len(names), event, by, value))
     parts = [
         side.wholes / max(sum_of(side.wholes), 1) if are_shares
         else np.isin(names, hosts.names) / len(hosts.names) for side, hosts in zip(sides, (before, after), strict=True)
     ]  # fmt: skip
     lines: dict[tuple[str, str], int] = {}
-    rows = [np.array([lines.setdefault(name, len(lines)) for name in side.names], np.int64) for side in sides]
+    rows = [as_int64([lines.setdefault(name, len(lines)) for name in side.names]) for side in sides]
     least = min(len(before.names), len(after.names))
     factor = math.sqrt(least / (least - 1))
     own, total = (
@@ -80,7 +80,7 @@ def host_spread(
         for kind in ("own", "total")
     )
     whole = [(arange(len(names)), side.wholes) for side in sides]
-    (error,) = factor * _errors(whole, [np.zeros(1, np.int64)] * 2, parts, scale, 1)
+    (error,) = factor * _errors(whole, [zeros(1)] * 2, parts, scale, 1)
     errors = dict(zip(lines, zip(own.tolist(), total.tolist(), strict=True), strict=True))
     return HostSpread(errors, float(error), least - 1)
 

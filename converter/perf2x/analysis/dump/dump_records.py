@@ -16,7 +16,7 @@ from perf2x.analysis.dump.field_text import event_line, fields_text
 from perf2x.analysis.dump.record_fields import decoded_fields, struct_fields, with_words
 from perf2x.analysis.dump.sample_text import chain_lines, sample_lines
 from perf2x.base.abi import MISC_CPUMODE_MASK, RecordType, SampleType, UserRecordType
-from perf2x.base.columnar import I64, Bools, Frozen, flatnonzero, rows_by, unique
+from perf2x.base.columnar import I64, Bools, Frozen, flatnonzero, rows_by, trues, unique
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
@@ -128,7 +128,7 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
 def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
     """(n,) records of the types that the options name."""
     if not options.types:
-        return np.ones(len(block.types), np.bool_)
+        return trues(len(block.types))
     chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])
     return chosen
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Ragged, RaggedInterner
+from perf2x.base.columnar import I64, Ragged, RaggedInterner, zeros
 from perf2x.model.recording import Event, Session
 from perf2x.reader.records.format_tokens import PrintFormatError
 from perf2x.reader.records.print_format import ORDER, PARTS, Function, compile_format, field_text
@@ -30,7 +30,7 @@ class TracedText:
         """Distinct texts of samples of an event, and (n,) the text of each; "" where its format was not recorded."""
         known = self._formats.get(str(event.config))
         if known is None:
-            return [""], np.zeros(len(raw), np.int64)
+            return [""], zeros(len(raw))
         distinct = RaggedInterner(np.uint8)
         row = distinct.number_rows(raw)
         if event.config not in self._printers:

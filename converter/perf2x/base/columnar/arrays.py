@@ -120,19 +120,19 @@ def zeros(shape: int | tuple[int, ...]) -> I64:
     return np.zeros(shape, np.int64)
 
 
-def minus_ones(count: int) -> I64:
-    """(n,) −1 in every row, which stands for none."""
-    return np.full(count, -1, np.int64)
+def minus_ones(shape: int | tuple[int, ...]) -> I64:
+    """Return −1 everywhere, which stands for none."""
+    return np.full(shape, -1, np.int64)
 
 
-def falses(count: int) -> Bools:
-    """(n,) False in every row."""
-    return np.zeros(count, np.bool_)
+def falses(shape: int | tuple[int, ...]) -> Bools:
+    """Return truths that are all False."""
+    return np.zeros(shape, np.bool_)
 
 
-def trues(count: int) -> Bools:
-    """(n,) True in every row."""
-    return np.ones(count, np.bool_)
+def trues(shape: int | tuple[int, ...]) -> Bools:
+    """Return truths that are all True."""
+    return np.ones(shape, np.bool_)
 
 
 def as_int64(values: npt.ArrayLike) -> I64:

@@ -13,7 +13,17 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.tracepoint_systems import KERNEL_SYSTEMS
-from perf2x.base.columnar import I32, StringInterner, arange, flatnonzero, repeat, searchsorted, unique, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    StringInterner,
+    arange,
+    falses,
+    flatnonzero,
+    repeat,
+    searchsorted,
+    unique,
+    unique_inverse,
+)
 from perf2x.model.profile import Meta, Profile, ProfileEvent, ProfileSamples
 from perf2x.model.recording import event_name, is_tracepoint
 
@@ -111,7 +121,7 @@ class _StringHasher:
         owner = repeat(arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
         mapping = profile.locations.mapping[owner]
         is_kernel = is_public[mapping] | profile.locations.synthetic[owner]
-        user = np.zeros(len(profile.functions), np.bool_)
+        user = falses(len(profile.functions))
         user[profile.locations.line_function[~is_kernel]] = True
         return set(flatnonzero(~user).tolist())
 

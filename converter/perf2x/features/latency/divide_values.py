@@ -8,7 +8,7 @@ tools/perf/util/event.c).
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, cumsum, flatnonzero, rows_by, unique
+from perf2x.base.columnar import I32, I64, as_int64, cumsum, flatnonzero, rows_by, unique
 from perf2x.base.errors import SettingError
 from perf2x.features.latency.running_threads import cpus_of, parallelism_at, running_threads
 from perf2x.features.schedule.schedule import has_samples_only, has_schedule
@@ -84,7 +84,7 @@ def _with_shares(profile: Profile, parallelism: I32) -> Profile:
     latency = samples.value.copy()
     for event, rows in rows_by(samples.event):
         if not profile.events[event].is_wait:
-            latency[rows] = divided(samples.value[rows], parallelism[rows].astype(np.int64))
+            latency[rows] = divided(samples.value[rows], as_int64(parallelism[rows]))
     latency[(profile.threads.tid == 0)[samples.thread]] = 0
     return replace(profile, samples=replace(samples, latency=latency))
 

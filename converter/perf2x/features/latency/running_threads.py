@@ -17,6 +17,7 @@ from perf2x.base.columnar import (
     arange,
     argsort,
     argsort_rows,
+    as_int64,
     begins_run,
     cumsum,
     ends_run,
@@ -76,7 +77,7 @@ def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]
 def _threads_of(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:
     """Return the numbers of all threads of some processes."""
     tables: list[Any] = [schedule.left, recording.sideband.switches, recording.sideband.exits, profile.threads]
-    return unique(np.concatenate([table.tid[np.isin(table.pid, pids)].astype(np.int64) for table in tables]))
+    return unique(np.concatenate([as_int64(table.tid[np.isin(table.pid, pids)]) for table in tables]))
 
 
 def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningThreads:
@@ -93,7 +94,7 @@ def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningTh
     tid, time, on = moments.tid[order], moments.time[order], runs[order]
     is_first = begins_run(tid)
     before = np.where(is_first, ~on, of_previous(on, False))
-    step = on.astype(np.int64) - before
+    step = as_int64(on) - before
     early = is_first & ~on
     births = _births(ThreadTimes(tid[early], time[early]), forks)
     return _summed(np.append(births, time), np.append(np.ones(len(births), np.int64), step))

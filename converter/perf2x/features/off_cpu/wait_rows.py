@@ -16,6 +16,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     ColumnTable,
+    as_int64,
     group_rows,
     join_tables,
     lexsort,
@@ -46,7 +47,7 @@ class WaitSpans(ColumnTable):
     def duration(self) -> I64:
         """Nanoseconds, cut at the largest period that a sample may have."""
         lasted: U64 = np.minimum(self.until - self.since, np.uint64(MOST_PERIOD))
-        return lasted.astype(np.int64)
+        return as_int64(lasted)
 
 
 def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
@@ -79,7 +80,7 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
 
 def _distinct(left: ThreadTimes) -> I64:
     """Rows without those of a thread that seems to leave twice at one moment."""
-    first = group_rows([left.tid, left.time.astype(np.int64)])[0]
+    first = group_rows([left.tid, as_int64(left.time)])[0]
     first.sort()
     return first
 

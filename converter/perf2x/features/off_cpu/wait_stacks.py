@@ -13,7 +13,7 @@ Waits without the scheduler's own frames: what called it is what a thread waited
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, Frozen, TextInterner, flatnonzero, group_rows
+from perf2x.base.columnar import I32, I64, Frozen, TextInterner, as_int64, falses, flatnonzero, group_rows, minus_ones
 from perf2x.features.schedule.schedule import Departures, sampling_intervals
 from perf2x.features.schedule.thread_times import ThreadTimes, first_at_or_after, last_at_or_before, sample_times
 from perf2x.model.profile import Profile, Threads, Wait, sum_samples
@@ -26,10 +26,10 @@ def without_scheduler_frames(profile: Profile) -> Profile:
 
     An aggregated profile has waits of ``without_times(…, keep_wait=True)``; from here on none.
     """
-    samples, parent = profile.samples, profile.stacks.parent.astype(np.int64)
+    samples, parent = profile.samples, as_int64(profile.stacks.parent)
     is_cut = all_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
-    stack = samples.stack.astype(np.int64)
-    waited = np.zeros(len(samples), np.bool_) if samples.wait is None else samples.wait != Wait.RAN
+    stack = as_int64(samples.stack)
+    waited = falses(len(samples)) if samples.wait is None else samples.wait != Wait.RAN
     rows = flatnonzero(waited & (stack >= 0))
     while len(rows := rows[is_cut[stack[rows]]]):
         stack[rows] = parent[stack[rows]]
@@ -77,9 +77,9 @@ def _farthest(profile: Profile, left: Departures, before: I64) -> I64:
 def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
     """Add a thread for each (pid, tid) of departures whose ``thread`` is −1; return all threads' rows."""
     lacking = flatnonzero(thread < 0)
-    first, group = group_rows([left.pid[lacking].astype(np.int64), left.tid[lacking]])
+    first, group = group_rows([as_int64(left.pid[lacking]), left.tid[lacking]])
     one = lacking[first]
-    pid, tid, time = left.pid[one].astype(np.int64), left.tid[one], left.time[one]
+    pid, tid, time = as_int64(left.pid[one]), left.tid[one], left.time[one]
     strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
     comms = names_of_threads(sideband, ThreadTimes(tid, time))
     leaders = names_of_threads(sideband, ThreadTimes(pid, time))
@@ -110,8 +110,8 @@ def names_of_threads(sideband: Sideband, wanted: ThreadTimes) -> list[str]:
     it is perf's ``:TID``.
     """
     latest_first = slice(None, None, -1)  # of several names at one moment the last one holds
-    comms = ThreadTimes(sideband.comms.tid[latest_first].astype(np.int64), sideband.comms.time[latest_first])
-    tid, time, name = wanted.tid.copy(), wanted.time.copy(), np.full(len(wanted), -1, np.int64)
+    comms = ThreadTimes(as_int64(sideband.comms.tid[latest_first]), sideband.comms.time[latest_first])
+    tid, time, name = wanted.tid.copy(), wanted.time.copy(), minus_ones(len(wanted))
     for _ in range(_GENERATIONS):
         lacking = flatnonzero((name < 0) & (tid >= 0))
         if not len(lacking):
@@ -130,5 +130,5 @@ def _parents(sideband: Sideband, wanted: ThreadTimes) -> ThreadTimes:
     """Return who made each thread, and when; thread −1 at 0 where no FORK record says it."""
     forks = ThreadTimes.of(sideband.forks)
     born = last_at_or_before(wanted, forks)
-    maker = np.append(sideband.forks.ptid.astype(np.int64), -1)[born]
+    maker = np.append(as_int64(sideband.forks.ptid), -1)[born]
     return ThreadTimes(maker, np.append(forks.time, np.uint64(0))[born])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, flatnonzero, sum_of, take_rows_of, unique
+from perf2x.base.columnar import I64, flatnonzero, sum_of, take_rows_of, trues, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.features.off_cpu.wait_rows import (
@@ -180,7 +180,7 @@ def _waits(profile: Profile, schedule: Schedule, spans: WaitSpans, owners: Owner
 
 
 def _passes(left: Departures, passing: SampleFilter) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    keep = np.ones(len(left), np.bool_)
+    keep = trues(len(left))
     for name, wanted in passing.numbers():
         keep &= np.isin(getattr(left, name), wanted)
     return keep

@@ -28,12 +28,15 @@ from perf2x.base.columnar import (
     arange,
     argsort,
     argsort_rows,
+    as_int64,
     flatnonzero,
     join_tables,
+    minus_ones,
     no_rows,
     rows_by,
     sum_of,
     take_rows_of,
+    zeros,
 )
 from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, next_time
 from perf2x.model.profile import Profile, ProfileEvent, Wait
@@ -120,12 +123,12 @@ def _fields(recording: Recording, row: int) -> _Fields:
 
 
 def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchSamples:
-    came, states = (np.full(len(batch), -1, np.int64) for _ in range(2))
+    came, states = (minus_ones(len(batch)) for _ in range(2))
     for name, column in (("next_pid", came), ("prev_state", states)):
         told, numbers = _numbers(batch.raw, rows, fields.get(name), order)
         column[told] = np.maximum(numbers, -1)
     return SwitchSamples(
-        tid=batch.tid[rows].astype(np.int64),
+        tid=as_int64(batch.tid[rows]),
         pid=batch.pid[rows].astype(np.int32),
         time=batch.times[rows],
         cpu=batch.cpus[rows].astype(np.int32),
@@ -137,12 +140,12 @@ def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchS
 def _numbers(raw: Ragged | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
     """Return those of ``rows`` whose bytes reach the end of a field, and its number in each; none without the field."""
     if raw is None or field is None or field[1] not in (4, 8):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return zeros(0), zeros(0)
     offset, size = field
     held = rows[raw.lengths[rows] >= offset + size]
     octets = raw.values[(raw.offsets[held] + offset)[:, None] + arange(size)]
     dtype = np.dtype(f"{order}i{size}")
-    return held, octets.astype(np.uint8).reshape(-1).view(dtype).astype(np.int64)
+    return held, as_int64(octets.astype(np.uint8).reshape(-1).view(dtype))
 
 
 _LONGEST_NS = 10_000_000
@@ -156,7 +159,7 @@ def sampling_intervals(profile: Profile) -> I64:
     of a thread, at most 10 ms.
     """
     samples = profile.samples
-    intervals = np.zeros(len(profile.events), np.int64)
+    intervals = zeros(len(profile.events))
     for event, rows in rows_by(samples.event):
         asked = _asked(profile.events[event])
         intervals[event] = asked or _median_step(profile, rows)
@@ -172,7 +175,7 @@ def _asked(event: ProfileEvent) -> int:
 def _median_step(profile: Profile, rows: I64) -> int:
     if profile.samples.time is None:
         return 0
-    thread, time = profile.samples.thread[rows], profile.samples.time[rows].astype(np.int64)
+    thread, time = profile.samples.thread[rows], as_int64(profile.samples.time[rows])
     order = argsort_rows([thread, time])
     steps = np.diff(time[order])[np.diff(thread[order]) == 0]
     return min(int(np.median(steps)), _LONGEST_NS) if len(steps) else 0
@@ -277,7 +280,7 @@ def _departures_of_records(switches: Switches, session: Session) -> Departures:
     preempted = switches.preempted[rows]
     slept = Wait.BLOCKED if preempted.any() or _says_preempted(session.os_release) else Wait.UNTOLD
     kind = np.where(preempted, Wait.PREEMPTED, slept).astype(np.uint8)
-    return Departures(switches.tid[rows].astype(np.int64), switches.time[rows], kind, switches.cpu[rows],
+    return Departures(as_int64(switches.tid[rows]), switches.time[rows], kind, switches.cpu[rows],
                       switches.pid[rows])  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Bools, ColumnTable, arange, argsort_rows, flatnonzero
+from perf2x.base.columnar import I64, U64, Bools, ColumnTable, arange, argsort_rows, as_int64, flatnonzero, minus_ones
 from perf2x.model.profile import Profile
 
 
@@ -17,7 +17,7 @@ class ThreadTimes(ColumnTable):
     @staticmethod
     def of(table: Any) -> "ThreadTimes":
         """Threads and times of a table of records."""
-        return ThreadTimes(table.tid.astype(np.int64), table.time)
+        return ThreadTimes(as_int64(table.tid), table.time)
 
     def where(self, keep: Bools) -> "ThreadTimes":
         """Return the moments where ``keep`` (n,) holds."""
@@ -27,7 +27,7 @@ class ThreadTimes(ColumnTable):
 def sample_times(profile: Profile) -> ThreadTimes:
     """(samples,) thread and time of every sample; 0 where there are no times."""
     time = profile.samples.time
-    tid = profile.threads.tid.astype(np.int64)[profile.samples.thread]
+    tid = as_int64(profile.threads.tid)[profile.samples.thread]
     return ThreadTimes(tid, np.zeros(len(tid), np.uint64) if time is None else time)
 
 
@@ -41,11 +41,11 @@ def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
     """
     tid = np.concatenate([wanted.tid, among.tid])
     time = np.concatenate([wanted.time, among.time])
-    row = np.concatenate([np.full(len(wanted), -1, np.int64), arange(len(among))])
+    row = np.concatenate([minus_ones(len(wanted)), arange(len(among))])
     order = argsort_rows([tid, time, row >= 0])
     places = np.where(row[order] >= 0, arange(len(order)), len(order))
     ahead = np.minimum.accumulate(places[::-1])[::-1] if len(places) else places
-    answer = np.full(len(order), -1, np.int64)
+    answer = minus_ones(len(order))
     found = flatnonzero(ahead < len(order))
     found = found[tid[order[ahead[found]]] == tid[order[found]]]
     answer[order[found]] = row[order[ahead[found]]]

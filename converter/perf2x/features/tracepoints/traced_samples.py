@@ -21,6 +21,7 @@ from perf2x.base.columnar import (
     RaggedInterner,
     arange,
     argsort,
+    as_int64,
     flatnonzero,
     group_rows,
     join_tables,
@@ -113,7 +114,7 @@ def _columns(field: Mapping[str, Any], raw: Ragged, order: str) -> list[FieldCol
     """One column for each field, one for each element of an array of numbers."""
     kind, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
     if kind.startswith(("__data_loc", "__rel_loc")):
-        place = _numbers_at(raw, offset, 4, False, order).astype(np.int64)
+        place = as_int64(_numbers_at(raw, offset, 4, False, order))
         start = (place & 0xFFFF) + (offset + size if kind.startswith("__rel_loc") else 0)
         return [_text_column(name, raw, start, place >> 16, "char" in kind)]
     if "[" in kind and "char" not in kind and (width := _element_size(field)):
@@ -142,7 +143,7 @@ def _number_column(name: str, kind: str, values: AnyArray) -> FieldColumn:
     if is_address or (len(values) and (int(values.max()) >= _EXACT or int(values.min()) <= -_EXACT)):
         first, row = group_rows([values])
         return FieldColumn(name, "text", row, [hex(value) for value in values[first].tolist()])
-    return FieldColumn(name, "integer", values.astype(np.int64))
+    return FieldColumn(name, "integer", as_int64(values))
 
 
 def _text_column(name: str, raw: Ragged, start: I64, length: I64, is_text: bool) -> FieldColumn:

@@ -8,7 +8,18 @@ here.
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, Bools, argsort_rows, flatnonzero, group_rows, repeat, sum_of, take_rows_of
+from perf2x.base.columnar import (
+    I64,
+    Bools,
+    argsort_rows,
+    as_int64,
+    flatnonzero,
+    group_rows,
+    minus_ones,
+    repeat,
+    sum_of,
+    take_rows_of,
+)
 from perf2x.features.schedule.schedule import (
     SWITCH,
     SwitchSamples,
@@ -44,11 +55,9 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
     tid, goes_on = _followed(traced)
     if not goes_on.any():
         return None
-    left = _rows_of(threads, traced.pid.astype(np.int64), tid)
-    came = np.where(
-        goes_on, np.append(left[1:], -1), _rows_of(threads, np.full(len(tid), -1, np.int64), traced.next_tid)
-    )
-    nobody = np.full(len(tid), -1, np.int64)
+    left = _rows_of(threads, as_int64(traced.pid), tid)
+    came = np.where(goes_on, np.append(left[1:], -1), _rows_of(threads, minus_ones(len(tid)), traced.next_tid))
+    nobody = minus_ones(len(tid))
     switches = ThreadSwitches(
         time=np.tile(traced.time, 2),
         thread=np.append(left, came).astype(np.int32),
@@ -84,4 +93,4 @@ def _rows_of(threads: Threads, pid: I64, tid: I64) -> I64:
     first, group = group_rows([pid, tid])
     pairs = zip(pid[first].tolist(), tid[first].tolist(), strict=True)
     rows = [exact.get(pair, any_process.get(pair[1], -1)) for pair in pairs]
-    return np.array(rows, np.int64)[group]
+    return as_int64(rows)[group]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar import U8, AnyArray, arange, flatnonzero, unique
+from perf2x.base.columnar import U8, AnyArray, arange, as_int64, flatnonzero, unique
 from perf2x.model.profile.profile_tables import ProfileSamples, ProfileTables, RunningThreads, Stacks
 
 
@@ -74,7 +74,7 @@ def _check_tree(stacks: Stacks) -> None:
     rows = arange(len(stacks))
     _require(bool(np.all(stacks.parent < rows)), "a parent comes after its child")
     _require(_within(stacks.parent, -1, len(stacks)), "a parent is out of range")
-    pairs = stacks.parent.astype(np.int64) << 32 | stacks.location
+    pairs = as_int64(stacks.parent) << 32 | stacks.location
     _require(len(unique(pairs)) == len(stacks), "a stack stands twice in the tree")
 
 

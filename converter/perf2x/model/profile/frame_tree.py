@@ -18,17 +18,21 @@ from perf2x.base.columnar import (
     arange,
     argsort_rows,
     argsort_small,
+    as_int64,
     begins_run,
     bincount,
     cumsum,
+    falses,
     flatnonzero,
     group_pairs,
+    minus_ones,
     offsets_of,
     repeat,
     searchsorted,
     sum_at,
     unique,
     unique_inverse,
+    zeros,
 )
 from perf2x.model.profile.profile import Stacks
 from perf2x.model.profile.stack_tree import path_sums
@@ -59,10 +63,10 @@ class FrameTree(ColumnTable):
 
 def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
     """One row per frame; a location's outermost frame hangs on its caller's innermost one."""
-    rows = frames_of_location[stacks.location.astype(np.int64)]
+    rows = frames_of_location[as_int64(stacks.location)]
     start, end = rows.offsets[:-1], rows.offsets[1:]
     parent = arange(-1, len(rows.values) - 1)
-    caller = stacks.parent.astype(np.int64)
+    caller = as_int64(stacks.parent)
     parent[start] = np.where(caller >= 0, end[caller] - 1, -1) if len(stacks) else -1
     sizes = rows.lengths
     depth = arange(len(parent)) + repeat(path_sums(stacks.parent, sizes) - end, sizes)
@@ -78,9 +82,9 @@ def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     place_of = np.full(len(order) + 1, len(order), np.int64)  # the last one stands for parent −1, here and in ``row``
     place_of[order] = arange(len(order))
     above, frame = place_of[rows.parent[order]], rows.frame[order]
-    key, row = key_of_frame[frame], np.full(len(order) + 1, -1, np.int64)
+    key, row = key_of_frame[frame], minus_ones(len(order) + 1)
     bits = int(key.max(initial=0)).bit_length()
-    parents, kept = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    parents, kept = [zeros(0)], [zeros(0)]
     before, count = -1, 0
     for level in _levels(rows.depth):
         parent = row[above[level]]
@@ -102,8 +106,8 @@ def merge_stacks(
     ``group`` counts from 0 without holes, None is one group of all; ``stack`` is a row of Profile.stacks or −1. Also
     returns the tree row of each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
     """
-    rows, stack = folded(rows, key_of_frame), stack.astype(np.int64)
-    group = np.zeros(len(stack), np.int64) if group is None else group
+    rows, stack = folded(rows, key_of_frame), as_int64(stack)
+    group = zeros(len(stack)) if group is None else group
     groups = int(group.max()) + 1 if len(group) else 0
     # what many samples share is looked up once
     width_of_group = int(stack.max(initial=-1)) + 2
@@ -129,7 +133,7 @@ def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I6
 def _of_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
     """Merge distinct pairs that have one group: the folded rows that stacks use."""
     leaf, depth = rows.innermost(stack), rows.depth
-    is_used = np.zeros(len(depth), np.bool_)
+    is_used = falses(len(depth))
     is_used[leaf[leaf >= 0]] = True
     for level in _levels(depth)[:0:-1]:
         is_used[rows.parent[level][is_used[level]]] = True
@@ -143,9 +147,9 @@ def _of_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tu
     """Merge distinct pairs of several groups."""
     groups = int(group.max()) + 1 if len(group) else 0
     levels = _closure(rows.parent, rows.depth, group, rows.innermost(stack))
-    parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]
+    parents, keys, level_sizes = [minus_ones(groups)], [minus_ones(groups)], [groups]
     stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
-    pairs_above = nodes_above = np.zeros(0, np.int64)
+    pairs_above = nodes_above = zeros(0)
     node_of: list[tuple[I64, I64]] = []
     for pairs in levels:
         row = pairs % stride
@@ -174,7 +178,7 @@ def _closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
     pairs = unique(group[held] * stride + row[held])
     depth = depth_of_row[pairs % stride] if len(pairs) else pairs
     levels: list[I64] = []
-    below = np.zeros(0, np.int64)
+    below = zeros(0)
     for level in range(int(depth.max()) if len(depth) else -1, -1, -1):
         up = below - below % stride + parent[below % stride] if len(below) else below
         below = unique(np.append(pairs[depth == level], up))
@@ -184,7 +188,7 @@ def _closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
 
 def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: FrameRows, stride: int) -> I64:
     """Tree row of each (group, stack) pair."""
-    node = group.astype(np.int64)
+    node = as_int64(group)
     if not node_of:
         return node
     pairs = np.concatenate([level[0] for level in node_of])
@@ -215,7 +219,7 @@ def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_lin
     the lines below it (``rank_of_inner``), since ``a``, ``a b;x`` and ``a;x`` sort in this order, not as a tree does.
     ``rows`` are those of ``folded``, by keys in the order of ``rank_of_inner``. Rows without a line mean nothing.
     """
-    below = is_line.astype(np.int64)
+    below = as_int64(is_line)
     add_to_parents(below, rows.parent, rows.depth)
     above, line = rows.parent + 1, flatnonzero(is_line)
     width = int(max(rank_of_inner.max(initial=0), rank_of_leaf.max(initial=0))) + 1

@@ -5,7 +5,17 @@ from enum import IntEnum
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, StringInterner, TextInterner, arange, join_tables, searchsorted, unique
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    StringInterner,
+    TextInterner,
+    arange,
+    join_tables,
+    searchsorted,
+    trues,
+    unique,
+)
 from perf2x.model.profile.location_tables import join_locations
 from perf2x.model.profile.profile import Functions, Locations, Profile
 
@@ -21,7 +31,7 @@ def with_made_up_frames(profile: Profile, names: list[str]) -> tuple[Profile, in
         lookup=nowhere,
         mapping=np.full(count, -1, np.int32),
         mode=np.zeros(count, np.uint8),
-        synthetic=np.ones(count, np.bool_),
+        synthetic=trues(count),
         line_offsets=arange(count + 1),
         line_function=np.arange(count, dtype=np.int32) + len(functions),
         line_number=none,

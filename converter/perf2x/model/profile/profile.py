@@ -19,7 +19,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perf2x.base.columnar import U64, Bools, sum_of, unique, unique_inverse
+from perf2x.base.columnar import U64, Bools, as_int64, falses, sum_of, trues, unique, unique_inverse, zeros
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.check_profile import check_profile
 from perf2x.model.profile.profile_tables import (
@@ -86,7 +86,7 @@ class Wait(IntEnum):
 def placed_waits(samples: ProfileSamples) -> Bools:
     """(samples,) where a row is a wait with a beginning and an end, and so a slice of a timeline."""
     if samples.wait is None or samples.time is None:
-        return np.zeros(len(samples), np.bool_)
+        return falses(len(samples))
     placed: Bools = (samples.wait != Wait.RAN) & (samples.wait != Wait.UNPLACED)
     return placed
 
@@ -100,7 +100,7 @@ def sampled(profile: Profile) -> Bools:
     """(samples,) where a row is a sample, not what perf stat read."""
     are_samples = np.array([not event.is_count for event in profile.events], np.bool_)
     event = profile.samples.event
-    return np.ones(len(event), np.bool_) if are_samples.all() else are_samples[event]
+    return trues(len(event)) if are_samples.all() else are_samples[event]
 
 
 def find_event(profile: Profile, name: str | None) -> int:
@@ -176,7 +176,7 @@ def _without_terms(name: str) -> str:
 
 def count_threads(threads: Threads) -> int:
     """Number of distinct (pid, tid), and of starts where ids were used again; a thread that was renamed is one."""
-    ids, row = unique_inverse(threads.pid.astype(np.int64) << 32 | threads.tid.astype(np.int64) & 0xFFFFFFFF)
-    starts = np.zeros(len(ids), np.int64)
+    ids, row = unique_inverse(as_int64(threads.pid) << 32 | as_int64(threads.tid) & 0xFFFFFFFF)
+    starts = zeros(len(ids))
     np.add.at(starts, row, 0 if threads.starts is None else threads.starts)
     return sum_of(np.maximum(starts, 1))

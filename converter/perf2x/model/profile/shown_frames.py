@@ -14,11 +14,14 @@ from perf2x.base.columnar import (
     Bools,
     ColumnTable,
     Ragged,
+    as_int64,
     group_rows,
+    minus_ones,
     offsets_of,
     ranges,
     repeat,
     row_numbers,
+    trues,
 )
 from perf2x.model.printable_text import base_name, bracketed
 from perf2x.model.profile.profile import Functions, Locations, Profile
@@ -63,11 +66,11 @@ def location_frames(profile: Profile) -> LocationFrames:
     """
     line, offsets = lines_outermost_first(profile.locations)
     function = np.append(_first_alike(profile.functions), -1)[functions_of(profile.locations, line)]
-    inlined = np.ones(len(line), np.bool_)
+    inlined = trues(len(line))
     inlined[offsets[:-1]] = False
     owner = row_numbers(np.diff(offsets))
-    mapping = profile.locations.mapping[owner].astype(np.int64)
-    mode = profile.locations.mode[owner].astype(np.int64)
+    mapping = as_int64(profile.locations.mapping[owner])
+    mode = as_int64(profile.locations.mode[owner])
     object_of_mapping, objects = _objects(profile)
     held = np.where(mapping >= 0, object_of_mapping[mapping], 0)
     first, frame = group_rows([function, held, mode, inlined])
@@ -132,7 +135,7 @@ def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
     """
     lines = np.diff(locations.line_offsets)
     offsets = offsets_of(np.maximum(lines, 1))
-    line = np.full(offsets[-1], -1, np.int64)
+    line = minus_ones(offsets[-1])
     has_lines = lines > 0
     into = ranges(offsets[:-1][has_lines], lines[has_lines])
     # entry j of n takes line n - 1 - j: mirror each location's range onto itself
@@ -144,14 +147,14 @@ def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
 
 def functions_of(locations: Locations, line: I64) -> I64:
     """Function of each row of the table of lines; −1 of −1."""
-    return np.append(locations.line_function.astype(np.int64), -1)[line]
+    return np.append(as_int64(locations.line_function), -1)[line]
 
 
 def _objects(profile: Profile) -> tuple[I64, list[str]]:
     """Object row of each mapping and the names of objects; row 0 is "" (none)."""
     names = {"": 0}
     rows = [names.setdefault(base_name(profile.strings[text]), len(names)) for text in profile.mappings.filename]
-    return np.array(rows or [0], np.int64), list(names)
+    return as_int64(rows or [0]), list(names)
 
 
 def frame_name(profile: Profile, function: int, mapping: int) -> str:

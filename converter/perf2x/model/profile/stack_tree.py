@@ -12,9 +12,11 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     argsort_small,
+    as_int64,
     as_intp,
     bincount,
     cumsum,
+    falses,
     flatnonzero,
     group_rows,
     offsets_of,
@@ -26,6 +28,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique,
     unique_inverse,
+    zeros,
 )
 from perf2x.model.profile.profile import Profile, ProfileSamples, Stacks
 from perf2x.model.profile.recorded_samples import DROPPED
@@ -69,7 +72,7 @@ def path_sums(parent: AnyArray, own: I64) -> I64:
         total[begin:end] += total[parent[begin:end]]
         begin = end
     if begin < len(parent):
-        ancestor = parent.astype(np.int64)
+        ancestor = as_int64(parent)
         ancestor[:begin] = -1
         while (rows := flatnonzero(ancestor >= 0)).size:
             up = ancestor[rows]
@@ -80,7 +83,7 @@ def path_sums(parent: AnyArray, own: I64) -> I64:
 
 def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
     """(rows of the tree,) True for those asked for and all above them, a step up for all of them at a time."""
-    found = np.zeros(len(parent), np.bool_)
+    found = falses(len(parent))
     rows = unique(rows[rows >= 0])
     while len(rows):
         found[rows] = True
@@ -94,7 +97,7 @@ def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> 
 
     Row −1 has an empty path. ``depth`` is depths(parent).
     """
-    lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64)
+    lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else zeros(len(rows))
     return paths_of_length(parent, rows, lengths, outermost_first)
 
 
@@ -103,7 +106,7 @@ def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: 
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
     order = argsort_small(lengths)  # short ones first, so that those still on their way are always the last
-    cursor = rows[order].astype(np.int64)
+    cursor = as_int64(rows[order])
     at, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
     for number, done in enumerate(cumsum(bincount(lengths, 1))[:-1].tolist()):
         values[at[done:] + step * number] = cursor[done:]
@@ -114,7 +117,7 @@ def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: 
 def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
     """Return the ancestor ``steps`` above each given row."""
     order = argsort_small(steps)
-    cursor = rows[order].astype(np.int64)
+    cursor = as_int64(rows[order])
     for done in cumsum(bincount(steps, 1))[:-1].tolist():
         cursor[done:] = parent[cursor[done:]]
     result = np.empty(len(rows), np.int64)
@@ -126,20 +129,20 @@ def stack_weights(samples: ProfileSamples, rows: int, counted: Bools | None = No
     """(rows,) how many samples have each row of the tree as their leaf; ``counted`` (samples,): those that count."""
     # floating point is exact below 2**53 samples
     count = samples.count if counted is None else samples.count * counted
-    return np.bincount(as_intp(samples.stack) + 1, count, rows + 1)[1:].astype(np.int64)
+    return as_int64(np.bincount(as_intp(samples.stack) + 1, count, rows + 1)[1:])
 
 
 def used_stacks(profile: Profile) -> tuple[I64, I64]:
     """Return the distinct leaf rows of the samples (−1 too, if there is one), and the index of each sample's leaf."""
-    leaves, place = unique_inverse(profile.samples.stack.astype(np.int64) + 1)
+    leaves, place = unique_inverse(as_int64(profile.samples.stack) + 1)
     return leaves - 1, place
 
 
 def location_rows(profile: Profile, leaves: I64) -> Ragged:
     """Return (leaves,) rows of location numbers, outermost first; empty for −1."""
-    parent = profile.stacks.parent.astype(np.int64)
+    parent = as_int64(profile.stacks.parent)
     path = paths(parent, depths(parent), leaves, outermost_first=True)
-    return Ragged(path.offsets, profile.stacks.location[path.values].astype(np.int64))
+    return Ragged(path.offsets, as_int64(profile.stacks.location[path.values]))
 
 
 def kinds_in_stacks(profile: Profile, leaves: I64, kinds: Ragged, count: int) -> Iterator[tuple[slice, I64, I64, I64]]:
@@ -240,7 +243,7 @@ def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
     """
     same = arange(len(parent))
     while len(changed):
-        beside = np.zeros(len(parent) + 1, np.bool_)  # the last one serves −1
+        beside = falses(len(parent) + 1)  # the last one serves −1
         beside[parent[changed]] = True
         rows = flatnonzero(beside[parent])
         first, group = group_rows([parent[rows], location[rows]])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, Bools, bincount, offsets_of, row_numbers
+from perf2x.base.columnar import I64, U64, Bools, as_int64, bincount, offsets_of, row_numbers, trues
 from perf2x.base.errors import SettingError
 from perf2x.model.recording.events import Branches
 
@@ -27,17 +27,17 @@ _EXTENDED = 15
 def type_numbers(flags: U64) -> I64:
     """(n,) places in TYPES."""
     kind, new = flags >> np.uint64(20) & np.uint64(15), flags >> np.uint64(26) & np.uint64(15)
-    return np.where(kind == _EXTENDED, kind + new, kind).astype(np.int64)
+    return as_int64(np.where(kind == _EXTENDED, kind + new, kind))
 
 
 def speculations(flags: U64) -> I64:
     """(n,) places in SPECULATIONS."""
-    return (flags >> np.uint64(24) & np.uint64(3)).astype(np.int64)
+    return as_int64(flags >> np.uint64(24) & np.uint64(3))
 
 
 def privileges(flags: U64) -> I64:
     """(n,) places in PRIVILEGES."""
-    return (flags >> np.uint64(30) & np.uint64(7)).astype(np.int64)
+    return as_int64(flags >> np.uint64(30) & np.uint64(7))
 
 
 _KINDS = ((TYPES, type_numbers), (SPECULATIONS, speculations), (PRIVILEGES, privileges))
@@ -55,7 +55,7 @@ def parse_branch_filter(text: str) -> tuple[str, ...]:
 
 def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
     """(n,) whether a branch has one of the words of each kind that any of them is of."""
-    chosen = np.ones(len(flags), np.bool_)
+    chosen = trues(len(flags))
     for table, numbers in _KINDS:
         wanted = [place for place, word in enumerate(table) if word and word in words]
         if wanted:

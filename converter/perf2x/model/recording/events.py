@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U8, U64, Frozen, Ragged, SampleColumns, offsets_of, ranges
+from perf2x.base.columnar import I32, I64, U8, U64, Frozen, Ragged, SampleColumns, offsets_of, ranges, zeros
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband
@@ -122,7 +122,7 @@ class UserStacks(Frozen):
 
     def empty(self, count: int) -> "UserStacks":
         """Return so many samples without registers."""
-        none = np.zeros(count, np.int64)
+        none = zeros(count)
         return replace(
             self, abi=none.astype(np.uint8), regs=np.zeros((count, 0), np.uint64), mask=0, start=none, size=none
         )
@@ -166,7 +166,7 @@ class Entries(Frozen):
     def empty(self, count: int) -> Self:
         """Return so many samples without entries."""
         columns = {name: np.zeros(count if name in ONE_EACH else 0, np.uint64) for name, _ in self._columns()}
-        return replace(self, offsets=np.zeros(count + 1, np.int64), **columns)
+        return replace(self, offsets=zeros(count + 1), **columns)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

@@ -11,17 +11,15 @@ always count.
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from perf2x.base.abi import ReadFormat
-from perf2x.base.columnar import Bools, take_rows_of
+from perf2x.base.columnar import Bools, as_int64, take_rows_of
 from perf2x.model.recording.events import Event
 from perf2x.model.recording.sideband import Losts
 
 
 def final_counts(events: Sequence[Event], losts: Losts) -> Bools:
     """(losts,) whether a row is an event's count of all its losses, which perf wrote at the end."""
-    counts_lost = np.array([event.read_format & ReadFormat.LOST for event in events] + [0], np.int64)
+    counts_lost = as_int64([event.read_format & ReadFormat.LOST for event in events] + [0])
     found: Bools = losts.samples_only & (losts.time == 0) & (losts.lost > 0) & (counts_lost[losts.event] > 0)
     return found
 

@@ -20,6 +20,7 @@ from perf2x.base.columnar import (
     Ragged,
     SharedRows,
     Texts,
+    falses,
     join_tables,
     no_rows,
 )
@@ -59,7 +60,7 @@ def further_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> M
         flags=np.full(count, -1, np.int32),
         cpumode=np.full(count, mode, np.uint8),
         build_id=Texts(np.zeros(count, np.int32), [b""]),
-        is_data=np.zeros(count, np.bool_),
+        is_data=falses(count),
         file=np.zeros(count, np.uint64),
         inode=np.zeros(count, np.uint64),
         **columns,

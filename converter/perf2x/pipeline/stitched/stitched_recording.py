@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import Ragged, arange
+from perf2x.base.columnar import Ragged, arange, zeros
 from perf2x.model.profile import Profile, keep_samples, without_times
 from perf2x.model.recording import Samples
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
@@ -71,7 +71,7 @@ class StitchedRecording:
             batch = batch_of(profile)
             rows = [part.position for part in selection.batches(iter([batch]))]
             selection.check()
-            kept = np.concatenate([np.zeros(0, np.int64), *rows])
+            kept = np.concatenate([zeros(0), *rows])
             if len(kept) < len(batch):
                 profile = compact(keep_samples(profile, kept))
             return Stitched(self.completed(profile, context.options), *self.reports, self.names, self.sources)

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import cumsum, flatnonzero, sum_of
+from perf2x.base.columnar import as_int64, cumsum, falses, flatnonzero, sum_of, trues, zeros
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile import FunctionRow, Meta, PlaceNames, Profile
 from perf2x.model.recording import ALL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want
@@ -135,27 +135,27 @@ class _TextRecording(StitchedRecording):
         if "cpu" in options.columns or options.needs_times:
             samples = replace(samples, cpu=samples.cpus)
         if "data_src" in options.keep:
-            samples = replace(samples, data_src=np.zeros(len(samples), np.int64))
+            samples = replace(samples, data_src=zeros(len(samples)))
         return super().completed(replace(profile, samples=samples), options)
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """The names in the text; they are all that anyone will know."""
         frames = [self._text.frames[number] for number in profile.locations.address.tolist()]
         wanted = [lines if symbols.inline else lines[-1:] for _, _, lines in frames]
-        count = np.array([len(lines) for lines in wanted], np.int64)
+        count = as_int64([len(lines) for lines in wanted])
         location = flatnonzero(count)
         numbers: dict[FunctionRow, int] = {}
         rows = [function_row(Function(name, "", file, 0), symbols.names) for lines in wanted for name, file, _ in lines]
         names = PlaceNames(
             place=location,
             count=count[location],
-            is_exact=np.zeros(len(location), np.bool_),
+            is_exact=falses(len(location)),
             has_inlines=count[location] > 1,
-            function=np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int64),
-            line=np.array([line for lines in wanted for _, _, line in lines], np.int64),
+            function=as_int64([numbers.setdefault(row, len(numbers)) for row in rows]),
+            line=as_int64([line for lines in wanted for _, _, line in lines]),
             functions=list(numbers),
         )
-        return LocationNames(names, np.ones(len(profile.mappings), np.bool_), kernel_looked_up=True)
+        return LocationNames(names, trues(len(profile.mappings)), kernel_looked_up=True)
 
 
 KIND = SourceKind(lambda head: text_kind(head) is not None, _TextRecording)

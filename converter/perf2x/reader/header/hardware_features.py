@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar import I64, arange
+from perf2x.base.columnar import I64, arange, as_int64
 from perf2x.reader.header.section_reader import SectionReader, text
 
 
@@ -23,7 +23,7 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
     cores, threads = section.strings(), section.strings()
     numbers = section.numbers(f"{section.left // 4}I") if section.left % 4 == 0 else ()
     topology: dict[str, Any] = {"core_siblings": cores, "thread_siblings": threads}
-    cpus = _cpus_before_dies(np.array(numbers, np.int64))
+    cpus = _cpus_before_dies(as_int64(numbers))
     if not cpus:
         return topology | {"cpus": _cores_and_sockets(numbers)}
     section.at -= 4 * (len(numbers) - 2 * cpus)

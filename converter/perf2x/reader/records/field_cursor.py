@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, Texts, offsets_of, ranges, take
+from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, Texts, falses, offsets_of, ranges, take
 from perf2x.reader.block import Block
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -36,7 +36,7 @@ class FieldCursor:
         self._step = 1
         self._room = (int(block.sizes.min()) >> 3) - trailer_words if len(block.sizes) else 1 << 30
         """Least number of words in a record from ``_at`` on; −1 where it is not computed yet."""
-        self.bad: Bools = np.zeros(len(self.start), np.bool_) if self._room > 0 else self.end <= self.start
+        self.bad: Bools = falses(len(self.start)) if self._room > 0 else self.end <= self.start
         self.given_up: Bools | None = None
         """(n,) records whose remaining fields cannot be read, although they are whole; None for no record."""
 

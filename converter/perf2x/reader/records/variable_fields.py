@@ -31,6 +31,7 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     argsort,
+    as_int64,
     begins_run,
     flatnonzero,
     join_tables,
@@ -40,6 +41,7 @@ from perf2x.base.columnar import (
     ranges,
     searchsorted,
     take,
+    zeros,
 )
 from perf2x.model.recording import Branches, ReadValues, UserStacks
 from perf2x.reader.records.field_cursor import FieldCursor
@@ -71,7 +73,7 @@ def _sized_bytes(at: FieldCursor, size: U64, begin: int, wanted: bool) -> Ragged
     first, lengths = at.counted((end >> np.uint64(3)) + ((end & np.uint64(7)) != 0))
     if not wanted:
         return None
-    return Ragged.of(at.block.data, first * 8 + begin, np.where(lengths > 0, size.astype(np.int64), 0))
+    return Ragged.of(at.block.data, first * 8 + begin, np.where(lengths > 0, as_int64(size), 0))
 
 
 def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tuple[Branches | None, Ragged | None]:
@@ -135,7 +137,7 @@ def user_stacks(
     at: FieldCursor, regs: tuple[U8, U64] | None, mask: int, asked: int, has_stack: bool, wanted: bool
 ) -> UserStacks | None:
     """Read PERF_SAMPLE_STACK_USER, and join it with the registers: { u64 size; [u8 data[size]; u64 dyn_size]; }."""
-    none = np.zeros(len(at), np.int64)
+    none = zeros(len(at))
     start, size = _stack(at) if has_stack else (none, none)
     if not wanted:
         return None
@@ -153,7 +155,7 @@ def _stack(at: FieldCursor) -> tuple[I64, I64]:
     used = np.where(lengths > 0, filled, np.uint64(0))
     too_much = used > np.where(lengths > 0, size, np.uint64(0))
     at.bad |= too_much
-    return first, np.where(too_much, np.uint64(0), used).astype(np.int64)
+    return first, as_int64(np.where(too_much, np.uint64(0), used))
 
 
 def read_values(at: FieldCursor, read_format: int) -> ReadValues:

@@ -9,7 +9,7 @@ from operator import or_
 
 import numpy as np
 
-from perf2x.base.columnar import U64, Bools, take
+from perf2x.base.columnar import U64, Bools, as_int64, take
 from perf2x.reader.spe.records import Happened, OpClass, TraceRecords
 
 _HIT, _MISS = 2 << 5, 4 << 5
@@ -111,7 +111,7 @@ def _by_packet(records: TraceRecords, store: Bools, midr: int) -> U64:
     known = _SOURCES.get((midr >> 24 & 0xFF, midr >> 4 & 0xFFF), {}) if midr >> 16 & 0xF == 0xF else {}
     codes = np.zeros(_CODES, np.uint64)
     codes[list(known)] = list(known.values())
-    word = take(codes, np.minimum(records.source & np.uint64(0xFFFF), np.uint64(_CODES - 1)).astype(np.int64))
+    word = take(codes, as_int64(np.minimum(records.source & np.uint64(0xFFFF), np.uint64(_CODES - 1))))
     said = (word != 0) if known is _AMPEREONE else np.full(len(word), bool(known), np.bool_)
     return np.where(store & said, np.uint64(_UNKNOWN | _NO_SNOOP), word)
 

@@ -6,7 +6,7 @@ Source of truth: arm_spe_sample in tools/perf/util/arm-spe.c.
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, Ragged, offsets_of
+from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, Ragged, as_int64, offsets_of, trues
 from perf2x.model.recording import Branches, Samples, Want
 from perf2x.reader.spe.data_sources import uses_memory
 from perf2x.reader.spe.records import Happened, OpClass, TraceRecords
@@ -43,12 +43,12 @@ def _makes(records: TraceRecords, name: str) -> Bools:
         return records.had(_EVENTS[name])
     if name == "branch":
         return records.is_of(OpClass.BRANCH)
-    return uses_memory(records) if name == "memory" else np.ones(len(records), np.bool_)
+    return uses_memory(records) if name == "memory" else trues(len(records))
 
 
 def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_event: int, want: Want) -> Samples:
     """Return the samples of records in their order; their events are numbered from ``first_event``."""
-    row, kind = np.array(np.nonzero(kinds_of(records, kinds)), np.int64)
+    row, kind = as_int64(np.nonzero(kinds_of(records, kinds)))
     is_branch, is_instruction = (kind == _number(kinds, name) for name in ("branch", "instructions"))
     jumps = is_branch | (is_instruction & records.is_of(OpClass.BRANCH)[row])
     ip = records.pc[row]
@@ -106,7 +106,7 @@ def _branch_flags(records: TraceRecords) -> U64:
     missed = records.had(Happened.MISPREDICTED)
     indirect = records.says(0x02, 0x02) & ~records.says(0x18, 0x08)  # one that is no call is taken for a return
     form = np.where(indirect, np.uint64(2), records.operation >> np.uint64(3) & np.uint64(3))
-    kind = _TYPES[form.astype(np.int64), (records.operation & np.uint64(1)).astype(np.int64)]
+    kind = _TYPES[as_int64(form), as_int64(records.operation & np.uint64(1))]
     flags = bit(missed, 0) | bit(~missed, 1) | bit(records.had(Happened.TRANSACTIONAL), 2)
     flags |= records.latency << np.uint64(4) | kind << np.uint64(20)
     return flags | bit(records.had(Happened.NOT_TAKEN), 33)

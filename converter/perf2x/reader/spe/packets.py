@@ -15,7 +15,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U8, U64, Frozen, arange, flatnonzero, take
+from perf2x.base.columnar import I64, U8, U64, Frozen, arange, as_int64, flatnonzero, take
 from perf2x.base.columnar.byte_streams import reached
 
 
@@ -101,6 +101,6 @@ def _read_extended(padded: U8, base: int, field: U8, size: U8, step: U8) -> None
     names = np.where(first & 3, np.uint8(Field.NONE), _FIELDS[second])
     field[at] = np.where(known, names, np.where(aligns, np.uint8(Field.NONE), np.uint8(Field.BAD)))
     size[at] = np.where(known, _SIZES[second], 0)
-    multiple = 2 << (first & 3).astype(np.int64)
+    multiple = 2 << as_int64(first & 3)
     skipped = multiple - ((at + base) & (multiple - 1))
     step[at] = np.where(known, size[at] + 2, np.where(aligns, skipped, 1))

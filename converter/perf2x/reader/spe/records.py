@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Bools, ColumnTable, cumsum, flatnonzero, take_rows_of
+from perf2x.base.columnar import I64, U64, Bools, ColumnTable, cumsum, falses, flatnonzero, take_rows_of
 from perf2x.reader.spe.packets import Field, Packets
 
 _COLUMNS = {
@@ -109,7 +109,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     for kind in OpClass:
         some = rows[Field[kind.name]]
         operation[number[some]] = packets.payload[some] | np.uint64(kind)
-    whole = np.zeros(count, np.bool_)
+    whole = falses(count)
     whole[number[rows[Field.PC]]] = True
     whole[number[rows[Field.BAD]]] = False
     begin = np.append(0, behind)[:-1]

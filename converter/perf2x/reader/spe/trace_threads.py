@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, U64, KeyedValues, flatnonzero, searchsorted, unique
+from perf2x.base.columnar import I32, I64, U64, KeyedValues, as_int64, flatnonzero, searchsorted, unique
 from perf2x.model.recording import Sideband
 
 
@@ -14,10 +14,10 @@ class TraceThreads:
         entered = flatnonzero(~switches.is_out)
         told = np.concatenate([table.time for table in tables])
         self._times = unique(np.concatenate([switches.time[entered], told]))
-        cpu, tid = switches.cpu[entered].astype(np.int64), switches.tid[entered].astype(np.int64)
+        cpu, tid = as_int64(switches.cpu[entered]), as_int64(switches.tid[entered])
         self._entered = KeyedValues(cpu, self._ranks(switches.time[entered]), tid)
-        tid = np.concatenate([table.tid for table in tables]).astype(np.int64)
-        pid = np.concatenate([table.pid for table in tables]).astype(np.int64)
+        tid = as_int64(np.concatenate([table.tid for table in tables]))
+        pid = as_int64(np.concatenate([table.pid for table in tables]))
         self._process = KeyedValues(tid, self._ranks(told), pid)
 
     def of(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:

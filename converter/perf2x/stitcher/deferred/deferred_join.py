@@ -8,7 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.columnar import I64, U64, Bools, Frozen, bincount, flatnonzero, join_tables, sum_of
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    Bools,
+    Frozen,
+    bincount,
+    falses,
+    flatnonzero,
+    join_tables,
+    minus_ones,
+    sum_of,
+    zeros,
+)
 from perf2x.model.recording import Samples
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords, JoinOutcome
 from perf2x.stitcher.deferred.missing_user_stacks import MissingUserStacks, missing_reasons, sum_missing
@@ -32,14 +44,14 @@ class DeferredJoin:
     def __init__(self, records: DeferredRecords, merge: bool = True) -> None:
         self._records = records
         self._merge = merge
-        none = np.zeros(len(JoinOutcome), np.int64)
-        self.tally = DeferredTally(none, [], np.zeros(len(records), np.bool_))
+        none = zeros(len(JoinOutcome))
+        self.tally = DeferredTally(none, [], falses(len(records)))
         """The outcomes of all batches so far; later batches change them."""
 
     def join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
         """(n,) row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
-        record = np.full(len(samples), -1, np.int64)
-        outcome = np.zeros(len(samples), np.int64)
+        record = minus_ones(len(samples))
+        outcome = zeros(len(samples))
         rows = flatnonzero(has_cookie)
         if len(rows) and self._merge:
             when = self._records.time_keys(samples.time, samples.position)

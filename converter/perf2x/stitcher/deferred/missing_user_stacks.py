@@ -17,6 +17,7 @@ from perf2x.base.columnar import (
     Bools,
     ColumnTable,
     KeyedTimes,
+    as_int64,
     flatnonzero,
     group_rows,
     sum_at,
@@ -59,7 +60,7 @@ class MissingUserStacks(ColumnTable):
 
 def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
     """Sum up the rows of each stay in the kernel, which a cookie and a thread identify."""
-    first, stay = group_rows([missing.cookie, missing.tid.astype(np.int64)])
+    first, stay = group_rows([missing.cookie, as_int64(missing.tid)])
     last = np.zeros(len(first), np.uint64)
     np.maximum.at(last, stay, missing.when)
     return replace(take_rows_of(missing, first), when=last, count=sum_at(stay, missing.count, len(first)))

@@ -15,12 +15,15 @@ from perf2x.base.columnar import (
     Bools,
     KeyedValues,
     arange,
+    as_int64,
     cumsum,
     ends_run,
     flatnonzero,
     group_rows,
+    minus_ones,
     rows_by,
     take,
+    zeros,
 )
 from perf2x.model.recording import Comms, Ksymbols, Mmaps, Tasks
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
@@ -51,7 +54,7 @@ class AddressSpaces:
         ksymbols: Ksymbols,
         ksymbol_rank: I64,
     ) -> None:
-        owner = np.where(is_kernel_mapping(mmaps), KERNEL, mmaps.pid.astype(np.int64))
+        owner = np.where(is_kernel_mapping(mmaps), KERNEL, as_int64(mmaps.pid))
         lives = find_lives(owner, mmap_rank, forks, fork_rank, comms, comm_rank)
         self._born, self._parent, self._before, self._depth = lives.born, lives.parent, lives.before, lives.depth
         self.lines_cut = lives.cut
@@ -101,7 +104,7 @@ class AddressSpaces:
         addresses in its user chain.
         """
         if not len(self._epoch_space):
-            return np.full(len(address), -1, np.int64)
+            return minus_ones(len(address))
         space = np.where(epoch >= 0, self._epoch_space[epoch], -1)
         rank = self._epoch_rank[epoch]
         found = self.find_at(space, rank, address)
@@ -111,7 +114,7 @@ class AddressSpaces:
 
     def find_at(self, space: I64, rank: I64, address: U64) -> I64:
         """(n,) ``find`` by space and rank; walks up to the parents of forked processes."""
-        found = np.full(len(address), -1, np.int64)
+        found = minus_ones(len(address))
         todo = flatnonzero((space >= 0) & self.ranges.intervals(address)[1])  # no process maps the rest
         space, rank = space[todo], rank[todo]
         for _ in range(_GENERATIONS):
@@ -135,7 +138,7 @@ class AddressSpaces:
         """
         depth = self._depth[space]
         address = self.ranges.begin_of(self.ranges.intervals(address)[0])
-        arriving = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64)
+        arriving = zeros(0), zeros(0), np.zeros(0, np.uint64)
         asked: list[tuple[I64, I64, I64, I64]] = []
         for _, rows in reversed(list(rows_by(np.append(depth, arange(int(depth.max()) + 1))))):
             rows = rows[rows < len(depth)]
@@ -150,8 +153,8 @@ class AddressSpaces:
                 self._parent[spaces[up]], np.minimum(ranks[up], self._born[spaces[up]]), addresses[up],
             )  # fmt: skip
             asked.append((rows, which, answer, up))
-        found = np.full(len(space), -1, np.int64)
-        above = np.zeros(0, np.int64)
+        found = minus_ones(len(space))
+        above = zeros(0)
         for rows, which, answer, up in reversed(asked):
             answer[up] = above
             answers = answer[which]

@@ -13,7 +13,7 @@ compiler's, in the place of a library that is gone.
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, Texts, arange, ends_of, flatnonzero, take
+from perf2x.base.columnar import I64, U64, Texts, arange, as_int64, ends_of, falses, flatnonzero, take
 from perf2x.model.recording import Mmaps, is_injected, is_jitdump, is_real_path, without_deleted
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses
@@ -30,8 +30,8 @@ def with_copied_text(mmaps: Mmaps, mmap_rank: I64, spaces: AddressSpaces) -> Mma
     if not len(rows):
         return mmaps
     start, end = mmaps.start[rows], end_addresses(mmaps.start, mmaps.length)[rows]
-    epoch = spaces.epoch(mmaps.pid[rows].astype(np.int64), mmap_rank[rows] - 1)
-    here = np.zeros(len(rows), np.bool_)
+    epoch = spaces.epoch(as_int64(mmaps.pid[rows]), mmap_rank[rows] - 1)
+    here = falses(len(rows))
     hidden = spaces.find(epoch, start, here)
     last = np.maximum(end, start + np.uint64(1)) - np.uint64(1)
     is_one = (hidden >= 0) & (hidden != rows) & (spaces.find(epoch, last, here) == hidden)

@@ -14,7 +14,7 @@ Many frames of a system-wide recording are the kernel's, and nearly all of these
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Bools, Frozen, RecentLookups, arange, flatnonzero, repeat, take
+from perf2x.base.columnar import I64, U64, Bools, Frozen, RecentLookups, arange, falses, flatnonzero, repeat, take
 from perf2x.model.recording import Mmaps
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
@@ -48,9 +48,9 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
     if limit[0] <= first[0] or not spaces.ranges.is_uniform(first, limit - np.uint64(1))[0]:
         return None
     epochs = spaces.kernel_epochs
-    now = np.zeros(len(epochs), np.bool_)
+    now = falses(len(epochs))
     found = spaces.find(epochs, repeat(first, len(epochs)), now)
-    is_there = np.zeros(2 * spaces.epoch_count + 2, np.bool_)
+    is_there = falses(2 * spaces.epoch_count + 2)
     is_there[lookup_contexts(epochs, now)] = found == found[-1]
     return KernelText(first[0], limit[0] - first[0], int(found[-1]), is_there)
 
@@ -76,7 +76,7 @@ class MappingLookup:
         self._rank = repeat(spaces.rank(epoch), 2)
         """(2 × epochs + 2,) by context"""
         self._recent = RecentLookups()
-        self.hit = np.zeros(mappings + 1, np.bool_)
+        self.hit = falses(mappings + 1)
         """(mappings + 1,) whether an address lay in each mapping; the last row stands for none."""
 
     def find(self, context: I64, interval: I64) -> I64:

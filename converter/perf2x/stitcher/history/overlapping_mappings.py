@@ -24,6 +24,7 @@ from perf2x.base.columnar import (
     argsort_rows,
     bincount,
     cumsum,
+    minus_ones,
     ranges,
     repeat,
     searchsorted,
@@ -58,13 +59,13 @@ class OverlappingRanges:
 
     def find(self, space: I64, rank: I64, point: U64) -> I64:
         """(n,) int64: the value of the newest range over each point as of each rank, −1 for none."""
-        best = np.full(len(point), -1, np.int64)
+        best = minus_ones(len(point))
         if not len(self._bounds):
             return best
         slot = searchsorted(self._points, point, "right") - 1
         block = searchsorted(self._bounds, space * len(self._points) + slot, "right") - 1
         block[slot < 0] = -1
-        newest = np.full(len(point), -1, np.int64)
+        newest = minus_ones(len(point))
         for number, level in enumerate(self._levels):
             _find_in_build_level(level, block >> (_RADIX_BITS * number), rank, best, newest)
         return best

@@ -2,7 +2,19 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Frozen, KeyedValues, arange, argsort_rows, begins_run, cumsum, flatnonzero
+from perf2x.base.columnar import (
+    I64,
+    Frozen,
+    KeyedValues,
+    arange,
+    argsort_rows,
+    as_int64,
+    begins_run,
+    cumsum,
+    flatnonzero,
+    minus_ones,
+    zeros,
+)
 from perf2x.model.recording import Comms, Tasks
 
 MAX_FORK_DEPTH = 2048
@@ -33,8 +45,8 @@ def find_lives(owner: I64, mmap_rank: I64, forks: Tasks, fork_rank: I64, comms: 
     """
     forking, executing = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
     heirs = forking[~forks.is_exec[forking]]
-    forked, executed = (ids.astype(np.int64) for ids in (forks.pid[forking], comms.pid[executing]))
-    forker, inherited = forks.ppid[heirs].astype(np.int64), fork_rank[heirs]
+    forked, executed = (as_int64(ids) for ids in (forks.pid[forking], comms.pid[executing]))
+    forker, inherited = as_int64(forks.ppid[heirs]), fork_rank[heirs]
     first = _first_seen(
         np.concatenate([forked, owner, forker, executed]),
         np.concatenate([fork_rank[forking], mmap_rank, inherited, comm_rank[executing]]),
@@ -42,9 +54,9 @@ def find_lives(owner: I64, mmap_rank: I64, forks: Tasks, fork_rank: I64, comms: 
     older = first[1][first[0] >= len(forked)]
     begins = cumsum([len(older), len(forked)])
     pid = np.concatenate([older, forked, executed])
-    born = np.concatenate([np.zeros(len(older), np.int64), fork_rank[forking], comm_rank[executing]])
+    born = np.concatenate([zeros(len(older)), fork_rank[forking], comm_rank[executing]])
     by_pid = KeyedValues(pid, born, arange(len(pid)))
-    parent, before = np.full(len(pid), -1, np.int64), np.full(len(pid), -1, np.int64)
+    parent, before = minus_ones(len(pid)), minus_ones(len(pid))
     parent[begins[0] + flatnonzero(~forks.is_exec[forking])] = by_pid.at(forker, inherited - 1)
     before[begins[1] :] = by_pid.at(executed, comm_rank[executing] - 1)
     depth = _generations(parent)
@@ -62,7 +74,7 @@ def _first_seen(pid: I64, rank: I64) -> tuple[I64, I64]:
 
 def _generations(parent: I64) -> I64:
     """(n,) the number of ancestors of each; with each step twice as far up."""
-    up, count = np.append(parent, -1), np.append(parent >= 0, False).astype(np.int64)
+    up, count = np.append(parent, -1), as_int64(np.append(parent >= 0, False))
     while (up >= 0).any():
         count += count[up]
         up = up[up]

@@ -21,9 +21,12 @@ from perf2x.base.columnar import (
     StringInterner,
     Texts,
     arange,
+    as_int64,
+    falses,
     flatnonzero,
     group_alike,
     group_rows,
+    minus_ones,
     searchsorted,
 )
 from perf2x.model.profile import Mappings
@@ -68,14 +71,14 @@ class MergedMappings(Frozen):
         first, group = group_rows([self.number[rows]])
         pid = np.full(len(first), np.iinfo(np.int32).max, np.int32)
         np.minimum.at(pid, group, self.mmaps.pid[rows])
-        number = np.full(int(self.number.max(initial=-1)) + 2, -1, np.int64)
+        number = minus_ones(int(self.number.max(initial=-1)) + 2)
         number[self.number[rows[first]]] = arange(len(first))
         return self._mappings(rows[first], pid, strings), number
 
     def _mappings(self, rows: I64, pid: I32, strings: StringInterner) -> Mappings:
         mmaps, kernel = self.mmaps, is_kernel_mapping(self.mmaps)[rows]
         start = mmaps.start[rows] + self.shift[rows]
-        no = np.zeros(len(rows), np.bool_)
+        no = falses(len(rows))
         return Mappings(
             start=start, limit=end_addresses(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
             filename=strings.add_all(mmaps.filename[rows]),
@@ -127,9 +130,9 @@ def _traits(
     kernel, start = is_kernel_mapping(mmaps), mmaps.start
     moves = (mmaps.filename.which(_is_relative) | ~build_ids.which(_is_empty)) & ~private & ~kernel & (not per_process)
     return [
-        kernel.astype(np.int64), mmaps.filename.ranks(), build_ids.ranks(), mmaps.pgoff,
+        as_int64(kernel), mmaps.filename.ranks(), build_ids.ranks(), mmaps.pgoff,
         np.where(moves, np.uint64(0), start), end_addresses(start, mmaps.length) - start,
-        np.where(private, mmaps.pid, -1).astype(np.int64), mmaps.file, is_data.astype(np.int64),
+        as_int64(np.where(private, mmaps.pid, -1)), mmaps.file, as_int64(is_data),
     ]  # fmt: skip
 
 
@@ -176,6 +179,6 @@ class AddressLayout:
     def at(self, offset: U64) -> tuple[I64, U64]:
         """(n,) merged mapping and address of each offset in the layout."""
         if not len(self._begin):
-            return np.full(len(offset), -1, np.int64), np.zeros(len(offset), np.uint64)
+            return minus_ones(len(offset)), np.zeros(len(offset), np.uint64)
         row = np.maximum(searchsorted(self._begin, offset, "right") - 1, 0)
         return self._group[row], self._start[row] + (offset - self._begin[row])

@@ -22,11 +22,13 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     cumsum,
+    falses,
     flatnonzero,
     offsets_of,
     row_numbers,
     side_by_side,
     take,
+    zeros,
 )
 
 _MARKER_MODES = {
@@ -48,7 +50,7 @@ def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bool
     """
     marker = np.uint64(CallchainContext.USER_DEFERRED)
     if not (words == marker).any():
-        return lengths, np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.bool_)
+        return lengths, np.zeros(len(starts), np.uint64), falses(len(starts))
     has = lengths >= 2
     ends = (starts + lengths)[has]
     has[has] = words[ends - 2] == marker
@@ -67,7 +69,7 @@ class ChainParts(Frozen):
 
     def of_frames(self, frames: int) -> I64:
         """(frames,) the part of each frame: several times as fast as repeating, as most parts are short."""
-        part = np.zeros(frames, np.int64)
+        part = zeros(frames)
         part[self.begins[1:]] = 1
         return cumsum(part)
 

@@ -25,8 +25,10 @@ from perf2x.base.columnar import (
     RecentLookups,
     RowInterner,
     arange,
+    as_int64,
     flatnonzero,
     group_rows,
+    minus_ones,
     repeat,
     row_slices,
     searchsorted,
@@ -149,7 +151,7 @@ class FrameKeys:
         self._side = RowInterner(2)
         """Mapping; address, as int64 bits."""
         user = mode_bits(np.array([CpuMode.USER], np.uint8))
-        self._unmapped_user = self._side_keys(np.array([-1], np.int64), np.zeros(1, np.uint64), user)
+        self._unmapped_user = self._side_keys(as_int64([-1]), np.zeros(1, np.uint64), user)
 
     def encode(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
         """(n,) the key of each frame; ``part`` (n,) is its row in ``context`` and ``bits``.
@@ -173,7 +175,7 @@ class FrameKeys:
         keys[rows] = self._encode_mapped(take(part, rows), context, bits, take(interval, rows), take(address, rows))
         rows = flatnonzero(take(self._tells(bits), part) & ~is_mapped)
         if len(rows):
-            keys[rows] = self._side_keys(np.full(len(rows), -1, np.int64), address[rows], bits[part[rows]])
+            keys[rows] = self._side_keys(minus_ones(len(rows)), address[rows], bits[part[rows]])
         return keys
 
     def _encode_mapped(self, part: I64, context: I64, bits: U64, interval: I64, address: U64) -> U64:

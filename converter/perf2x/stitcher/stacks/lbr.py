@@ -29,9 +29,11 @@ from perf2x.base.columnar import (
     ends_run,
     flatnonzero,
     lexsort,
+    minus_ones,
     offsets_of,
     row_numbers,
     side_by_side,
+    zeros,
 )
 from perf2x.model.recording import Branches
 
@@ -55,8 +57,8 @@ class LbrState(Frozen):
 def empty_lbr_state() -> LbrState:
     """The state before the first batch."""
     none = np.zeros(0, np.uint64)
-    start = np.zeros(1, np.int64)
-    return LbrState(np.zeros(0, np.int64), Branches(start, none, none, none, none), Ragged(start, none))
+    start = zeros(1)
+    return LbrState(zeros(0), Branches(start, none, none, none, none), Ragged(start, none))
 
 
 def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged | None = None) -> Ragged:
@@ -94,7 +96,7 @@ def _first_user_marker(chain: Ragged) -> I64:
     """(n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
     marker = flatnonzero(chain.values == _USER_MARKER)
     row = row_numbers(chain.lengths)[marker]
-    first = np.full(len(chain), -1, np.int64)
+    first = minus_ones(len(chain))
     first[row[::-1]] = marker[::-1]
     return first
 
@@ -137,7 +139,7 @@ def stitch_older_calls(
         answer of b                        ^--------- ---------^
     """
     everything, older = _prepend(branches, state)
-    rows = lexsort([np.concatenate([np.full(len(state.thread), -1, np.int64), order]), _all_threads(state, thread)])
+    rows = lexsort([np.concatenate([minus_ones(len(state.thread)), order]), _all_threads(state, thread)])
     thread = _all_threads(state, thread)[rows]
     previous = np.concatenate([rows[:1], rows[:-1]])
     distance, continued = _continued(everything, rows, previous, depth)

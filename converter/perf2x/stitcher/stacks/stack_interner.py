@@ -16,6 +16,7 @@ from perf2x.base.columnar import (
     RowInterner,
     row_batches,
     take,
+    zeros,
 )
 from perf2x.stitcher.stacks.frame_keys import renumber_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
@@ -70,7 +71,7 @@ class StackInterner:
 
     def intern_empty_stacks(self, count: int) -> I32:
         """(count,) the number of the stack without frames."""
-        empty = Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint64))
+        empty = Ragged(zeros(2), np.zeros(0, np.uint64))
         return np.full(count, self._stacks.number_rows(empty)[0], np.int32)
 
     def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64) -> I32:

@@ -25,11 +25,14 @@ from perf2x.base.columnar import (
     Ragged,
     SharedRows,
     arange,
+    as_int64,
+    falses,
     flatnonzero,
     offsets_of,
     side_by_side,
     take,
     unique_inverse,
+    zeros,
 )
 from perf2x.stitcher.history.mapping_lookup import lookup_contexts
 from perf2x.stitcher.stacks.callchain import ChainFrames, ChainParts, decode_chains, decode_user_chains
@@ -59,7 +62,7 @@ class StackInputs(ColumnTable):
         The last two are the same for most samples.
         """
         return [
-            self.user_epoch << 16 | self.mode.astype(np.int64) << 8 | self.root,
+            self.user_epoch << 16 | as_int64(self.mode) << 8 | self.root,
             self.kernel_epoch << 32 | self.deferred_epoch & _LOW,
             self.deferred_chain,
         ]
@@ -93,7 +96,7 @@ class StackRowBuilder:
         rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, part, inputs)
         if len(rows):  # each is a part of its own
             part[rows] = len(context) + arange(len(rows))
-            context = np.append(context, lookup_contexts(kernel_epoch, np.zeros(len(rows), np.bool_)))
+            context = np.append(context, lookup_contexts(kernel_epoch, falses(len(rows))))
             bits = np.append(bits, mode_bits(np.full(len(rows), CpuMode.KERNEL, np.uint8)))
         return self._encode(frames, part, context, bits)
 
@@ -109,10 +112,10 @@ class StackRowBuilder:
         parts = frames.parts
         epochs = (pairs << 32 >> 32)[parts.row]
         part = parts.of_frames(len(frames.address))
-        context = lookup_contexts(epochs, np.zeros(len(epochs), np.bool_))
+        context = lookup_contexts(epochs, falses(len(epochs)))
         keys = self._encode(frames, part, context, mode_bits(parts.mode))
         taken = keys[index]
-        lengths = np.zeros(len(joined), np.int64)
+        lengths = zeros(len(joined))
         lengths[joined] = taken.lengths
         return Ragged(offsets_of(lengths), taken.values)
 
@@ -139,6 +142,6 @@ def _kernel_frames_of_unknown_mode(frames: ChainFrames, part: I64, inputs: Stack
     """Frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs."""
     is_unknown = frames.parts.mode == CpuMode.UNKNOWN
     if not is_unknown.any():
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return zeros(0), zeros(0)
     high = flatnonzero(is_unknown[part] & (frames.address >= _UPPER_HALF))
     return high, inputs.kernel_epoch[frames.parts.row[part[high]]]

@@ -26,10 +26,12 @@ from perf2x.base.columnar import (
     RecentLookups,
     arange,
     argsort,
+    as_int64,
     flatnonzero,
     rows_by,
     searchsorted,
     take,
+    trues,
     unique,
     unique_inverse,
 )
@@ -155,7 +157,7 @@ class CodeMap:
         result = np.full(len(address), NO_RULE, np.int32)
         rows = flatnonzero(mapping >= 0)
         number = self._objects(mapping[rows])
-        for one, part in rows_by(number[number >= 0].astype(np.int64)):
+        for one, part in rows_by(as_int64(number[number >= 0])):
             rules, at = self.objects[one], rows[number >= 0][part]
             svma, found = rules.elf.svma(address[at] - (~exact[at]).astype(np.uint64) + self._shift[mapping[at]])
             places, index = unique_inverse((svma << np.uint64(1) | exact[at].astype(np.uint64))[found])
@@ -165,7 +167,7 @@ class CodeMap:
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:
         """(n,) whether calls may end at addresses in these mappings (no −1); True where there is no code to read."""
-        found = np.ones(len(address), np.bool_)
+        found = trues(len(address))
         number = self._objects(mapping)
         offset = address + self._shift[mapping]
         usable = flatnonzero((number >= 0) & (offset < _OFFSET_LIMIT))
@@ -176,7 +178,7 @@ class CodeMap:
         def find(rows: I64) -> I64:
             new, index = unique_inverse(key[rows])
             answers = np.empty(len(new), np.int64)
-            for number, rows in rows_by((new >> _OBJECT_SHIFT).astype(np.int64)):
+            for number, rows in rows_by(as_int64(new >> _OBJECT_SHIFT)):
                 answers[rows] = self._in_object_follows_call(number, new[rows] & _OFFSET_MASK)
             return answers[index]
 
@@ -258,7 +260,7 @@ class CodeMap:
     def _learn(self, key: U64) -> I32:
         """Look up new keys (sorted, unique) in their objects; keeps and returns their rules."""
         rules = np.empty(len(key), np.int32)
-        for number, rows in rows_by((key >> _OBJECT_SHIFT).astype(np.int64)):
+        for number, rows in rows_by(as_int64(key >> _OBJECT_SHIFT)):
             rules[rows] = self._find_in_object(number, key[rows] & _OFFSET_MASK)
         self._known.append((key, rules))
         while len(self._known) > 1 and len(self._known[-2][0]) <= 2 * len(self._known[-1][0]):

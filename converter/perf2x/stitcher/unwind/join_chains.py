@@ -20,6 +20,7 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     cumsum,
+    falses,
     flatnonzero,
     offsets_of,
     ranges,
@@ -67,6 +68,6 @@ def words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
     row = row_numbers(recorded.lengths)[markers]
     before = recorded.lengths.copy()
     before[row] = markers - recorded.offsets[:-1][row]
-    deferred = np.zeros(len(recorded), np.bool_)
+    deferred = falses(len(recorded))
     deferred[row] = recorded.values[markers] == _DEFERRED
     return before, deferred

@@ -10,7 +10,7 @@ the return address is still there (tools/perf/util/arm64-frame-pointer-unwind-su
 
 import numpy as np
 
-from perf2x.base.columnar import Bools, Ragged, flatnonzero, offsets_of, side_by_side
+from perf2x.base.columnar import Bools, Ragged, flatnonzero, offsets_of, side_by_side, zeros
 from perf2x.model.recording import UserStacks
 from perf2x.stitcher.unwind.aarch64 import LINK_REGISTER, PROGRAM_COUNTER, STACK_POINTER
 from perf2x.stitcher.unwind.join_chains import words_before_user_part
@@ -32,7 +32,7 @@ def with_leaf_callers(
     registers = np.zeros((len(use), 3), np.uint64)
     registers[:, 0] = stacks.regs[:, (stacks.mask & ((1 << LINK_REGISTER) - 1)).bit_count()]
     registers[rows, 2] = recorded.values[first[rows]]
-    none, abi = np.zeros(len(use), np.int64), np.where(use, stacks.abi, 0).astype(np.uint8)
+    none, abi = zeros(len(use)), np.where(use, stacks.abi, 0).astype(np.uint8)
     mask = 1 << LINK_REGISTER | 1 << STACK_POINTER | 1 << PROGRAM_COUNTER
     chain = unwinder.unwind(UserStacks(abi, registers, mask, np.zeros(0, np.uint64), none, none, 0), finder).chain
     left = flatnonzero(chain.lengths == LEAF_FRAMES)
@@ -42,7 +42,7 @@ def with_leaf_callers(
     left, caller = left[~is_there], caller[~is_there]
     head = recorded.lengths.copy()
     head[left] = before[left] + 2
-    added = np.zeros(len(use), np.int64)
+    added = zeros(len(use))
     added[left] = 1
     tail = recorded.lengths - head
     return side_by_side([

@@ -13,7 +13,21 @@ A step costs by the call, so samples lie side by side in the columns of one arra
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, arange, as_intp, flatnonzero, take
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    Frozen,
+    arange,
+    as_int64,
+    as_intp,
+    falses,
+    flatnonzero,
+    minus_ones,
+    take,
+    zeros,
+)
 from perf2x.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.register_file import SampleView
@@ -30,7 +44,7 @@ _FRAME, _COUNTER_THERE, _KNOWN, _IMAGE, _MOMENT, _BASE, _ROOM, _FIRST, _STACK, _
 """Fields of `Lanes.fields`; other registers follow. A visit is the first two, the counter copied."""
 VISIT = 2
 _ROW_AT, _CALLED = np.uint64(32), np.uint64(1)
-_NONE = np.zeros(0, np.int64)
+_NONE = zeros(0)
 _DEEPER, _BELOW_ROW = np.uint64(2), np.uint64((1 << 32) - 1)
 _OF_CFA, _VALUE, _LEARNED, _PLACES = range(4)
 """Fields of `PlainRules.fields`; the places of registers follow, those of the program counter first."""
@@ -91,7 +105,7 @@ def _plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) 
     others = [register for register in kept if register in architecture.preserved]
     registers, unsaved = [counter, *others], [register for register in kept if register not in others]
     kind, value = columns.kind[registers], columns.value[registers]
-    row_of = np.full(architecture.register_count + 1, -1, np.int64)
+    row_of = minus_ones(architecture.register_count + 1)
     row_of[[pointer, *registers]] = range(_STACK, _STACK + 1 + len(registers))
     row = row_of[np.clip(columns.cfa_register, -1, architecture.register_count)]
     saved = (kind == RuleKind.OFFSET) & (value & _IN_WORD == 0)
@@ -107,7 +121,7 @@ def _plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) 
     fields[_PLACES:, which] = np.where(saved, value, value[0])[:, which]
     is_outermost = columns.kind[columns.return_register, arange(len(row))] == RuleKind.UNDEFINED
     is_outermost = np.append(is_outermost & ~columns.is_signal_frame, False)
-    saved = np.append(saved[1:], np.zeros((len(others), 1), np.bool_), axis=1)
+    saved = np.append(saved[1:], falses((len(others), 1)), axis=1)
     return PlainRules(registers, fields, saved, is_plain, is_outermost)
 
 
@@ -221,7 +235,7 @@ class Lanes(Frozen):
         good = cfa >= least
         others = flatnonzero(of_rule[_OF_CFA] != _STACK)
         if len(others):
-            row = of_rule[_OF_CFA, others].astype(np.int64)
+            row = as_int64(of_rule[_OF_CFA, others])
             cfa[others] = found = fields[row, others] + of_rule[_VALUE, others]
             register = np.array(self.registers, np.uint64)[row - _COUNTER]
             is_known = fields[_KNOWN, others] >> register & np.uint64(1) != 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Bools, Frozen, take
+from perf2x.base.columnar import I64, U64, Bools, Frozen, falses, take, trues, zeros
 from perf2x.model.recording import UserStacks
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.stack_memory import StackMemory
@@ -57,7 +57,7 @@ class SampleView(Frozen):
     def register(self, number: int) -> tuple[U64, Bools]:
         """(n,) values of one register and which are known; a register that is not tracked never is."""
         if number >= self.architecture.register_count:
-            return np.zeros(len(self.rows), np.uint64), np.zeros(len(self.rows), np.bool_)
+            return np.zeros(len(self.rows), np.uint64), falses(len(self.rows))
         known = take(self.frames.known, self.rows) & np.uint64(1 << number)
         return take(self.frames.registers[number], self.rows), known != 0
 
@@ -124,6 +124,6 @@ def initial_registers(stacks: UserStacks, architecture: Architecture) -> Registe
             recorded |= 1 << number
         column += 1
     count = len(stacks.abi)
-    known, depth = np.full(count, recorded, np.uint64), np.zeros(count, np.int64)
-    flags = np.ones(count, np.bool_), np.zeros(count, np.bool_)
+    known, depth = np.full(count, recorded, np.uint64), zeros(count)
+    flags = trues(count), falses(count)
     return RegisterFile(registers, known, *flags, depth, np.uint64(recorded))

@@ -9,7 +9,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Bools, Frozen, take
+from perf2x.base.columnar import I64, U64, Bools, Frozen, as_int64, take
 from perf2x.model.recording import UserStacks
 
 _MAX_COPY = 60_000
@@ -37,7 +37,7 @@ class StackMemory(Frozen):
         word = offset >> np.uint64(3)
         good = word < take(self.count, rows)
         if np.bitwise_or.reduce(offset) & np.uint64(7):
-            return self._load_unaligned(rows, word, (offset & np.uint64(7)).astype(np.int64), good)
+            return self._load_unaligned(rows, word, as_int64(offset & np.uint64(7)), good)
         return self._word(rows, word, good), good
 
     def _word(self, rows: I64, word: U64, good: Bools) -> U64:

@@ -18,10 +18,12 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     bincount,
+    falses,
     flatnonzero,
     group_rows,
     offsets_of,
     take,
+    zeros,
 )
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.model.recording import UserStacks
@@ -60,7 +62,7 @@ class Unwinder(Struct):
         """Unwind a batch of samples, whose mappings ``finder`` knows."""
         count = len(stacks.abi)
         end = np.full(count, End.NO_REGISTERS, np.uint8)
-        guesses = _Guesses(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
+        guesses = _Guesses(zeros(count), zeros(count), falses(count))
         visits: list[U64] = []
         for abi, architecture in _BY_ABI.get(self.machine, {}).items():
             rows = flatnonzero(stacks.abi == abi)
@@ -236,7 +238,7 @@ class _BatchUnwinder(Struct):
         """
         signal = self.code.table.columns().is_signal_frame
         if not signal.any():
-            return np.zeros(len(rule), np.bool_)
+            return falses(len(rule))
         found: Bools = signal[rule] & (rule != NO_RULE)
         return found
 

@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from enum import IntEnum
 
-import numpy as np
-
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Frozen, Ragged, Texts, flatnonzero, take
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Frozen, Ragged, Texts, flatnonzero, take, trues
 
 LEAF_FRAMES = 2
 """A leaf function and its caller: all that registers tell without a copy of the stack."""
@@ -94,7 +92,7 @@ class MappingFinder(Frozen):
         """(n,) mappings as of the samples, and whether they stay to the end of the image."""
         mapping = self.at_last(rows, address)
         later = flatnonzero(take(self.made, mapping) > take(self.moment, rows))
-        stays = np.ones(len(rows), np.bool_)
+        stays = trues(len(rows))
         if len(later):
             mapping[later] = self.at_moment(rows[later], address[later])
             stays[later] = False

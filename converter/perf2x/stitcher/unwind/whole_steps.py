@@ -12,7 +12,7 @@ Registers of all samples are one array (register, sample); samples whose chains 
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, bincount, flatnonzero, take, unique
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, bincount, falses, flatnonzero, take, trues, unique
 from perf2x.binaries.cfi.dwarf_expressions import evaluate
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RestoredRegister, SampleView
@@ -75,11 +75,11 @@ def _saved(
     if kind is RuleKind.OFFSET:
         return _loaded(view, register, cfa + value & view.mask)
     if kind is RuleKind.VAL_OFFSET:
-        return cfa + value & view.mask, np.ones(len(cfa), np.bool_)
+        return cfa + value & view.mask, trues(len(cfa))
     if kind is RuleKind.REGISTER:
         return view.registers_of(value.view(np.int64))
     if kind is RuleKind.UNDEFINED:
-        return np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
+        return np.zeros(len(cfa), np.uint64), falses(len(cfa))
     return _by_expression(view, table, kind, value, cfa)
 
 
@@ -100,7 +100,7 @@ def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
 
 
 def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: U64) -> tuple[U64, Bools]:
-    result, good = np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
+    result, good = np.zeros(len(cfa), np.uint64), falses(len(cfa))
     for number in unique(value).tolist():
         which = flatnonzero(value == np.uint64(number))
         part = view.part(which)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar import I64, AnyArray, unique_known
+from perf2x.base.columnar import I64, AnyArray, as_int64, unique_known
 from perf2x.model.printable_text import as_recorded, printable
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def text_column(known: Sequence[str], rows: AnyArray) -> Any:
     """A column of texts: ``known[rows[i]]``, null for the row −1; undecodable bytes are written as ``\\xNN``."""
     pa = arrow()
-    used, place = unique_known(rows.astype(np.int64))
+    used, place = unique_known(as_int64(rows))
     words = pa.array([printable(known[row]) for row in used.tolist()], pa.string())
     return words.take(pa.array(place.astype(np.int32), mask=place < 0))
 
@@ -84,7 +84,7 @@ def coded(column: Any) -> tuple[AnyArray, list[str]]:
     words = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
     indices = words.indices.fill_null(-1) if words.null_count else words.indices  # for a scalar it imports pandas
     codes: AnyArray = indices.to_numpy(zero_copy_only=False)
-    return codes.astype(np.int64), [as_recorded(text) for text in words.dictionary.to_pylist()]
+    return as_int64(codes), [as_recorded(text) for text in words.dictionary.to_pylist()]
 
 
 def flat(table: "pyarrow.Table", name: str) -> Any:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools, Frozen
+from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools, Frozen, as_int64
 from perf2x.storage.dataset.arrow_columns import numbers, text_column, texts
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class PlaceKeys(Frozen):
 
     def flags(self) -> I64:
         """(n,) all but the offset as one number."""
-        found: I64 = self.variant.astype(np.int64) << 8 | self.mode.astype(np.int64) << 1 | self.is_return
+        found: I64 = as_int64(self.variant) << 8 | as_int64(self.mode) << 1 | self.is_return
         return found
 
 

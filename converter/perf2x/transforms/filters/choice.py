@@ -19,7 +19,9 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     argsort,
+    as_int64,
     as_intp,
+    falses,
     flatnonzero,
     row_numbers,
     sum_at,
@@ -111,7 +113,7 @@ def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatched
 def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
     """Only samples taken in these objects: their innermost frame lies in one. Names with or without folders."""
     leaf = _leaf_locations(profile)
-    mapping = np.append(profile.locations.mapping, -1)[leaf].astype(np.int64)
+    mapping = as_int64(np.append(profile.locations.mapping, -1)[leaf])
     rows = _heaviest_first(mapping, profile.samples.count)
     texts = [profile.strings[profile.mappings.filename[row]] for row in rows.tolist()]
     aliases = [_object_names(text) for text in texts]
@@ -127,7 +129,7 @@ def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: Unmat
     """
     unmatched, leaf = unmatched or UnmatchedFilters(), _leaf_locations(profile)
     weight = sum_at(leaf, profile.samples.count, len(profile.locations) + 1)
-    chosen = np.zeros(len(profile.locations) + 1, np.bool_)
+    chosen = falses(len(profile.locations) + 1)
     for span in filter(None, map(_address_span, patterns)):
         chosen |= _at_addresses(profile, span, weight, unmatched)
     names = tuple(text for text in patterns if _address_span(text) is None)
@@ -150,7 +152,7 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched:
     names = Names("function", [*shown, *nameless], [*linked, *([name] for name in nameless)])
     found = names.matching(patterns, unmatched)
     wanted = rows[sorted(row for row in found if row < len(rows))]
-    chosen = np.zeros(len(locations) + 1, np.bool_)
+    chosen = falses(len(locations) + 1)
     chosen[owner[np.isin(locations.line_function, wanted)]] = True
     for row in found:
         if row >= len(rows):
@@ -222,13 +224,13 @@ def innermost(profile: Profile, frames: int) -> Profile:
 
 def _leaf_locations(profile: Profile) -> I64:
     """Location of each sample's innermost frame, −1 for empty stacks."""
-    return np.append(profile.stacks.location, -1)[profile.samples.stack].astype(np.int64)
+    return as_int64(np.append(profile.stacks.location, -1)[profile.samples.stack])
 
 
 def _heaviest_first(rows: I64, count: I64) -> I64:
     """The distinct rows that are not −1, those with most samples first."""
     held = rows >= 0
-    total = np.bincount(as_intp(rows[held]), weights=count[held]).astype(np.int64)
+    total = as_int64(np.bincount(as_intp(rows[held]), weights=count[held]))
     used = flatnonzero(total)
     return used[argsort(-total[used])]
 

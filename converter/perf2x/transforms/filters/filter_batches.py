@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import AnyArray, Bools, Frozen, sum_of, unique
+from perf2x.base.columnar import AnyArray, Bools, Frozen, falses, sum_of, trues, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile import Profile
 from perf2x.model.recording import Recording, Samples
@@ -24,12 +24,12 @@ class SampleFilter(Frozen):
 
     def passing(self, samples: Samples) -> Bools:
         """(n,) bool; OptionError when the recording lacks what is asked about."""
-        passes = np.ones(len(samples), np.bool_)
+        passes = trues(len(samples))
         for name, wanted in self.numbers():
             passes &= np.isin(column_of(samples, name), wanted)
         if self.times:
             time = column_of(samples, "time")
-            within = np.zeros(len(samples), np.bool_)
+            within = falses(len(samples))
             for first, last in self.times:
                 within |= (time >= np.uint64(first)) & (time <= np.uint64(last))
             passes &= within

@@ -12,17 +12,21 @@ from perf2x.base.columnar import (
     ColumnTable,
     Ragged,
     arange,
+    as_int64,
     bincount,
     cumsum,
+    falses,
     flatnonzero,
     group_rows,
     join_tables,
+    minus_ones,
     offsets_of,
     ranges,
     repeat,
     row_numbers,
     sum_of,
     take_rows_of,
+    zeros,
 )
 from perf2x.model.diagnostics import Severity
 from perf2x.model.printable_text import bracketed
@@ -103,7 +107,7 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
     names = [bracketed(text) for text in found]
     function = np.where(label < 0, lines.function, len(profile.functions) + label)
     lines = _FrameLines(lines.location, function, np.where(label < 0, lines.number, 0))
-    again = np.zeros(len(lines), np.bool_)
+    again = falses(len(lines))
     again[1:] = (label[1:] >= 0) & (label[1:] == label[:-1]) & (lines.location[1:] == lines.location[:-1])
     lines, label = take_rows_of(lines, ~again), label[~again]
     ends = cumsum(bincount(lines.location, len(profile.locations)))
@@ -113,14 +117,14 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
     rest = flatnonzero((outer >= 0) & (lengths > 1))
     of_rest = take_rows_of(lines, ranges((ends - lengths)[rest], lengths[rest] - 1))
     of_rest = replace(of_rest, location=row_numbers(lengths[rest] - 1) + len(profile.locations))
-    twin = np.full(len(profile.locations), -1, np.int64)
+    twin = minus_ones(len(profile.locations))
     twin[rest] = len(profile.locations) + arange(len(rest))
     origin = np.append(arange(len(profile.locations)), rest)
     made = _with_lines(_with_functions(profile, names), join_tables([lines, of_rest]), origin)
 
     def joined(rows: Ragged) -> Ragged:
         values = rows.values
-        goes_on = np.zeros(len(values), np.bool_)
+        goes_on = falses(len(values))
         goes_on[1:] = (outer[values[1:]] >= 0) & (outer[values[1:]] == inner[values[:-1]])
         goes_on[rows.offsets[:-1][rows.lengths > 0]] = False
         changed = np.where(goes_on, twin[values], values)
@@ -132,7 +136,7 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
 def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     r"""Replace what ``RE=NAME`` matches in the names of functions, and of code that is called after its object."""
     lines, renames = _lines_of(profile), renames_of("rename", texts)
-    mapping = np.where(lines.function < 0, profile.locations.mapping[lines.location], -1).astype(np.int64)
+    mapping = as_int64(np.where(lines.function < 0, profile.locations.mapping[lines.location], -1))
     first, kind = group_rows([lines.function, mapping])
     old = [frame_name(profile, *pair) for pair in zip(lines.function[first], mapping[first], strict=True)]
     new = list(old)
@@ -142,7 +146,7 @@ def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profi
         unmatched.looked_for(pattern.text, any(count for _, count in found))
         new = [text for text, _ in found]
     number = {text: len(profile.functions) + row for row, text in enumerate(dict.fromkeys(new))}
-    to = np.array([number[text] for text in new], np.int64)
+    to = as_int64([number[text] for text in new])
     made, changed = _with_functions(profile, list(number)), np.array(old, object) != np.array(new, object)
     names, named = made.functions.name.copy(), changed & (lines.function[first] >= 0)
     names[lines.function[first][named]] = names[to[named]]
@@ -157,8 +161,8 @@ def _lines_of(profile: Profile) -> _FrameLines:
     lines = np.diff(locations.line_offsets)
     count = np.maximum(lines, 1)
     into = ranges(offsets_of(count)[:-1][lines > 0], lines[lines > 0])
-    function = np.full(sum_of(count), -1, np.int64)
-    number = np.zeros(len(function), np.int64)
+    function = minus_ones(sum_of(count))
+    number = zeros(len(function))
     function[into], number[into] = locations.line_function, locations.line_number
     return _FrameLines(row_numbers(count), function, number)
 
@@ -204,7 +208,7 @@ def _with_frames(profile: Profile, lines: _FrameLines, stays: Bools, unmatched: 
 
 def _has_any(profile: Profile, locations: Bools) -> Bools:
     """(samples,) True where the stack has one of the locations; ancestors are asked by pointer doubling."""
-    found, ancestor = np.append(locations[profile.stacks.location], False), profile.stacks.parent.astype(np.int64)
+    found, ancestor = np.append(locations[profile.stacks.location], False), as_int64(profile.stacks.parent)
     while (rows := flatnonzero(ancestor >= 0)).size:
         found[rows] |= found[ancestor[rows]]
         ancestor[rows] = ancestor[ancestor[rows]]
@@ -221,12 +225,12 @@ def _matches(
     profile: Profile, lines: _FrameLines, setting: str, texts: Texts, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
     """(lines,) number of what the first pattern that fits matched, −1: none does; and the texts of these numbers."""
-    mapping = profile.locations.mapping[lines.location].astype(np.int64)
-    mode = profile.locations.mode[lines.location].astype(np.int64)
+    mapping = as_int64(profile.locations.mapping[lines.location])
+    mode = as_int64(profile.locations.mode[lines.location])
     first, kind = group_rows([lines.function, mapping, mode])
     frames = [column[first].tolist() for column in (lines.function, mapping, mode)]
     numbers: dict[str, int] = {}
-    label = np.full(len(first), -1, np.int64)
+    label = minus_ones(len(first))
     fitting: set[Pattern] = set()
     patterns = patterns_of(setting, texts)
     with matching(setting, texts):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar import I64, flatnonzero, group_rows, ranges
+from perf2x.base.columnar import I64, as_int64, flatnonzero, group_rows, ranges
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
 from perf2x.storage.dataset.arrow_columns import coded, flat, is_known, numbers
 from perf2x.storage.dataset.dataset_schema import KEY, LINE, arrow
@@ -33,7 +33,7 @@ def known_names(
     both = arrow().concat_tables([own, symbols.select(_COLUMNS)], promote_options="default")  # either may lack lines
     table = both.unify_dictionaries().combine_chunks()
     lists = flat(table, "lines")
-    offsets = lists.offsets.to_numpy().astype(np.int64)
+    offsets = as_int64(lists.offsets.to_numpy())
     of_objects = np.where(np.diff(offsets) > 0, 1, 2)  # a recording's own names count, then those of any object
     of_objects[: len(own)] = 0
     index = PlaceIndex(table, of_objects)
@@ -59,7 +59,7 @@ def known_names(
 def _functions(lines: Any, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:
     """The distinct functions of some lines as the profile has them, (rows,) the function of each, and its line."""
     columns = [(code, [*known, ""]) for code, known in (coded(lines.field(number)) for number in range(3))]  # no null
-    line, start_line = (lines.field(LINE.index(name)).to_numpy(zero_copy_only=False)[rows].astype(np.int64)
+    line, start_line = (as_int64(lines.field(LINE.index(name)).to_numpy(zero_copy_only=False)[rows])
                         for name in ("line", "start_line"))  # fmt: skip
     first, group = group_rows([*(code[rows] for code, _ in columns), start_line])
     named = [[known[row] for row in code[rows][first].tolist()] for code, known in columns]

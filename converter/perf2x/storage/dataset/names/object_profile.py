@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import StringInterner
+from perf2x.base.columnar import StringInterner, falses, zeros
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import Locations, Profile
 from perf2x.model.recording import KERNEL, Session
@@ -34,8 +34,8 @@ def object_profile(code: CodeObject) -> Profile:
             lookup=address - code.places.is_return.astype(np.uint64),
             mapping=np.full(count, own, np.int32),
             mode=code.places.mode,
-            synthetic=np.zeros(count, np.bool_),
-            line_offsets=np.zeros(count + 1, np.int64),
+            synthetic=falses(count),
+            line_offsets=zeros(count + 1),
             line_function=none,
             line_number=none,
         ),

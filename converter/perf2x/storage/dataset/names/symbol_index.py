@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perf2x.base.columnar import I64, AnyArray, begins_run, lexsort, searchsorted
+from perf2x.base.columnar import I64, AnyArray, as_int64, begins_run, lexsort, minus_ones, searchsorted
 from perf2x.base.columnar.hashing import hash_columns
 from perf2x.storage.dataset.arrow_columns import texts
 from perf2x.storage.dataset.place_keys import PlaceKeys, keys_of_rows
@@ -29,10 +29,10 @@ class PlaceIndex:
 
     def rows_of(self, places: ProfilePlaces) -> I64:
         """(places,) the row of names of each place; −1 for none."""
-        known = np.array([*(self._object.get(one, -1) for one in places.object_ids), -1], np.int64)
+        known = as_int64([*(self._object.get(one, -1) for one in places.object_ids), -1])
         columns = _columns(known[places.object], places.keys)
         if not len(self._hashes):
-            return np.full(len(places.object), -1, np.int64)
+            return minus_ones(len(places.object))
         row = self._row[np.minimum(searchsorted(self._hashes, hash_columns(*columns)), len(self._hashes) - 1)]
         same = columns[0] >= 0
         for mine, theirs in zip(columns, self._columns, strict=True):

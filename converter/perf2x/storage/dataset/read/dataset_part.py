@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Frozen, arange, flatnonzero, lexsort, searchsorted
+from perf2x.base.columnar import I64, Frozen, arange, as_int64, flatnonzero, lexsort, minus_ones, searchsorted
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.value_limits import LAST_TIME
@@ -124,7 +124,7 @@ class DatasetPart:
 def _numbers_of(rows: "pyarrow.Table", place: Mapping[tuple[str, str], int]) -> I64:
     """(rows,) the number of each row's recording, −1 for rows of others, or of other attempts to add it."""
     (one, idents), (other, attempts) = (coded(flat(rows, name)) for name in ("recording", "attempt"))
-    known = np.full((len(idents) + 1, len(attempts) + 1), -1, np.int64)
+    known = minus_ones((len(idents) + 1, len(attempts) + 1))
     at = ({text: number for number, text in enumerate(texts)} for texts in (idents, attempts))
     of_ident, of_attempt = at
     for (ident, attempt), number in place.items():
@@ -139,7 +139,7 @@ def in_order(rows: Rows, key: str, count: int, source: str) -> "tuple[pyarrow.Ta
 
     FormatError unless numbers of each recording are 0, 1, ….
     """
-    value = numbers(rows.table, key).astype(np.int64)
+    value = as_int64(numbers(rows.table, key))
     order = lexsort((value, rows.number))
     number = rows.number[order]
     start = searchsorted(number, arange(count + 1))

@@ -17,8 +17,10 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     StringInterner,
+    as_int64,
     column_type,
     cumsum,
+    falses,
     group_rows,
     prefix_tree,
     repeat,
@@ -88,7 +90,7 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
     missing = {number for number, row in enumerate(rows) if row.values["samples"]} - set(samples.number.tolist())
     if missing:
         raise FormatError(f"{source}: damaged: samples of {rows[min(missing)].ident} are missing")
-    leaf = numbers(samples.table, "stack", -1).astype(np.int64)
+    leaf = as_int64(numbers(samples.table, "stack", -1))
     tag_sets, tags = _tags(rows, samples.number)
     profile = Profile(
         strings=(), events=restore_events(rows[0]), threads=threads, mappings=mappings, functions=functions,
@@ -133,7 +135,7 @@ def _mappings(
     table, number, start = in_order(rows, "mapping", count, source)
     code = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
     check_build_ids(code["build_id"][1], source)
-    value = {name: numbers(table, name).astype(np.int64) for name in ("base", "variant", "is_local", *MAPPINGS)}
+    value = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPINGS)}
     own = np.where((value["is_local"] > 0) | (count == 1), number, -1)
     keys = [
         *(codes for codes, _ in code.values()), value["variant"], value["is_kernel"], value["limit"] - value["start"],
@@ -141,7 +143,7 @@ def _mappings(
         *(np.where(own >= 0, value[name], 0) for name in ("start", "pid")),
     ]  # fmt: skip
     first, group = group_rows(keys)
-    looked_up = np.zeros(len(first), np.bool_)
+    looked_up = falses(len(first))
     looked_up[group[numbers(table, "looked_up").astype(np.bool_)]] = True
     codes, known = code["object_id"]
     objects = CodeObjects(
@@ -153,7 +155,7 @@ def _mappings(
 
 def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings:
     """Make a mapping of each row."""
-    no = np.zeros(len(rows), np.bool_)
+    no = falses(len(rows))
     columns: dict[str, Any] = {}
     for column, name in MAPPINGS.items():
         columns[name] = numbers(rows, column).astype(column_type(Mappings, name))
@@ -174,12 +176,12 @@ def _locations(
     """Distinct locations, sorted as the stitcher has them, functions of frames that stand for no code, and
     (places,) the location of each."""
     code, known = texts(places, "object_id")
-    root = np.array([*(_KINDS.get(one, RootFrame.NONE) for one in known), 0], np.int64)[code]
-    mapping = mapping_of.of(number, numbers(places, "mapping", -1).astype(np.int64), "mapping", source)
+    root = as_int64([*(_KINDS.get(one, RootFrame.NONE) for one in known), 0])[code]
+    mapping = mapping_of.of(number, as_int64(numbers(places, "mapping", -1)), "mapping", source)
     keys, base = keys_of_rows(places), np.append(objects.base, np.uint64(0))[mapping]
     address = np.where(root > 0, np.uint64(0), keys.offset + base)
     lookup = address - keys.is_return
-    order, rank = group_rows([mapping, address, lookup, keys.mode.astype(np.int64), root])
+    order, rank = group_rows([mapping, address, lookup, as_int64(keys.mode), root])
     functions, line_function = root_functions(root[order], strings)
     locations = Locations(
         address=address[order],
@@ -187,7 +189,7 @@ def _locations(
         mapping=mapping[order].astype(np.int32),
         mode=keys.mode[order],
         synthetic=root[order] > 0,
-        line_offsets=np.concatenate([[0], cumsum(root[order] > 0)]).astype(np.int64),
+        line_offsets=as_int64(np.concatenate([[0], cumsum(root[order] > 0)])),
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
@@ -200,14 +202,14 @@ def _stacks(rows: Rows, places: _Numbered, count: int, source: str) -> tuple[Sta
     lists = flat(table, "places")
     if lists.null_count or lists.flatten().null_count:
         raise FormatError(f"{source}: damaged: a stack is missing")
-    offsets = lists.offsets.to_numpy().astype(np.int64)
-    values = lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]].astype(np.int64)
+    offsets = as_int64(lists.offsets.to_numpy())
+    values = as_int64(lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]])
     stacks = Ragged(offsets - offsets[0], values)
     if (values < 0).any():
         raise FormatError(f"{source}: damaged: a place is missing")
     location = places.of(repeat(number, stacks.lengths), values, "place", source)
     parent, item, leaf = prefix_tree(Ragged(stacks.offsets, location))
-    return Stacks(parent, item), _Numbered(start, leaf.astype(np.int64))
+    return Stacks(parent, item), _Numbered(start, as_int64(leaf))
 
 
 def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads, I64]:
@@ -230,7 +232,7 @@ def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
     code, known = texts(table, name)
     ordered = sorted(set(known))
     place = {text: row for row, text in enumerate(ordered)}
-    return np.array([*(place[text] for text in known), -1], np.int64)[code], ordered
+    return as_int64([*(place[text] for text in known), -1])[code], ordered
 
 
 def restore_events(row: Row) -> tuple[ProfileEvent, ...]:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.base.abi import CpuMode
+from perf2x.base.columnar import falses, zeros
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonzero
 from perf2x.base.frozen import Frozen
 from perf2x.model.printable_text import printable
@@ -76,7 +77,7 @@ def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset
 
 def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) -> I64:
     """(mappings,) the place of each among those of its object that form one run of overlapping ones."""
-    variant = np.zeros(len(ids), np.int64)
+    variant = zeros(len(ids))
     run: list[int] = []
     end = 0
     for row in sorted(range(len(ids)), key=lambda row: (ids[row], first[row], row)):
@@ -126,7 +127,7 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     returns, is_kernel = locations.lookup != locations.address, locations.mode == CpuMode.KERNEL
     twins = flatnonzero(is_kernel & returns & ~locations.synthetic)
     location = np.append(np.arange(len(locations), dtype=np.int32), twins.astype(np.int32))
-    is_return = np.append(returns, np.zeros(len(twins), np.bool_))
+    is_return = np.append(returns, falses(len(twins)))
     mapping, own_kernel = locations.mapping[location], is_kernel[location]
     known = [*objects.ids, _unmapped_kernel(recording), UNMAPPED]
     row = np.where(mapping < 0, len(known) - np.where(own_kernel, 2, 1), mapping)

@@ -5,11 +5,10 @@ A profile of nothing is for recordings that could not be read, and for places th
 
 from collections.abc import Mapping
 
-import numpy as np
 from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.base.columnar import Bools, Frozen, no_rows
+from perf2x.base.columnar import Bools, Frozen, no_rows, zeros
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -62,7 +61,7 @@ def empty_profile(source: str) -> Profile:
         threads=no_rows(Threads),
         mappings=no_rows(Mappings),
         functions=no_rows(Functions),
-        locations=replace(no_rows(Locations), line_offsets=np.zeros(1, np.int64)),
+        locations=replace(no_rows(Locations), line_offsets=zeros(1)),
         stacks=no_rows(Stacks),
         samples=no_rows(ProfileSamples),
         meta=Meta(source=source),

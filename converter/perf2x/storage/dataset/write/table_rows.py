@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perf2x.base.columnar import falses, minus_ones, zeros
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, no_rows, sum_of
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_batches
 from perf2x.base.errors import FormatError
@@ -50,7 +51,7 @@ def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[s
 
 def _of(of: tuple[str, str], count: int) -> dict[str, Any]:
     """Columns of the recording's id and of the attempt to add it."""
-    same = np.zeros(count, np.int64)
+    same = zeros(count)
     return {name: text_column([one], same) for name, one in zip(("recording", "attempt"), of, strict=True)}
 
 
@@ -94,10 +95,10 @@ def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tupl
 def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason: str) -> "pyarrow.Table":
     """Names of places of an object; a place without any says the reason."""
     count = len(places.offset)
-    is_named = np.zeros(count, np.int64)
+    is_named = zeros(count)
     is_named[names.place] = names.count > 0
     return table_of("symbols", {
-        "object_id": text_column([object_id], np.zeros(count, np.int64)),
+        "object_id": text_column([object_id], zeros(count)),
         **places.columns(),
         **_name_columns("symbols", names, count),
         "reason": text_column([reason, ""], is_named),
@@ -106,11 +107,11 @@ def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason:
 
 def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
     """Lines and flags of places 0 to ``count``; those without names have no list where columns may be null."""
-    row = np.full(count, -1, np.int64)
+    row = minus_ones(count)
     row[names.place] = arange(len(names.place))
     has = row >= 0
     lines = Ragged(offsets_of(names.count), arange(len(names.line)))[row[has]]
-    length = np.zeros(count, np.int64)
+    length = zeros(count)
     length[has] = lines.lengths
     function, parts = names.function[lines.values], list(zip(*names.functions, strict=True)) or [(), (), (), ()]
     start_line = np.array(parts[3], np.int32)
@@ -131,7 +132,7 @@ def _mappings(stored: StoredRecording, objects: CodeObjects, of: tuple[str, str]
         **{name: getattr(objects, name) for name in ("base", "variant", "is_local")},
         **{column: getattr(mappings, name) for column, name in MAPPINGS.items()},
         **{column: text_column(strings, getattr(mappings, name)) for column, name in MAPPING_TEXTS.items()},
-        "looked_up": np.zeros(len(mappings), np.bool_) if stored.looked_up is None else stored.looked_up,
+        "looked_up": falses(len(mappings)) if stored.looked_up is None else stored.looked_up,
     })  # fmt: skip
 
 
