@@ -1,9 +1,21 @@
 """The command line: a module for each command in ``commands/``, families in folders, shared options in ``options/``."""
 
+import contextlib
+from collections.abc import Iterator
+
 
 def main() -> None:
     """The ``perf2x`` command; exit codes are in cli/error_handling.py."""
-    reduce_garbage_collection()
+    with program():
+        from perf2x.cli.app import app
+
+        app(prog_name="perf2x")
+
+
+@contextlib.contextmanager
+def program() -> Iterator[None]:
+    """Prepare the process for a program, run the body, and say in one sentence why it failed."""
+    _reduce_garbage_collection()
     import atexit
 
     from perf2x.cli.error_handling import exit_cleanly_on_signals, ignore_unwritable_stderr, report_errors
@@ -11,15 +23,13 @@ def main() -> None:
 
     open_standard_streams()
     atexit.register(ignore_unwritable_stderr)
-    disable_blas_threads()
+    _disable_blas_threads()
     exit_cleanly_on_signals()
     with report_errors():
-        from perf2x.cli.app import app
-
-        app(prog_name="perf2x")
+        yield
 
 
-def reduce_garbage_collection() -> None:
+def _reduce_garbage_collection() -> None:
     """Collect reference cycles less often, and not at exit, where Python walks all objects several times.
 
     Cycles are few here, and what imports make stays: this saves a quarter of a small conversion.
@@ -31,7 +41,7 @@ def reduce_garbage_collection() -> None:
     atexit.register(gc.freeze)
 
 
-def disable_blas_threads() -> None:
+def _disable_blas_threads() -> None:
     """Keep numpy's BLAS from starting a thread for each core, each with memory of its own; nothing here uses it."""
     import os
 

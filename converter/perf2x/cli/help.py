@@ -1,8 +1,8 @@
 """``--help`` with the common options, ``--help-all`` with all of them, both with examples."""
 
+import contextlib
 import os
 from collections.abc import Mapping, Set
-from functools import partial
 from textwrap import indent
 from typing import Annotated, Any
 
@@ -11,10 +11,10 @@ from typer.core import TyperCommand
 
 from perf2x.cli.as_typed import as_typed, option_of
 from perf2x.cli.plain_parameters import leave_as_typed
-from perf2x.cli.usage_errors import report_usage_errors, takes_format
+from perf2x.cli.usage_errors import UsageError, report_usage_errors, takes_format
 
 CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
-_ALL, _OF_FORMAT = "perf2x.help_all", "perf2x.of_format"
+_ALL, _OF_FORMAT, _WORDS = "perf2x.help_all", "perf2x.of_format", "perf2x.words"
 
 
 class PlainHelp:
@@ -59,15 +59,28 @@ class HelpfulCommand(PlainHelp, TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the options."""
         with report_usage_errors(ctx):
-            if takes_format(self) and not {*ctx.help_option_names} & {*args}:
-                from perf2x.cli.format_parameters import parameters_of_format
-
-                ctx.meta[_OF_FORMAT] = parameters_of_format(self, ctx, args)
+            if takes_format(self):
+                ctx.meta[_WORDS] = [*args]
+                if "--help-all" not in args:
+                    with contextlib.suppress(UsageError):
+                        return super().parse_args(ctx, [*args])  # most words are the command's own
+                self._add_options_of_format(ctx)
             return super().parse_args(ctx, args)
+
+    def _add_options_of_format(self, ctx: Any) -> None:
+        from perf2x.cli.format_parameters import parameters_of_format
+
+        if _WORDS in ctx.meta:
+            ctx.meta[_OF_FORMAT] = parameters_of_format(self, ctx, ctx.meta.pop(_WORDS))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; errors name options as they are typed."""
-        with as_typed(partial(option_of, self.get_params(ctx))):
+
+        def option(setting: str) -> str:
+            self._add_options_of_format(ctx)
+            return option_of(self.get_params(ctx), setting)
+
+        with as_typed(option):
             return super().invoke(ctx)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:

@@ -124,12 +124,15 @@ class _Declared(Frozen):
         try:
             number = int(text)
         except ValueError:
-            raise SettingError("", self.name, f" {text}: expected a whole number") from None
-        if least is not None and number < least:
-            raise SettingError("", self.name, f" {text}: it must be at least {least}")
-        if most is not None and number > most:
-            raise SettingError("", self.name, f" {text}: it must be at most {most}")
-        return number
+            words = "expected a whole number"
+        else:
+            if least is not None and number < least:
+                words = f"it must be at least {least}"
+            elif most is not None and number > most:
+                words = f"it must be at most {most}"
+            else:
+                return number
+        raise SettingError("", self.name, f" {text}: {words}")
 
 
 def _is_enum(kind: Any) -> bool:

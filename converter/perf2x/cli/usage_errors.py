@@ -11,7 +11,7 @@ from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import report_errors
 
-_UsageError: Any = typer.BadParameter.__base__
+UsageError: Any = typer.BadParameter.__base__
 """Base class of usage errors, which typer does not export."""
 
 _OTHER_WORDS = {
@@ -33,7 +33,7 @@ def report_usage_errors(context: Any) -> Iterator[None]:
     with report_errors():
         try:
             yield
-        except _UsageError as error:
+        except UsageError as error:
             raise OptionError(_sentence(error, error.ctx or context)) from None
 
 

@@ -20,6 +20,7 @@ from perf2x.transforms.filters.choice import FILTERS
 from perf2x.transforms.filters.filter_options import Choice, Grouping
 from tests.support.command import perf2x, recording
 from tests.support.option_pairs import CASES, CODE, FORMATS, HARMLESS, NO_PAIRS, Place, pairs
+from tests.support.recordings import ROOT
 from tests.support.settings import GROUPED
 
 PARAMETERS = {str(one.name) for one in command("convert").params}
@@ -134,6 +135,14 @@ def test_a_wrong_option_is_named_as_typed(name: str, flag: str, value: str, tmp_
     there = f"; {flag} is an option of {', '.join(owners)} (perf2x convert --help)"
     assert (ran.code, ran.said) == (2, f"perf2x: there is no option {flag}{there}")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [(), ("-s", "style=branches"), ("--help-all",)])
+def test_errors_of_a_format_name_its_options_where_none_was_typed(words: tuple[str, ...]) -> None:
+    ran = perf2x("convert", ROOT / "tests" / "laws" / "schedules" / "switches.data", "-t", "bolt", "-o", "-", *words)
+    assert (
+        "Options of bolt" in ran.out
+    ) or "the program itself (--symfs, --archive), or --object for another" in ran.said
 
 
 @pytest.mark.parametrize("words", [("--source",), ("--source-dir", "."), ("--assembly",)])

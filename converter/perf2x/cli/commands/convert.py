@@ -72,10 +72,6 @@ def convert(
         **formatting.part_for(needs),
     )
     check_gates(gates, options.symbols is not None)
-    if gates.stats:
-        from perf2x.cli.render.stats_json import check_stats
-
-        check_stats(gates.stats)
     started, stages = monotonic(), Stages()
     with progress_bar(quiet) as progress:
         loaded, files = convert_to(

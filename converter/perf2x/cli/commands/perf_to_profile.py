@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from perf2x.base.errors import OptionError, OutputError
-from perf2x.cli import disable_blas_threads, reduce_garbage_collection
-from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
+from perf2x.cli import program
 from perf2x.cli.parameters import make_command
-from perf2x.cli.standard_streams import open_standard_streams
 from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:
@@ -59,9 +57,5 @@ def _overwrite(emitter: "Emitter", profile: "View", target: str, inputs: Sequenc
 
 def main() -> None:
     """The ``perf_to_profile`` command."""
-    open_standard_streams()
-    reduce_garbage_collection()
-    disable_blas_threads()
-    exit_cleanly_on_signals()
-    with report_errors():
+    with program():
         make_command("perf_to_profile", perf_to_profile)(prog_name="perf_to_profile")

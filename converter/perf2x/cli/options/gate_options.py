@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.model.setting import Setting
 
@@ -12,6 +12,12 @@ LIMITS = {
     "missing_user": "of the samples miss their user stack",
 }
 """Shares that ``--fail-if`` limits."""
+
+
+def _read_stats(setting: str, stats: str) -> str:
+    if stats != "json" and not stats.endswith(".json"):
+        raise SettingError("", setting, f" {stats}: say json for standard error, or name a file that ends with .json")
+    return stats
 
 
 class GateFlags(Frozen):
@@ -31,7 +37,12 @@ class GateFlags(Frozen):
     strict: Annotated[bool, Setting("Fail if anything that was recorded is not in the output.", rare=True)] = False
     stats: Annotated[
         str | None,
-        Setting("Write quality figures as JSON to standard error or a file.", metavar="json|FILE.json", rare=True),
+        Setting(
+            "Write quality figures as JSON to standard error or a file.",
+            metavar="json|FILE.json",
+            rare=True,
+            read=_read_stats,
+        ),
     ] = None
 
     def limits(self) -> dict[str, float]:

@@ -6,10 +6,9 @@ from typing import Any
 from msgspec import to_builtins
 
 from perf2x.analysis.explain.explain_object import Explanation
-from perf2x.cli.render.markdown_table import Section, code, markdown_document
+from perf2x.cli.render.markdown_table import Section, code, markdown_document, pair_section
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
-from perf2x.cli.render.text_table import name_column, text_column
 from perf2x.model.printable_text import plain
 
 _LABEL = 14
@@ -45,12 +44,7 @@ def _object_lines(known: Sequence[Explanation], screen: Screen) -> Iterator[str]
 
 
 def _object_section(one: Explanation) -> Section:
-    pairs = list(_explanation_lines(one))
-    return Section(
-        code(one.path),
-        [text_column("object", [label for label, _ in pairs]), name_column("", [text for _, text in pairs])],
-        _WHOLE,
-    )
+    return pair_section(code(one.path), "object", _explanation_lines(one), _WHOLE)
 
 
 def _explanation_lines(one: Explanation) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,8 @@ East Asian characters take two cells, combining marks none; rich knows the width
 """
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 _ELLIPSIS = "…"
 _LEAST = 8
@@ -75,21 +76,14 @@ def first_lines(lines: Iterable[str], most: int) -> Iterator[str]:
 
 
 def _beginning(text: str, room: int) -> str:
-    return text[: _longest(min(len(text), _MARKS * room), lambda length: cell_width(text[:length]) <= room)]
+    lengths = range(1, min(len(text), _MARKS * room) + 1)
+    return text[: bisect_right(lengths, room, key=lambda length: cell_width(text[:length]))]
 
 
 def _end(text: str, room: int) -> str:
-    size = _longest(min(len(text), _MARKS * room), lambda length: cell_width(text[len(text) - length :]) <= room)
+    lengths = range(1, min(len(text), _MARKS * room) + 1)
+    size = bisect_right(lengths, room, key=lambda length: cell_width(text[len(text) - length :]))
     tail = text[len(text) - size :]
     while tail and not cell_width(tail[0]):
         tail = tail[1:]  # a mark without its letter would sit on the ellipsis
     return tail
-
-
-def _longest(most: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to ``most`` that fits, where all smaller ones fit, too."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low

@@ -7,7 +7,7 @@ from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import section_lines
 from perf2x.cli.render.info_json import info_facts
-from perf2x.cli.render.markdown_table import Section, code, markdown_document
+from perf2x.cli.render.markdown_table import Section, code, markdown_document, pair_section
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
@@ -57,8 +57,7 @@ def _info_lines(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[Unname
     yield "records:"
     for name, number in known["records"].items():
         yield f"  {name}: {number:,}"
-    yield from quality_lines(loaded, _MOST_OBJECTS)
-    yield from _hints(loaded)
+    yield from _judged(loaded)
     for one in reasons:
         yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
         yield from (f"  {label}: {text}" for label, text in _reason(one))
@@ -82,9 +81,7 @@ def _info_sections(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[Unn
         "threads": f"{known['threads']:,}",
         "duration": f"{known['duration_ns'] / 1e9:.6f} s",
     }
-    yield Section(
-        "", [text_column("recording", list(facts_of_it)), name_column("", list(facts_of_it.values()))], _SENTENCE
-    )
+    yield pair_section("", "recording", facts_of_it.items(), _SENTENCE)
     events = known["events"]
     columns = [
         name_column("event", [event["name"] for event in events]),
@@ -98,15 +95,9 @@ def _info_sections(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[Unn
         "",
         [text_column("record", list(records)), number_column("number", [f"{count:,}" for count in records.values()])],
     )
-    for line in (*quality_lines(loaded, _MOST_OBJECTS), *_hints(loaded)):
-        yield Section(code(line, _SENTENCE), [])
+    yield from (Section(code(line, _SENTENCE), []) for line in _judged(loaded))
     for one in reasons:
-        pairs = list(_reason(one))
-        columns = [
-            text_column("without names", [label for label, _ in pairs]),
-            name_column("", [text for _, text in pairs]),
-        ]
-        yield Section(code(one.name), columns, _SENTENCE)
+        yield pair_section(code(one.name), "without names", _reason(one), _SENTENCE)
     yield from (Section(line, []) for line in _rest(loaded, reasons))
 
 
@@ -161,6 +152,7 @@ def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
         yield f"{count.severity}: {count.words}; {count.advice}"
 
 
-def _hints(loaded: Loaded) -> Iterator[str]:
-    """Sentences on how to record better."""
-    return (f"hint: {one.words()}" for one in loaded.advice)
+def _judged(loaded: Loaded) -> Iterator[str]:
+    """Sentences on the quality of the recording, and on how to record better."""
+    yield from quality_lines(loaded, _MOST_OBJECTS)
+    yield from (f"hint: {one.words()}" for one in loaded.advice)

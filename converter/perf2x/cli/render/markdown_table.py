@@ -11,7 +11,7 @@ from itertools import chain
 
 from perf2x.base.frozen import Frozen
 from perf2x.cli.render.fit_text import first_lines, shorten
-from perf2x.cli.render.text_table import Layout
+from perf2x.cli.render.text_table import Layout, name_column, text_column
 from perf2x.model.printable_text import plain
 
 MOST = 60_000
@@ -31,6 +31,12 @@ class Section(Frozen):
     layout: Layout
     room: int = _NAME_WIDTH
     """Cells of a recorded name; a longer one is shortened in the middle."""
+
+
+def pair_section(text: str, head: str, pairs: Iterable[tuple[str, str]], room: int) -> Section:
+    """A table of labels of ours, with a heading, and recorded texts."""
+    labels, texts = zip(*pairs, strict=True)
+    return Section(text, [text_column(head, labels), name_column("", texts)], room)
 
 
 def markdown_document(

@@ -84,6 +84,6 @@ def line_width() -> int:
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
     try:
-        return (os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal() else 0) or WITHOUT_TERMINAL
-    except (OSError, ValueError):
+        return os.get_terminal_size(sys.stdout.fileno()).columns or WITHOUT_TERMINAL
+    except (AttributeError, OSError, ValueError):
         return WITHOUT_TERMINAL

@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import to_builtins
 
 from perf2x import __version__
-from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_text
 from perf2x.cli.quality_gates import quality_percentages
@@ -15,12 +14,6 @@ from perf2x.model.advice import Advice
 from perf2x.pipeline.load_result import Loaded
 
 _SCHEMA = 1
-
-
-def check_stats(stats: str | None) -> None:
-    """Raise OptionError for a value that is neither ``json`` nor the name of a JSON file."""
-    if stats is not None and stats != "json" and not stats.endswith(".json"):
-        raise OptionError(f"--stats {stats}: say json for standard error, or name a file that ends with .json")
 
 
 def write_stats(stats: str, facts: dict[str, Any]) -> None:

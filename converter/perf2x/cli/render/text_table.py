@@ -40,6 +40,11 @@ class Column(Frozen):
         return replace(self, head=head)
 
     @property
+    def width(self) -> int:
+        """Cells of the widest text."""
+        return max(map(cell_width, (self.head, *self.cells)))
+
+    @property
     def styles(self) -> Sequence[str]:
         """Look of the heading and of every cell."""
         rows = [self.style] * len(self.cells) if isinstance(self.style, str) else self.style
@@ -81,7 +86,7 @@ def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     if screen.colors is None:
         layouts = without_pictures(layouts)
     layout = layouts[0] if room is None else _fitting(layouts, room)
-    wide = [max(cell_width(column.head), *map(cell_width, column.cells), 0) for column in layout]
+    wide = [column.width for column in layout]
     if room is not None:
         held = [place for place, column in enumerate(layout) if column.name]
         left = _room_for_names(layout, wide, room)
@@ -104,7 +109,7 @@ def without_pictures(layouts: Sequence[Layout]) -> Sequence[Layout]:
 
 def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
     for layout in layouts:
-        wide = [max(cell_width(column.head), *map(cell_width, column.cells), 0) for column in layout]
+        wide = [column.width for column in layout]
         wanted = [size for size, column in zip(wide, layout, strict=True) if column.name]
         if _room_for_names(layout, wide, room) >= min(sum(wanted), max(_ENOUGH, _ENOUGH // 2 * len(wanted))):
             return layout
