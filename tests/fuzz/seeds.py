@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perf2x.base.files.checksummed import sealed
+from perf2x.base.files.atomic import sealed
 from perf2x.binaries.elf.elf_file import open_elf
 from tests.forge import Container, Session, simpleperf, write_file
 from tests.forge.session import compress, zstd

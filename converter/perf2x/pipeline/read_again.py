@@ -165,7 +165,7 @@ def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext)
     if facts is None:
         return np.zeros(len(profile.locations), np.uint64)
     with context.stages.stage("symbolize"):
-        from perf2x.analysis.annotate.symbol_starts import symbol_starts
+        from perf2x.analysis.annotate.object_code import symbol_starts
         from perf2x.plugins.registry import load_symbol_sources
 
         return symbol_starts(profile, facts, load_symbol_sources())

@@ -26,7 +26,6 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import Event, Session, Sideband, shown_path
 from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.event_table import EventTable
-from perf2x.reader.file_clock import FileClock
 from perf2x.reader.first_walk import FirstWalk, TraceBlock
 from perf2x.reader.loss_notes import note_losses
 from perf2x.reader.open_input import OpenedInput
@@ -37,7 +36,7 @@ from perf2x.reader.records.sample_decoder import SampleLayout, sample_layout, wo
 from perf2x.reader.records.stat_readings import note_counts, with_thread_names
 from perf2x.reader.records.variable_fields import CounterReadings, DeliveredSamples, delivered_samples, read_values
 from perf2x.reader.session_builder import SessionBuilder
-from perf2x.reader.sideband_decoder import SidebandDecoder
+from perf2x.reader.sideband_decoder import FileClock, SidebandDecoder
 
 Progress = Callable[[int, int], None]
 Owners = npt.NDArray[np.int16] | I32

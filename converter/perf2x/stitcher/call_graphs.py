@@ -145,7 +145,7 @@ class CallGraphs:
         if len(self._called) and samples.branches is not None:
             samples = replace(samples, chain=self._with_calls(samples, samples.branches))
         if self._leaf_unwinder is not None and samples.user_stacks is not None:
-            from perf2x.stitcher.unwind.leaf_callers import with_leaf_callers
+            from perf2x.stitcher.unwind.join_chains import with_leaf_callers
 
             use, finder = np.isin(samples.event, self._linked), self._mapping_finder(samples)
             chain = with_leaf_callers(samples.chain, samples.user_stacks, use, self._leaf_unwinder, finder)

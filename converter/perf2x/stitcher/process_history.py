@@ -34,10 +34,9 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import Comms, Mmaps, Samples, Session, Sideband, Tasks, with_vdso_names
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
-from perf2x.stitcher.history.address_spaces import AddressSpaces
+from perf2x.stitcher.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
 from perf2x.stitcher.history.copied_text import with_copied_text
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, extend_kernel_text
-from perf2x.stitcher.history.process_lives import MAX_FORK_DEPTH
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, merge_mappings
 
 

@@ -47,9 +47,8 @@ from perf2x.stitcher.deferred.deferred_join import DeferredJoin
 from perf2x.stitcher.deferred.deferred_matching import JoinOutcome
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
-from perf2x.stitcher.stacks.equal_inputs import equal_inputs
 from perf2x.stitcher.stacks.frame_keys import FrameKeys
-from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
+from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache, equal_inputs
 from perf2x.stitcher.stacks.recorded_spools import RecordedSpools
 from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows, TimedSamples
 from perf2x.stitcher.stacks.stack_interner import StackInterner

@@ -6,6 +6,8 @@ A just-in-time compiler wrote its code to a jitdump: it is found by file offset,
 kernel is from a copy of its memory (kcore), else from its ELF file (vmlinux). The copy comes first because a kernel
 changes its own code while it boots (alternatives, static keys).
 Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym.
+
+Starts of the symbols of a profile's locations, for text that tells ``main+0x10``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +26,7 @@ from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.running_kernel import running_kernel_build_id
 from perf2x.binaries.go.go_table import go_functions, has_go_table
 from perf2x.model.profile import FunctionRow, Profile
-from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of
+from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver, find_files
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
@@ -32,7 +34,8 @@ from perf2x.symbolizer.sources.jitdump_source import CodeByOffset, JitdumpSource
 from perf2x.symbolizer.sources.kernel_source import KernelSource
 from perf2x.symbolizer.sources.module_source import VmlinuxSource, kernel_slide
 from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump, machine_of
-from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
+from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, SymbolSource
 
 MISSING = "no copy of the recorded kernel's code: record with perf record --kcore, or name its ELF file with --vmlinux"
 
@@ -243,3 +246,34 @@ def _go_extents(found: ObjectFiles, address: U64) -> tuple[U64, U64]:
         if here is not None and following is not None:
             start[place], end[place] = here.entry, following.entry
     return start, end
+
+
+def symbol_starts(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
+    """(locations,) recorded address of the first byte of each location's symbol, 0 where unknown."""
+    resolver = ObjectResolver(profile, context, [source(context) for source in sources])
+    starts = np.zeros(len(profile.locations), np.uint64)
+    named = np.diff(profile.locations.line_offsets) > 0
+    for mapped in mapped_objects(profile, context.session, named):
+        lookup = profile.locations.lookup[mapped.locations]
+        if mapped.key.kind is DsoKind.ANONYMOUS:
+            starts[mapped.locations] = _map_starts(context, mapped, lookup)
+            continue
+        code = ObjectCode(profile, context, resolver, mapped)
+        begin, end = code.extents(code.address)
+        behind = profile.locations.address[mapped.locations] - lookup  # callers in padding have the next symbol's name
+        rows = flatnonzero((end == begin) & (behind > 0))
+        begin[rows], end[rows] = code.extents(code.address[rows] + behind[rows])
+        starts[mapped.locations] = np.where(end > begin, lookup - (code.address - begin), np.uint64(0))
+    return starts
+
+
+def _map_starts(context: Context, mapped: MappedObject, address: U64) -> U64:
+    """(n,) starts in the map that a just-in-time compiler wrote."""
+    starts = np.zeros(len(address), np.uint64)
+    _, table = PerfMapSource(context).file(mapped.pid, address)
+    if table is not None:
+        order = argsort(address)
+        row = table.find(address[order])
+        known = row >= 0
+        starts[order[known]] = table.start[row[known]]
+    return starts

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.analysis.dump.field_text import event_line, fields_text
-from perf2x.analysis.dump.record_fields import decoded_fields, struct_fields, with_words
+from perf2x.analysis.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_words
 from perf2x.analysis.dump.sample_text import chain_lines, sample_lines
 from perf2x.base.abi import MISC_CPUMODE_MASK, RecordType, SampleType, UserRecordType
 from perf2x.base.columnar import I64, Bools, Frozen, flatnonzero, rows_by, trues, unique

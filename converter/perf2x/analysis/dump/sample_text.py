@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.analysis.dump.field_text import fields_text
+from perf2x.analysis.dump.record_fields import fields_text
 from perf2x.base.abi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
 from perf2x.base.abi.register_numbers import NAMES
 from perf2x.base.columnar import flatnonzero

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from perf2x.analysis.explain.debian_packages import debug_package
-from perf2x.analysis.explain.remedies import Remedy, SearchResult, for_debug_file, search_results
+from perf2x.analysis.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.base.frozen import Frozen

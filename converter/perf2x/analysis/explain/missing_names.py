@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from perf2x.analysis.explain.debian_packages import debug_package
-from perf2x.analysis.explain.remedies import Remedy, SearchResult, for_debug_file, search_results
+from perf2x.analysis.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results
 from perf2x.base.frozen import Frozen
 from perf2x.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
 from perf2x.model.recording import is_object, is_vdso, without_deleted

@@ -1,9 +1,16 @@
-"""Advice for objects that lack debug files, with the command or option to use; ``info`` and ``explain`` share it."""
+"""Advice for objects that lack debug files, with the command or option to use; ``info`` and ``explain`` share it.
+
+The Debian package with the debug symbols of a file.
+"""
 
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
 
+from perf2x.base.files.sysroot import is_directory
 from perf2x.base.frozen import Frozen
-from perf2x.binaries.find.object_finder import OTHER_BUILD, OTHER_CHECKSUM, ObjectFiles
+from perf2x.binaries.find.object_finder import OTHER_BUILD, OTHER_CHECKSUM, Finder, ObjectFiles
 
 
 class Remedy(Frozen):
@@ -34,3 +41,40 @@ def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles
     if build_id:
         command = f"debuginfod-find debuginfo {build_id}"
         yield Remedy(f"for {lacking}, ask a server, as perf2x does with --debuginfod URL", command)
+
+
+_DATABASE = "/var/lib/dpkg/info"
+_LISTS_AT_MOST = 20_000
+LARGEST_LIST = 1 << 25
+
+
+def debug_package(finder: Finder, recorded: str) -> str:
+    """Return the package with debug symbols for a recorded path, "" when no installed package owns the file."""
+    owner = next(filter(None, (_owner(folder, recorded) for folder in finder.search_paths.on_disk(_DATABASE))), "")
+    if not owner or owner.endswith(("-dbg", "-dbgsym")):
+        return owner
+    return f"{owner}-dbg" if owner in ("libc6", "libc6-i386") else f"{owner}-dbgsym"
+
+
+def _owner(folder: Path, recorded: str) -> str:
+    """Return the package that lists the path, ``libc6``; also as the path was before /lib moved to /usr/lib."""
+    names = [f"\n{name}\n".encode(errors="surrogateescape") for name in {recorded, recorded.removeprefix("/usr")}]
+    for path, listed in _file_lists(folder):
+        if any(name in listed for name in names):
+            return path.stem.partition(":")[0]
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _file_lists(folder: Path) -> tuple[tuple[Path, bytes], ...]:
+    """Return the file lists of all packages; cached for the next object."""
+    return tuple(_read_file_lists(folder)) if is_directory(folder) else ()
+
+
+def _read_file_lists(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    for path in islice(sorted(folder.glob("*.list")), _LISTS_AT_MOST):
+        try:
+            if path.stat().st_size <= LARGEST_LIST:
+                yield path, b"\n" + path.read_bytes() + b"\n"
+        except OSError:
+            continue

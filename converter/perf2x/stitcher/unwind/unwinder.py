@@ -33,8 +33,7 @@ from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.code_map import CodeMap, FindObject
 from perf2x.stitcher.unwind.go_ends import may_be_settled
 from perf2x.stitcher.unwind.plain_steps import VISIT, Lanes, frames_of, rows_and_depths
-from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers
-from perf2x.stitcher.unwind.stack_memory import stack_memory
+from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers, stack_memory
 from perf2x.stitcher.unwind.unwound_chains import End, MappingFinder, UserChains, UserMappings
 from perf2x.stitcher.unwind.whole_steps import step_by_frame_pointer, step_by_rules
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64

@@ -14,10 +14,10 @@ import pytest
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from perf2x.analysis.explain import debian_packages, explain_object
-from perf2x.analysis.explain.debian_packages import debug_package
+from perf2x.analysis.explain import explain_object, remedies
 from perf2x.analysis.explain.explain_object import explain_file
 from perf2x.analysis.explain.missing_names import explain_unnamed
+from perf2x.analysis.explain.remedies import debug_package
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.find.object_finder import Finder
@@ -219,7 +219,7 @@ def test_debug_packages_have_conventional_names(tmp_path, listed, owner, wanted)
 
 
 def test_oversized_file_lists_are_not_read(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(debian_packages, "LARGEST_LIST", 5)
+    monkeypatch.setattr(remedies, "LARGEST_LIST", 5)
     written(tmp_path, b"/.\n/usr/bin/prog\n", "var/lib/dpkg/info/mine.list")
     assert debug_package(Finder(SearchPaths(symfs=tmp_path)), "/usr/bin/prog") == ""
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.files.checksummed import read_checksummed, write_checksummed
+from perf2x.base.files.atomic import read_checksummed, write_checksummed
 
 
 @given(data=st.binary(max_size=80), more=st.data())

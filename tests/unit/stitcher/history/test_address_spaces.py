@@ -5,8 +5,8 @@ import pytest
 
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
+from perf2x.stitcher.history import address_spaces
 from perf2x.stitcher.history import address_spaces as spaces
-from perf2x.stitcher.history import process_lives
 from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
 from tests import forge
 
@@ -64,7 +64,7 @@ def test_work_grows_with_the_number_of_forks(tmp_path, monkeypatch: pytest.Monke
 
 def test_a_chain_of_forks_that_is_too_long_is_cut_and_counted(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """Process 1 is no fork; 2 … 10 see what it mapped, 11 begins a line of its own, and so does 21."""
-    monkeypatch.setattr(process_lives, "MAX_FORK_DEPTH", 10)
+    monkeypatch.setattr(address_spaces, "MAX_FORK_DEPTH", 10)
     path = tmp_path / "perf.data"
     path.write_bytes(forge.write_file(forge.Session(), line_of_forks(25)))
     loaded = load([str(path)], LoadOptions(symbols=None))

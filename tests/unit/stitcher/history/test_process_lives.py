@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.sideband import Comms, Tasks
-from perf2x.stitcher.history import process_lives
-from perf2x.stitcher.history.process_lives import ProcessLives, find_lives
+from perf2x.stitcher.history import address_spaces
+from perf2x.stitcher.history.address_spaces import ProcessLives, find_lives
 from perf2x.stitcher.process_history import ThreadNames
 
 IDS = st.integers(-1, 5)
@@ -88,7 +88,7 @@ def walked(events: list[Event], most: int) -> tuple[set[tuple[object, ...]], int
 @given(events=EVENTS)
 def test_lives_begin_with_forks_with_execs_and_before_all(most: int, events: list[Event]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process_lives, "MAX_FORK_DEPTH", most)
+        patch.setattr(address_spaces, "MAX_FORK_DEPTH", most)
         lives = found(events)
     names = [*zip(lives.pid.tolist(), lives.born.tolist(), strict=True), None]
     others = [[names[row] for row in column.tolist()] for column in (lives.parent, lives.before)]
@@ -121,4 +121,4 @@ def test_a_name_is_inherited_down_a_long_line_of_forks() -> None:
     names = ThreadNames(comms, comm_rank, forks, fork_rank)
     assert names.texts[int(names.at(np.array([4999]), np.array([5000]))[0])] == "a"
     lives = found(events)
-    assert (lives.cut, int(lives.depth.max())) == (4999 // process_lives.MAX_FORK_DEPTH, 2047)
+    assert (lives.cut, int(lives.depth.max())) == (4999 // address_spaces.MAX_FORK_DEPTH, 2047)

@@ -9,9 +9,9 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader import first_walk
 from perf2x.stitcher import stitch
-from perf2x.stitcher.stacks import equal_inputs as module
 from perf2x.stitcher.stacks import raw_stack_cache
-from perf2x.stitcher.stacks.equal_inputs import equal_inputs
+from perf2x.stitcher.stacks import raw_stack_cache as module
+from perf2x.stitcher.stacks.raw_stack_cache import equal_inputs
 from perf2x.stitcher.stacks.stack_rows import StackInputs
 from tests.support import outputs
 from tests.support.ragged_rows import ragged_of

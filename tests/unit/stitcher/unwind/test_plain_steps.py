@@ -10,8 +10,7 @@ from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleT
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.code_map import PlaceRules, _slots
 from perf2x.stitcher.unwind.plain_steps import Lanes, PlainRuleTable, rows_and_depths
-from perf2x.stitcher.unwind.register_file import UNFINISHED, RegisterFile, SampleView
-from perf2x.stitcher.unwind.stack_memory import StackMemory
+from perf2x.stitcher.unwind.register_file import UNFINISHED, RegisterFile, SampleView, StackMemory
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import End, MappingFinder, UserMappings
 from perf2x.stitcher.unwind.whole_steps import step_by_rules

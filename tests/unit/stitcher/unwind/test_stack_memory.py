@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.model.recording.events import UserStacks
-from perf2x.stitcher.unwind.stack_memory import stack_memory
+from perf2x.stitcher.unwind.register_file import stack_memory
 
 
 def stacks_of(copies, sizes, asked=64) -> UserStacks:

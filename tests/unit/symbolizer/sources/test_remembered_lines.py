@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import msgpack
 
-from perf2x.base.files.checksummed import read_checksummed, write_checksummed
+from perf2x.base.files.atomic import read_checksummed, write_checksummed
 from perf2x.binaries.dwarf.line_lookup import UnitLines
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.model.diagnostics import Diagnostics
