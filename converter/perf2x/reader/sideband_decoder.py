@@ -44,7 +44,7 @@ from perf2x.reader.records.record_types import RECORD_NAMES
 _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID
 
 
-def has_trailer(event: Event | None) -> bool:
+def _has_trailer(event: Event | None) -> bool:
     """Tell whether records of this event that are no samples have a sample_id trailer, and so a time if samples do."""
     return event is not None and "sample_id_all" in event.flags
 
@@ -60,7 +60,7 @@ class FileClock(Struct):
 
     def pass_samples(self, block: Block, events: Sequence[Event]) -> None:
         """Read the times of a block of samples, unless every record has its own time."""
-        if not events or all(has_trailer(event) for event in events) or not events[0].sample_type & SampleType.TIME:
+        if not events or all(_has_trailer(event) for event in events) or not events[0].sample_type & SampleType.TIME:
             return
         self.is_running = True
         word = block.starts + 1 + (events[0].sample_type & _BEFORE_TIME).bit_count()
@@ -76,7 +76,7 @@ class FileClock(Struct):
         return self._times[searchsorted(self._positions, positions)]
 
 
-class TableBuilder(Struct):
+class _TableBuilder(Struct):
     """One table in the making: the decoded parts, in order."""
 
     kind: type[ColumnTable]
@@ -126,7 +126,7 @@ class SidebandDecoder:
         self._events = events
         self._clock = clock
         self._diagnostics = diagnostics
-        self._tables: dict[str, TableBuilder] = {}
+        self._tables: dict[str, _TableBuilder] = {}
         self._waiting: list[Block] = []
         self._noted = Diagnostics()
 
@@ -181,9 +181,9 @@ class SidebandDecoder:
         columns["event"] = np.full(len(block.sizes), owner, np.int32)
         if "owner_id" in columns:
             columns["event"] = self._events.owners_of(columns["owner_id"])
-        if not has_trailer(event) and kind != UserRecordType.STAT_ROUND:
+        if not _has_trailer(event) and kind != UserRecordType.STAT_ROUND:
             columns["time"] = self._clock.at(columns["position"], columns.get("own_time"))
         table = DECODERS[kind].table
-        self._tables.setdefault(table, TableBuilder(TABLES[table])).append(columns, ~bad)
+        self._tables.setdefault(table, _TableBuilder(TABLES[table])).append(columns, ~bad)
         malformed: I64 = columns["position"][bad]
         return malformed

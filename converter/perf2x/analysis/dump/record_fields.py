@@ -54,12 +54,12 @@ def _field_text(name: str, value: Any) -> str:
 
 def event_line(event: Event) -> str:
     """Format name, attributes that are not zero, and ids in one line."""
-    attributes = ", ".join(f"{name}: {value}" for name, value in attribute_pairs(event))
+    attributes = ", ".join(f"{name}: {value}" for name, value in _attribute_pairs(event))
     ids = f", id: {{ {', '.join(map(str, event.ids))} }}" if event.ids else ""
     return f"# {event.name}: {attributes}{ids}"
 
 
-def attribute_pairs(event: Event) -> list[tuple[str, str]]:
+def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
     """Return names and values of attributes as perf_event_attr__fprintf prints them, as far as Event has them."""
     kinds = {int(kind): f" (PERF_TYPE_{kind.name})" for kind in EventType}
     pairs = [
@@ -141,7 +141,7 @@ def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
 def struct_fields(kind: int, section: SectionReader) -> dict[str, Any]:
     """Return the fields of a record without a decoder; SectionError and struct.error where it is cut short."""
     if kind == UserRecordType.HEADER_ATTR:
-        return dict(attribute_pairs(parse_attr(section.data, section.order, 0)))
+        return dict(_attribute_pairs(parse_attr(section.data, section.order, 0)))
     fields: dict[str, Any] = {}
     for name, code in (field.split(":") for field in _STRUCTS.get(kind, "data:rest").split()):
         if code == "text":

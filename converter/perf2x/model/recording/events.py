@@ -152,7 +152,7 @@ class UserStacks(Frozen):
 
 
 class Entries(Frozen):
-    """Entries of the samples of a batch as columns; columns of ``ONE_EACH`` have one number for each sample."""
+    """Entries of the samples of a batch as columns; columns of ``_ONE_EACH`` have one number for each sample."""
 
     offsets: I64
     """(n + 1,) the first entry of each sample."""
@@ -160,12 +160,12 @@ class Entries(Frozen):
     def __getitem__(self, rows: I64) -> Self:
         lengths = np.diff(self.offsets)[rows]
         entries = ranges(self.offsets[rows], lengths)
-        columns = {name: column[rows if name in ONE_EACH else entries] for name, column in self._columns()}
+        columns = {name: column[rows if name in _ONE_EACH else entries] for name, column in self._columns()}
         return replace(self, offsets=offsets_of(lengths), **columns)
 
     def empty(self, count: int) -> Self:
         """Return so many samples without entries."""
-        columns = {name: np.zeros(count if name in ONE_EACH else 0, np.uint64) for name, _ in self._columns()}
+        columns = {name: np.zeros(count if name in _ONE_EACH else 0, np.uint64) for name, _ in self._columns()}
         return replace(self, offsets=zeros(count + 1), **columns)
 
     @classmethod
@@ -182,7 +182,7 @@ class Entries(Frozen):
         return ((name, column) for name, column in columns if column is not None)
 
 
-ONE_EACH = frozenset({"hw_index", "enabled", "running"})
+_ONE_EACH = frozenset({"hw_index", "enabled", "running"})
 
 
 class Branches(Entries, frozen=True):

@@ -36,7 +36,7 @@ from perf2x.reader.spe.sample_kinds import SampleKinds, sample_kinds
 from perf2x.reader.spe.trace_chunks import TraceChunk, cut_trace
 
 
-class TraceThreads:
+class _TraceThreads:
     """Threads of CPUs, and processes of threads, over time."""
 
     def __init__(self, sideband: Sideband) -> None:
@@ -89,7 +89,7 @@ class SpeRecording:
         self._ticks: Mapping[str, int] | None = known.get("clock", {}).get("mult") and known["clock"] if timed else None
         self.session: Session = replace(session, events=session.events + added)
         self.diagnostics: Diagnostics = recording.diagnostics
-        self._threads = TraceThreads(sideband)
+        self._threads = _TraceThreads(sideband)
         self._position = sideband.stream_end
         self.sideband = replace(sideband, stream_end=self._position + sum(one.stop - one.start for one in blocks))
         self._chunks: list[TraceChunk] = []

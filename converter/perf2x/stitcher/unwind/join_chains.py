@@ -52,7 +52,7 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
 
     Replaces a recorded user part, except a cookie, which refers to a deferred record.
     """
-    user_at, is_deferred = words_before_user_part(recorded)
+    user_at, is_deferred = _words_before_user_part(recorded)
     chain, exact = unwound.chain, unwound.is_exact
     use = use & (chain.lengths > 0) & ~is_deferred
     kept = np.where(use, user_at, recorded.lengths)
@@ -76,7 +76,7 @@ def _only(chain: Ragged, use: Bools) -> Ragged:
     return Ragged.of(chain.values, chain.offsets[:-1], np.where(use, chain.lengths, 0))
 
 
-def words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
+def _words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
     """(n,) number of words before each row's user part, and whether that part is a cookie."""
     markers = flatnonzero((recorded.values == _USER) | (recorded.values == _DEFERRED))[::-1]
     row = row_numbers(recorded.lengths)[markers]
@@ -94,7 +94,7 @@ def with_leaf_callers(
 
     ``unwinder`` leaves at most ``LEAF_FRAMES``; ``stacks`` have the link register, and no copies.
     """
-    before, is_deferred = words_before_user_part(recorded)
+    before, is_deferred = _words_before_user_part(recorded)
     first = recorded.offsets[:-1] + before + 1
     use = use & ~is_deferred & (first < recorded.offsets[1:])
     rows = flatnonzero(use)
