@@ -9,7 +9,6 @@ they are read.
 import contextlib
 import os
 import re
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
@@ -60,7 +59,7 @@ def _deltalake() -> ModuleType:
 
 def new_attempt() -> str:
     """A word for what one task writes, which no other has; later ones sort behind."""
-    return f"{time.time_ns():016x}{secrets.token_hex(8)}"
+    return f"{time.time_ns():016x}{os.urandom(8).hex()}"
 
 
 def written_ns(attempt: str) -> int:
@@ -214,12 +213,13 @@ class DeltaTables:
         add = import_module("deltalake.transaction").AddAction
         with _told(self.place(table), OutputError):
             for parts, each in rows.items():
-                path = "/".join([*map(_folder, columns, parts), f"{attempt}-{secrets.token_hex(4)}.parquet"])
+                path = "/".join([*map(_folder, columns, parts), f"{attempt}-{os.urandom(4).hex()}.parquet"])
                 with store.open_output_stream(path) as out:
-                    parquet.write_table(  # statistics have no checksum, and readers skip rows by them; the log has some
-                        each, out, compression="zstd", write_page_checksum=True, row_group_size=_ROWS_OF_GROUP,
-                        write_statistics=False,
-                    )  # fmt: skip
+                    # Snappy, as what deltalake writes: zstd takes twice the time to read many small columns;
+                    # statistics have no checksum, and readers skip rows by them; the log has some
+                    parquet.write_table(
+                        each, out, write_page_checksum=True, row_group_size=_ROWS_OF_GROUP, write_statistics=False
+                    )
                     size = out.tell()
                 actions.append(add(path, size, dict(zip(columns, parts, strict=True)), time.time_ns() // 10**6, True,
                                    _stats(each)))  # fmt: skip
@@ -251,12 +251,8 @@ class DeltaTables:
 
 
 def writing() -> dict[str, Any]:
-    """Settings of whatever deltalake writes: compressed, and tried once, as ``DeltaTables.change`` tries again."""
-    module = _deltalake()
-    return {
-        "writer_properties": module.WriterProperties(compression="ZSTD"),
-        "commit_properties": module.CommitProperties(max_commit_retries=0),
-    }
+    """Settings of whatever deltalake writes: it tries once, as ``DeltaTables.change`` tries again."""
+    return {"commit_properties": _deltalake().CommitProperties(max_commit_retries=0)}
 
 
 def _is_begun(folder: Path) -> bool:

@@ -36,7 +36,8 @@ class Answers:
 
     def __init__(self) -> None:
         self._rows = GrowableColumns(np.int64, 5)
-        """Place, first line, number of lines, ``is_exact`` and ``has_inlines``."""
+        """Place, first line, number of lines, ``is_exact`` and ``has_inlines``, behind a row of a place without any."""
+        self._rows.extend(np.zeros(1, np.int64), 0, 0, 0, 0)
         self._lines = GrowableColumns(np.int64, 2)
         """Function and line."""
         self._functions: list[FunctionRow] = []
@@ -45,7 +46,7 @@ class Answers:
         """Whether a look-up was counted in the diagnostics: then each recording's has to be."""
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows) - 1
 
     def add(self, names: PlaceNames) -> None:
         """Append a row for each place."""
@@ -56,14 +57,14 @@ class Answers:
 
     def names(self) -> PlaceNames:
         """Return all rows."""
-        place, _, count, is_exact, has_inlines = self._rows.columns()
+        place, _, count, is_exact, has_inlines = self._rows.whole()[:, 1:]
         flags = is_exact.astype(np.bool_), has_inlines.astype(np.bool_)
         function, line = self._lines.columns()
         return PlaceNames(place, count, *flags, function, line, self._functions)
 
     def result(self, rows: I64) -> ResolveResult:
         """Make the result for locations whose places have these rows; −1 is one without a name."""
-        start, count, is_exact, has_inlines = (np.append(column, 0)[rows] for column in self._rows.columns()[1:])
+        start, count, is_exact, has_inlines = self._rows.whole()[1:, rows + 1]
         function, line = (column[ranges(start, count)] for column in self._lines.columns())
         used, place = unique_known(function)
         return ResolveResult(

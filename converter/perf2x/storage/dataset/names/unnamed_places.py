@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 _FACTS = ("recording", "arch", "kernel", "kernel_build_id", "host")
 _TODO = """
 CREATE TEMP TABLE todo AS
+WITH nameless AS (FROM places WHERE lines IS NULL AND NOT is_local AND file <> '')
 SELECT object_id, file_offset, mode, is_return, variant
-FROM (FROM places WHERE lines IS NULL AND NOT is_local AND file <> '') AS nameless
+FROM (
+    FROM nameless UNION ALL
+    SELECT * REPLACE (false AS is_return) FROM nameless WHERE mode = 'kernel' AND is_return
+)
 ANTI JOIN symbols USING (object_id, file_offset, mode, is_return, variant)
 GROUP BY ALL
 """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.columnar import falses, minus_ones, zeros
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, no_rows, sum_of
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, cumsum, flatnonzero, no_rows, sum_of
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_batches
 from perf2x.base.errors import FormatError
 from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
@@ -69,7 +69,10 @@ def _stacks(profile: Profile, leaves: I64, of: tuple[str, str], source: str) -> 
 
 
 def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tuple[str, str]) -> "pyarrow.Table":
-    """Places; those without a mapping have the name of what they stand for, or none."""
+    """Places; those without a mapping have the name of what they stand for, or none.
+
+    Twins without names of their own are left out: no stack has them, and whoever names places thinks of them.
+    """
     mappings, locations, location = profile.mappings, profile.locations, places.location
     made_up, mapping = made_up_names(profile), locations.mapping[location]
     row, object_row = np.where(mapping < 0, len(mappings), mapping), places.object.copy()
@@ -79,9 +82,11 @@ def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tupl
     build_ids, files = (
         [*(profile.strings[text] for text in column.tolist()), ""] for column in (mappings.build_id, mappings.filename)
     )
+    is_kept = arange(len(location)) < len(locations)
+    is_kept[names.place] = True
     return table_of("places", {
         **_of(of, len(location)),
-        "place": np.arange(len(location), dtype=np.int64),
+        "place": cumsum(is_kept) - 1,
         "mapping": known(mapping),
         "object_id": text_column([*places.object_ids, *map(made_up_object, made_up)], object_row),
         "build_id": text_column([*build_ids, *("" for _ in made_up)], row),
@@ -89,7 +94,7 @@ def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tupl
         **places.keys.columns(),
         "is_local": places.is_local,
         **_name_columns("places", names, len(location)),
-    })  # fmt: skip
+    }).filter(is_kept)  # fmt: skip
 
 
 def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason: str) -> "pyarrow.Table":
