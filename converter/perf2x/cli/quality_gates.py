@@ -72,44 +72,33 @@ def quality_percentages(loaded: "Loaded") -> dict[str, float]:
 def exit_for_failed_gates(sentences: list[str]) -> None:
     """Print the sentences in the form of the CI that runs this, and exit with code 3; do nothing without any."""
     for sentence in sentences:
-        _print_failure(sentence)
+        _say("error", sentence)
     if sentences:
         raise typer.Exit(GATE)
 
 
 def warn_of_losses(loaded: "Loaded") -> None:
     """In GitHub Actions, annotate the run with a warning for every loss; do nothing elsewhere."""
-    if _is_github():
-        for count in loaded.diagnostics.counts.values():
-            if count.severity is Severity.LOSS:
-                advice = f"; {count.advice}" if count.advice else ""
-                _print_annotation("warning", f"{count.words}{advice}")
+    for count in loaded.diagnostics.counts.values() if _is_github() else ():
+        if count.severity is Severity.LOSS:
+            _say("warning", f"{count.words}; {count.advice}" if count.advice else count.words)
 
 
 def warn_of_idle_limits(unmatched: Iterable[str]) -> None:
     """Print sentences on limits that nothing was held against: a name may be misspelled, or its function gone."""
     for sentence in unmatched:
-        if _is_github():
-            _print_annotation("warning", sentence)
-        else:
-            print_message(f"perf2x: {sentence}")
+        _say("warning", sentence)
 
 
 def _is_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def _print_annotation(level: str, sentence: str) -> None:
-    """Print a GitHub workflow command, with its escapes, which annotates the run."""
-    escaped = message(sentence).replace("%", "%25")
-    print_message(f"::{level} title=perf2x::{escaped}")
-
-
-def _print_failure(sentence: str) -> None:
-    """Print one line on standard error, as an annotation in GitHub Actions, in red in GitLab."""
+def _say(level: str, sentence: str) -> None:
+    """Print one line on standard error: a command of GitHub that annotates the run, with its escapes; in GitLab red."""
     if _is_github():
-        _print_annotation("error", sentence)
-    elif os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
+        print_message(f"::{level} title=perf2x::{message(sentence).replace('%', '%25')}")
+    elif level == "error" and os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
         typer.echo(f"\x1b[1;31mperf2x: {message(sentence)}\x1b[0m", err=True, color=True)
     else:
         print_message(f"perf2x: {sentence}")

@@ -20,7 +20,7 @@ Lists = Annotated[
     tuple[str, ...], Setting("A file with the name of a recording per line; repeatable.", ("--list",), "FILE")
 ]
 Leave = Annotated[str, Setting("Skip unfinished recordings that changed within this time (0s: none).", metavar="AGE")]
-FailAbove = Annotated[str | None, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
+FailAbove = Annotated[str, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
 
 _ALONE = 8
 """Recordings for which a worker is not started: its start would take longer."""
@@ -34,7 +34,7 @@ def fleet_ingest(
     labels: LabelFlags,
     crew: WorkerFlags,
     leave_unfinished: Leave = "1m",
-    fail_above_errors: FailAbove = None,
+    fail_above_errors: FailAbove = "100",
     asked: Annotated[
         LoadOptions, Only("symfs", "kallsyms", "debug_dirs", "buildid_dir", "perf_map_dir", "max_unpacked")
     ],
@@ -55,8 +55,7 @@ def fleet_ingest(
     from perf2x.fleet.ingest import ingest
     from perf2x.fleet.input_names import expanded
 
-    typed = "100" if fail_above_errors is None else fail_above_errors
-    allowed = parse_percentage(f"--fail-above-errors {typed}", typed)
+    allowed = parse_percentage(f"--fail-above-errors {fail_above_errors}", fail_above_errors)
     leave_ns = parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h")
     sources = expanded(inputs, lists)
     if not sources:
