@@ -1,29 +1,22 @@
 // Opens the page of ``perf2x web`` in Chromium, takes steps on it, and tells as JSON on standard output what came of them.
 //
-//   node dropping.mjs CHROMIUM SITE FOLDER < steps.json
+//   node dropping.mjs CHROMIUM
 //
+// A line is {"site": folder, "folder": where to save, "steps"}; each has an address and caches of its own.
 // Every step is a list: its name and what it needs. All requests of the browser are told, those of workers, too.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { answer } from "./answering.mjs";
 import { serve } from "./local_server.mjs";
 
-const [, , executablePath, site, folder] = process.argv;
+const [, , executablePath] = process.argv;
 const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
 const AXE = path.resolve("node_modules/axe-core/axe.min.js");
 const LONGEST = 120_000;
 
-const server = await serve(site);
-const origin = `http://127.0.0.1:${server.address().port}`;
-const context = await chromium.launchPersistentContext(fs.mkdtempSync(path.join(folder, "profile")), {
-  executablePath,
-  args: ["--no-sandbox", "--disable-background-networking"],
-  viewport: { width: 1280, height: 800 },
-});
-let requests = [];
-const errors = [];
-context.on("request", (request) => requests.push(request.url()));
-let page = null;
+let [context, page, origin, folder] = [null, null, "", ""];
+let [requests, errors] = [[], []];
 
 async function open() {
   await page?.close();
@@ -116,11 +109,20 @@ const STEPS = {
   shot: (name) => page.screenshot({ path: path.join(folder, name) }).then(() => name),
 };
 
-const told = [];
-try {
-  for (const [name, ...needs] of JSON.parse(fs.readFileSync(0, "utf8"))) told.push((await STEPS[name](...needs)) ?? null);
-} finally {
-  await context.close();
-  server.close();
-}
-process.stdout.write(JSON.stringify({ told, errors }));
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"] });
+await answer(async (asking) => {
+  const server = await serve(asking.site);
+  origin = `http://127.0.0.1:${server.address().port}`;
+  [page, folder, requests, errors] = [null, asking.folder, [], []];
+  context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  context.on("request", (request) => requests.push(request.url()));
+  const told = [];
+  try {
+    for (const [name, ...needs] of asking.steps) told.push((await STEPS[name](...needs)) ?? null);
+  } finally {
+    await context.close();
+    server.close();
+  }
+  return { told, errors };
+});
+await browser.close();

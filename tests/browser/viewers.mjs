@@ -1,17 +1,18 @@
 // Opens files in real viewers and tells, as JSON on standard output, what they show.
 //
-//   node viewers.mjs CHROMIUM SPEEDSCOPE_RELEASE_DIR SHOTS_DIR [PIXELS_PER_PIXEL] < jobs.json
+//   node viewers.mjs CHROMIUM SPEEDSCOPE_RELEASE_DIR
 //
+// A line is {"job", "shots": folder, "scale": pixels for one of the page's}.
 // A job is {"viewer": "page" | "speedscope", "file": …, "steps": [["key", "o"], ["click", x, y], ["down", selector, share of width, of height], …], "shot": name}.
 // Everything is served from loopback or opened from disk; requests to anywhere else are refused and reported.
 // All jobs of a viewer share one page, which rests on about:blank between them: a page of its own costs a job a process.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { answer } from "./answering.mjs";
 import { serve } from "./local_server.mjs";
 
-const [, , executablePath, speedscope, shots, scale] = process.argv;
-const jobs = JSON.parse(fs.readFileSync(0, "utf8"));
+const [, , executablePath, speedscope] = process.argv;
 const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
 
 const held = new Set();
@@ -77,9 +78,9 @@ async function complaints(page) {
 }
 
 /** A browser with one page; what the page says and asks for goes to the job that is on. */
-async function launch(origin, args) {
+async function launch(origin, scale, args) {
   const browser = await chromium.launch({ executablePath, args: [...ARGUMENTS, ...args] });
-  const view = { browser, page: await browser.newPage({ deviceScaleFactor: Number(scale || 1) }), told: null };
+  const view = { browser, page: await browser.newPage({ deviceScaleFactor: scale }), told: null };
   view.page.on("console", (message) => view.told.console.push(message.text()));
   view.page.on("pageerror", (error) => view.told.errors.push(String(error)));
   await view.page.route("**/*", (route) => {
@@ -100,7 +101,7 @@ async function rest(page) {
   await page.mouse.move(0, 0);
 }
 
-async function run(view, origin, job) {
+async function run(view, origin, job, shots) {
   const { page } = view;
   await rest(page);
   await page.setViewportSize(job.size || { width: 1280, height: 760 });
@@ -133,11 +134,9 @@ const DRAWING = { page: ["--disable-gpu"], speedscope: ["--use-gl=angle", "--use
 const server = await serve(speedscope);
 const origin = `http://127.0.0.1:${server.address().port}/`;
 const views = {};
-const told = [];
-for (const job of jobs) {
-  views[job.viewer] ||= await launch(origin, DRAWING[job.viewer]);
-  told.push(await run(views[job.viewer], origin, job));
-}
+await answer(async ({ job, shots, scale }) => {
+  const view = (views[`${job.viewer} ${scale}`] ||= await launch(origin, scale, DRAWING[job.viewer]));
+  return run(view, origin, job, shots);
+});
 for (const { browser } of Object.values(views)) await browser.close();
 server.close();
-process.stdout.write(JSON.stringify(told));

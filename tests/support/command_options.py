@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from perf2x.cli.app import command
@@ -40,8 +41,9 @@ HARMLESS: tuple[tuple[Words, Words, str], ...] = (
 """(commands, words of options, why nothing changes)."""
 
 
+@cache
 def run(place: Place, name: str, source: str, words: Words, on: str) -> Ran:
-    """Run a command on a recording; of ``view`` the page is what it prints."""
+    """Run a command on a recording, once for all cases; of ``view`` the page is what it prints."""
     inputs = {"diff": (source, source), "annotate": (FUNCTION.get(on, "*"), source)}.get(name, (source,))
     ran = perf2x(name, *inputs, *words)
     if name == "view" and ran.code == 0:

@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import chdir
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -102,18 +104,19 @@ def prepare(place: Place) -> None:
     (place.folder / "listed.txt").write_text("no-such.data\n")
 
 
-def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[int, str, dict[str, object]]:
-    """Exit code, what is said, and the bytes of the dataset and of what was written beside it."""
+@cache
+def run(place: Place, name: str, case: Case) -> tuple[int, str, dict[str, object]]:
+    """Exit code, what is said, and the bytes of the dataset and of what was written beside it; once for equal cases."""
     source, *names = ("unfinished.data",) if case.on == "unfinished" else getattr(place, case.on)
     with TemporaryDirectory(dir=place.folder) as out:
         data = Path(out) / "data"
         if name == "ingest":
             base = ("--list", *case.base) if case.base else ()
-            ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *words)
+            ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *case.words)
         else:
             _made(place, source, data)
             asked = (source,) if name == "rm" else _ASKED.get(name, ())
-            ran = perf2x("fleet", name, data, *asked, *case.base, *words)
+            ran = perf2x("fleet", name, data, *asked, *case.base, *case.words)
         found = _rows_of(data)
         answer = place.folder / "answer"
         if answer.exists():
@@ -142,10 +145,10 @@ def _made(place: Place, source: str, data: Path) -> None:
 
 def verdict(place: Place, name: str, case: Case) -> str:
     """What became of an option: honoured, refused, harmless because, or DROPPED."""
-    with_option = run(place, name, case, case.words)
+    with_option = run(place, name, case)
     if with_option[0] == 2 and case.words[0] in with_option[1]:
         return f"refused: {with_option[1]}"
-    if with_option != run(place, name, case, ()):
+    if with_option != run(place, name, replace(case, words=())):
         return "honoured"
     why = HARMLESS.get((name, case.words[0]))
     return f"harmless: {why}" if why else f"DROPPED: {with_option[1]}"

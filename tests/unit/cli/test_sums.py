@@ -79,11 +79,15 @@ def test_shares_of_a_timeline_can_be_chosen(tmp_path: Path) -> None:
     assert 0.3 < counts[1] / counts[0] < 0.7
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> SumsPlace:
+    return SumsPlace(tmp_path_factory.mktemp("pairs"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUMS)
-def test_no_option_is_dropped(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_option_is_dropped(name: str, place: SumsPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("capstone")
     pytest.importorskip("duckdb")
-    place = SumsPlace(tmp_path)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(place.folder)
     assert [(words, found) for _, words, found in pairs(place, (name,)) if found.startswith("DROPPED")] == []
