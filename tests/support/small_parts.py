@@ -20,7 +20,7 @@ _OTHERS = {
     "reader.first_walk": {"SPAN": 1 << 10, "FEW_RECORDS": 4, "LARGEST_BLOCK": 1 << 12},
     "reader.containers.input_file": {"CHUNK": 1 << 10},
     "reader.sideband_decoder": {"_MANY": 3},
-    "reader.spe.trace_chunks": {"SPAN": 1 << 8},
+    "reader.spe.spe_recording": {"SPAN": 1 << 8},
     "reader.record_framing": {"_STEPS": 3, "_SHORT_RUN": 2, "_LARGE": 12},
     "stitcher.stacks.raw_stack_cache": {"_MAX_ROWS": 8, "_MAX_WORDS": 64, "_PAUSE": 16},
     "stitcher.stacks.sample_sums": {"_MIN_PENDING": 8},

@@ -13,8 +13,7 @@ from perf2x.model.recording import Recording, Samples, Shard, Want, take_rows
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import Pieces
 from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
-from perf2x.stitcher.stitch import Stitcher
-from perf2x.stitcher.stitch_result import StitchResult
+from perf2x.stitcher.stitch import Stitcher, StitchResult
 from perf2x.transforms.filters.apply_choice import Selection
 from perf2x.transforms.filters.filter_batches import Seen
 from perf2x.transforms.weights_and_mispredicts import SampleValues

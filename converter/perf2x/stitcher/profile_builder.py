@@ -50,7 +50,7 @@ from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.frame_keys import decode_keys, distinct_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 from perf2x.stitcher.stacks.stack_interner import ThreadRows
-from perf2x.stitcher.stitch_result import SampleTotals, StitchResult
+from perf2x.stitcher.stitch import SampleTotals, StitchResult
 from perf2x.stitcher.timeline_tables import losses, parents, thread_names, thread_switches
 
 _NO_CGROUP = 2**64 - 1

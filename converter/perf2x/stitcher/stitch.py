@@ -13,6 +13,8 @@ Threads and epochs of samples: one lookup for both, as both change only with the
     samples   pid 7  tid 8  rank 3        asked once: the name of 8 and the epoch of 7 at rank 3
               pid 7  tid 8  rank 3        the same thread and epoch
               pid 7  tid 8  rank 4        asked again: something was mapped or named in between
+
+The result of stitching samples: a value that workers send and that a profile is built from.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,19 +43,68 @@ from perf2x.base.columnar import (
     take_rows_of,
     zeros,
 )
-from perf2x.model.profile import RootFrame
+from perf2x.model.profile import RecordedRows, RootFrame
 from perf2x.model.recording import Samples, take_rows
-from perf2x.stitcher.deferred.deferred_join import DeferredJoin
+from perf2x.model.value_limits import LAST_TIME
+from perf2x.stitcher.deferred.deferred_join import DeferredJoin, DeferredTally
 from perf2x.stitcher.deferred.deferred_matching import JoinOutcome
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
-from perf2x.stitcher.stacks.frame_keys import FrameKeys
+from perf2x.stitcher.stacks.frame_keys import FrameKeys, SideTable
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache, equal_inputs
 from perf2x.stitcher.stacks.recorded_spools import RecordedSpools
 from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows, TimedSamples
-from perf2x.stitcher.stacks.stack_interner import StackInterner
+from perf2x.stitcher.stacks.stack_interner import StackInterner, ThreadRows
 from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder
-from perf2x.stitcher.stitch_result import SampleTotals, StitchResult, totals_of
+
+
+class SampleTotals(Frozen):
+    """The span and the sum of all samples, also of those that are dropped."""
+
+    first_ns: int | None = None
+    """None without samples that carry a time."""
+    last_ns: int | None = None
+    period: float = 0.0
+    """The sum of all periods; a float shows when it does not fit int64."""
+
+    def plus(self, other: "SampleTotals") -> "SampleTotals":
+        """Totals of both."""
+        first = [time for time in (self.first_ns, other.first_ns) if time is not None]
+        last = [time for time in (self.last_ns, other.last_ns) if time is not None]
+        return SampleTotals(min(first, default=None), max(last, default=None), self.period + other.period)
+
+
+def _totals_of(samples: Samples) -> SampleTotals:
+    """Totals of one batch; the latest time there is stands for none."""
+    period = float(samples.period.sum(dtype=float))
+    time = np.zeros(0, np.uint64) if samples.time is None else samples.time
+    known = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
+    if not len(known):
+        return SampleTotals(period=period)
+    return SampleTotals(int(known.min()), int(known.max()), period)
+
+
+class StitchResult(Frozen):
+    """Distinct threads and stacks of many samples, and the sums of samples that are alike.
+
+    Numbers of threads, stacks and side-table addresses hold within one result only. Columns may be views of the
+    stitcher that made it: take the result last.
+    """
+
+    stacks: Ragged
+    """Frame keys of every distinct stack, innermost first."""
+    side_table: SideTable
+    """Addresses that frame keys refer to by number."""
+    hit: Bools
+    """(recorded mappings + 1,) whether a frame lies in each mapping; the last row stands for none."""
+    threads: ThreadRows
+    samples: SampleRows
+    """Sums; empty where there is a timeline."""
+    timeline: TimedRows | None
+    recorded: RecordedRows | None
+    totals: SampleTotals
+    deferred: DeferredTally
+
 
 _HALF = np.int64(32)
 _LOW = np.int64(0xFFFFFFFF)
@@ -155,7 +206,7 @@ class Stitcher:
         chain = with_lone_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
         if self._options.user_only:
             roots[self._hidden(samples, chain, (record < 0) & (roots == RootFrame.NONE))] = RootFrame.KERNEL_HIDDEN
-        self._totals = self._totals.plus(totals_of(samples))
+        self._totals = self._totals.plus(_totals_of(samples))
         kept: I64 | slice = slice(None)
         whole = samples
         if self._options.deferred_missing == "drop":

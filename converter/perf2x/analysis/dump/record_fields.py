@@ -69,9 +69,9 @@ def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
     ]
     if event.sample_period:
         pairs.append(("{ sample_period, sample_freq }", str(event.sample_period)))
-    pairs.append(("sample_type", bit_names(event.sample_type, SampleType)))
+    pairs.append(("sample_type", _bit_names(event.sample_type, SampleType)))
     if event.read_format:
-        pairs.append(("read_format", bit_names(event.read_format, ReadFormat)))
+        pairs.append(("read_format", _bit_names(event.read_format, ReadFormat)))
     numbers = {
         "precise_ip": event.precise_ip, "config1": event.config1, "config2": event.config2,
         "branch_sample_type": event.branch_sample_type, "sample_regs_user": event.sample_regs_user,
@@ -82,7 +82,7 @@ def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
     return pairs + ([("clockid", str(event.clockid))] if event.clockid >= 0 else [])
 
 
-def bit_names(value: int, family: type[IntEnum]) -> str:
+def _bit_names(value: int, family: type[IntEnum]) -> str:
     """Format bits as ``IP|TID|TIME``, unnamed ones as a number."""
     names = [bit.name or "" for bit in family if value & bit]
     rest = value & ~sum(int(bit) for bit in family)
@@ -167,7 +167,7 @@ def _entry_text(value: Any) -> str:
 def with_words(kind: int, fields: dict[str, Any]) -> dict[str, Any]:
     """Replace numbers for which the kernel or perf has names."""
     if kind == RecordType.AUX:
-        fields["flags"] = bit_names(int(fields["flags"]), AuxFlag)
+        fields["flags"] = _bit_names(int(fields["flags"]), AuxFlag)
     name, family = _NAMES.get(kind, ("", Feature))
     known = {int(member): member.name for member in family}
     return fields | {name: known[fields[name]]} if fields.get(name) in known else fields

@@ -4,8 +4,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from perf2x.analysis.diff.changed_rows import DiffTable, change_text, rounded
-from perf2x.analysis.diff.column_changes import number_of
+from perf2x.analysis.diff.changed_rows import DiffTable, change_text, number_of, rounded
 from perf2x.analysis.result_table import COLUMNS
 from perf2x.cli.diff.gate_outcome import Verdict
 from perf2x.cli.render.markdown_table import code

@@ -23,7 +23,7 @@ from perf2x.base.files.operating_system import free_pages, map_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpackers import damage_errors, open_packed, packing
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.reader.containers.other_files import named_file
+from perf2x.reader.containers.file_header import named_file
 
 CHUNK = 1 << 20
 FIRST = 1 << 16

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.analysis.diff.changed_rows import DiffTable, Shown, Work
+from perf2x.analysis.diff.changed_rows import ColumnChange, DiffTable, Shown, Work
 from perf2x.analysis.diff.changes import Change, Comparison, scaled
-from perf2x.analysis.diff.column_changes import ColumnChange
 from perf2x.analysis.diff.host_noise import host_spread, split_hosts
-from perf2x.analysis.diff.matching_events import renamed
-from perf2x.analysis.diff.matching_objects import match_objects
+from perf2x.analysis.diff.matching_objects import match_objects, renamed
 from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.totals import totals
 from perf2x.base.columnar import Frozen, sum_of

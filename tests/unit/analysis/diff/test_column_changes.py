@@ -1,6 +1,6 @@
 """Ratios before and after: which changes noise explains."""
 
-from perf2x.analysis.diff.column_changes import ColumnChange
+from perf2x.analysis.diff.changed_rows import ColumnChange
 from perf2x.analysis.event_columns import event_columns
 from perf2x.testing import ProfileBuilder
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from perf2x.analysis.diff.matching_events import renamed
+from perf2x.analysis.diff.matching_objects import renamed
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import ProfileBuilder
 

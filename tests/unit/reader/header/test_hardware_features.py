@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from perf2x.reader.header.hardware_features import cpu_topology
+from perf2x.reader.header.feature_sections import cpu_topology
 from perf2x.reader.header.section_reader import SectionReader
 from tests.forge.features import text
 

@@ -12,7 +12,7 @@ from perf2x.base.columnar.arrays import U8
 from perf2x.base.errors import SettingError
 from perf2x.model.recording.events import Recording, Shard, Want
 from perf2x.reader import open_recording
-from perf2x.reader.spe import trace_chunks
+from perf2x.reader.spe import spe_recording
 from perf2x.reader.spe.packets import Packets, find_packets
 from tests import forge
 from tests.forge import spe
@@ -60,7 +60,7 @@ def test_samples_are_those_of_the_twin(seed: int, tmp_path: Path) -> None:
 def test_records_may_lie_in_two_chunks_or_blocks(span: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = trace(random.Random(5), 80)
     whole = column(opened(tmp_path, [Buffer(data)], itrace=""), "addr")
-    monkeypatch.setattr(trace_chunks, "SPAN", span)
+    monkeypatch.setattr(spe_recording, "SPAN", span)
     assert column(opened(tmp_path, [Buffer(data)], itrace=""), "addr") == whole
     cut = len(data) // 16 * 8
     for at in (cut, cut + 8):
@@ -86,7 +86,7 @@ def test_buffers_of_other_cpus_lie_between(tmp_path: Path) -> None:
 
 
 def test_endless_records_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_chunks, "SPAN", 600)
+    monkeypatch.setattr(spe_recording, "SPAN", 600)
     pieces = [Buffer(PC[:8], offset=8 * row) for row in range(300)]
     found = opened(tmp_path, [*pieces, Buffer(PC * 400 + simple(100, 9), cpu=1)])
     assert found.sample_count == 1 and found.diagnostics["spe_records_damaged"]
@@ -99,14 +99,14 @@ def test_blocks_of_a_buffer_are_read_together(tmp_path: Path, monkeypatch: pytes
         calls.append(base)
         return find_packets(data, base)
 
-    monkeypatch.setattr(trace_chunks, "find_packets", counted)
+    monkeypatch.setattr(spe_recording, "find_packets", counted)
     data = simple(100, 9) * 16
     buffers = [Buffer(data, cpu, offset=len(data) * row) for row in range(20) for cpu in (0, 1)]
     assert opened(tmp_path, buffers).sample_count == 40 * 16 and len(calls) == 2
 
 
 def test_every_shard_has_its_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_chunks, "SPAN", 500)
+    monkeypatch.setattr(spe_recording, "SPAN", 500)
     found = opened(tmp_path, [Buffer(trace(random.Random(7), 60), cpu) for cpu in range(3)])
     parts = [[len(batch) for batch in found.samples(Want(0), Shard(number, 3))] for number in range(3)]
     assert sum(map(sum, parts)) == found.sample_count and all(parts)
@@ -176,7 +176,7 @@ def test_without_a_clock_there_are_no_times(tmp_path: Path) -> None:
 
 
 def test_every_nth_record_of_a_buffer_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_chunks, "SPAN", 100)
+    monkeypatch.setattr(spe_recording, "SPAN", 100)
     buffers = [Buffer(b"".join(simple(100, 10 * cpu + row) for row in range(1, 9)), cpu) for cpu in (0, 1)]
     found = opened(tmp_path, buffers, itrace="i3i")
     assert [time // 40 for time in column(found, "time")] == [3, 6, 13, 16] and found.sample_count == 4
