@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar import I32, I64, Ragged, number_keys, unique_inverse
+from perf2x.base.columnar import I32, I64, Ragged, as_int32, number_keys, unique_inverse
 from perf2x.base.columnar.arrow import Coded, Numbers
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Profile, location_frames, location_rows, used_stacks
@@ -70,7 +70,7 @@ def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
 def coded(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> Coded:
     """Return a column that has text ``rows[i]`` in row i; equal texts get one code."""
     distinct, code = number_keys(map(printable, texts))
-    return Coded(code.astype(np.int32)[rows], tuple(distinct))
+    return Coded(as_int32(code)[rows], tuple(distinct))
 
 
 def _texts_of(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import falses, zeros
+from perf2x.base.columnar import as_uint64, falses, zeros
 from perf2x.base.columnar.arrays import I32, I64, U64, argsort, flatnonzero
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
@@ -133,7 +133,7 @@ def _named_places(
     result = stitcher.result()
     each = np.arange(len(result.stacks), dtype=np.int32)
     none = zeros(0)
-    rows = RecordedRows([RecordedPart(0, 0, 0, stack=each)], none, none.astype(np.uint64), none, none)
+    rows = RecordedRows([RecordedPart(0, 0, 0, stack=each)], none, as_uint64(none), none, none)
     profile = build_profile(session, history, replace(result, recorded=rows))
     if symbols is not None:
         sources = load_symbol_sources()

@@ -13,6 +13,7 @@ from perf2x.base.columnar import (
     I32,
     U32,
     Frozen,
+    as_int32,
     bincount,
     flatnonzero,
     minus_ones,
@@ -142,7 +143,7 @@ class _Collector:
             self._sideband.add(block.only(others))
         number = len(self._owners)
         self._readings += ((number, part) for part in _read_counters(samples, owners, self._events))
-        self._others.append(others.astype(np.int32))
+        self._others.append(as_int32(others))
         self._owners.append(narrow_owners(owners))
 
     def note_damage(self, *damage: Any) -> None:

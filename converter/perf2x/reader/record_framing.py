@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perf2x.base.abi import HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
-from perf2x.base.columnar import I64, U8, U32, U64, Frozen, flatnonzero, take
+from perf2x.base.columnar import I64, U8, U32, U64, Frozen, as_uint64, flatnonzero, take
 
 WIDE = frozenset(
     {
@@ -172,10 +172,10 @@ def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[U64, int, bool]
         header = view[at]
         size = header >> shift & 0xFFFF
         if size < HEADER_SIZE:
-            return np.array(headers, np.uint64), at, False
+            return as_uint64(headers), at, False
         headers.append(header)
         at += size >> 3
-    return np.array(headers, np.uint64), at, True
+    return as_uint64(headers), at, True
 
 
 def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> FramedRecords:
@@ -196,4 +196,4 @@ def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> F
         at += size
         found = kind if kind in specials else 0
     broken = not found and at + HEADER_SIZE <= end and fields(view, at)[2] < HEADER_SIZE
-    return FramedRecords(np.array(headers, np.uint64), np.array(sizes, np.uint16), at, found, broken)
+    return FramedRecords(as_uint64(headers), np.array(sizes, np.uint16), at, found, broken)

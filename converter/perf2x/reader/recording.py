@@ -23,7 +23,9 @@ from perf2x.base.columnar import (
     Bools,
     Frozen,
     argsort,
+    as_int32,
     as_int64,
+    as_uint64,
     flatnonzero,
     rows_by,
     searchsorted,
@@ -115,7 +117,7 @@ class PerfRecording(Frozen, eq=False):
                 yield delivered_readings(self.sideband, self.session)
             return
         for number, block in self._index.stream.blocks(self._index.others, shard):
-            owners = self._index.owners[number].astype(np.int32)
+            owners = as_int32(self._index.owners[number])
             if owners.min(initial=0) < 0:
                 known = flatnonzero(owners >= 0)
                 block, owners = block.only(known), owners[known]
@@ -174,7 +176,7 @@ class _DecodingGroups(Frozen):
         of_event = [groups.setdefault((sample_layout(event), is_off_cpu(event)), len(groups)) for event in events]
         periods = [_default_period(event) for event in events]
         reads = [is_group_read(event) for event in events]
-        return cls(list(groups), as_int64(of_event), np.array(periods, np.uint64), np.array(reads, np.bool_))
+        return cls(list(groups), as_int64(of_event), as_uint64(periods), np.array(reads, np.bool_))
 
     def decode(self, block: Block, owners: I32, want: Want, damage: Diagnostics) -> Samples:
         """Decode samples group by group, and join the groups in file order; ``owners`` are their events."""

@@ -24,6 +24,7 @@ from perf2x.base.columnar import (
     ColumnTable,
     RaggedInterner,
     SharedRows,
+    as_int32,
     flatnonzero,
     join_tables,
     lexsort,
@@ -91,7 +92,7 @@ class _TableBuilder(Struct):
             part = take_rows_of(part, flatnonzero(keep))
         if isinstance(part, DeferredChains):
             chains: Any = part.chain
-            part = replace(part, chain=self.chains.number_rows(chains).astype(np.int32))
+            part = replace(part, chain=as_int32(self.chains.number_rows(chains)))
         self.parts.append(part)
 
     def finish(self) -> ColumnTable:

@@ -25,6 +25,7 @@ from perf2x.base.columnar import (
     Ragged,
     RecentLookups,
     arange,
+    as_int32,
     as_int64,
     bincount,
     falses,
@@ -220,12 +221,12 @@ class CallGraphs:
 
         def at_last(rows: I64, address: U64) -> I32:
             images = take(image, rows)
-            return self._mappings.answers(
-                lambda which: at(images[which], address[which]), images, address.view(np.int64)
-            ).astype(np.int32)
+            return as_int32(
+                self._mappings.answers(lambda which: at(images[which], address[which]), images, address.view(np.int64))
+            )
 
         def at_moment(rows: I64, address: U64) -> I32:
-            return at(epoch[rows], address).astype(np.int32)
+            return as_int32(at(epoch[rows], address))
 
         return MappingFinder(image, spaces.rank(epoch), spaces.made, at_last, at_moment)
 

@@ -35,6 +35,7 @@ from perf2x.base.columnar import (
     Texts,
     arange,
     argsort_rows,
+    as_int32,
     as_int64,
     cumsum,
     ends_of,
@@ -261,6 +262,6 @@ def build_process_history(
         mappings=mappings,
         layout=AddressLayout(mappings),
         deferred=DeferredRecords(deferred, sideband.comms, has_time),
-        deferred_epoch=spaces.epoch(as_int64(deferred.pid), deferred_rank).astype(np.int32),
+        deferred_epoch=as_int32(spaces.epoch(as_int64(deferred.pid), deferred_rank)),
         has_call_addresses=session.has_call_addresses,
     )

@@ -21,7 +21,9 @@ from perf2x.base.columnar import (
     Ragged,
     StringInterner,
     argsort_rows,
+    as_int32,
     as_int64,
+    as_uint64,
     begins_run,
     bincount,
     cumsum,
@@ -108,11 +110,11 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
     rank[order] = cumsum(begins) - 1
     once, _ = group_rows([pid, tid, found.start[order]])
     threads = Threads(
-        pid=pid[begins].astype(np.int32),
-        tid=tid[begins].astype(np.int32),
+        pid=as_int32(pid[begins]),
+        tid=as_int32(tid[begins]),
         comm=strings.add_all(comm[begins]),
         process=strings.add_all(leader[begins]),
-        starts=bincount(rank[order][once], sum_of(begins)).astype(np.int32),
+        starts=as_int32(bincount(rank[order][once], sum_of(begins))),
     )
     return threads, rank
 
@@ -137,21 +139,21 @@ def _locations(
     mapping = row_of_group[frames.mapping]
     # no call stands in front of a mapping's first byte; such frames may equal others now
     called = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])
-    lookup = frames.address - called.astype(np.uint64)
+    lookup = frames.address - as_uint64(called)
     order, rank = group_rows([mapping, frames.address, lookup, as_int64(frames.mode), frames.root])
     root = frames.root[order]
     functions, line_function = root_functions(root, strings)
     locations = Locations(
         address=frames.address[order],
         lookup=lookup[order],
-        mapping=mapping[order].astype(np.int32),
+        mapping=as_int32(mapping[order]),
         mode=frames.mode[order],
         synthetic=root > 0,
         line_offsets=offsets_of(root > 0),
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
-    return mappings, locations, functions, rank.astype(np.int32)
+    return mappings, locations, functions, as_int32(rank)
 
 
 def _sum_rows(rows: SampleRows) -> ProfileSamples:
@@ -163,8 +165,8 @@ def _sum_rows(rows: SampleRows) -> ProfileSamples:
             stack=rows.stack,
             value=rows.value,
             count=rows.count,
-            cpu=None if rows.cpu is None else rows.cpu.astype(np.int32),
-            cgroup=None if rows.cgroup is None else rows.cgroup.astype(np.int32),
+            cpu=None if rows.cpu is None else as_int32(rows.cpu),
+            cgroup=None if rows.cgroup is None else as_int32(rows.cgroup),
             data_src=rows.data_src,
         )
     )
@@ -188,7 +190,7 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
         count=np.broadcast_to(np.int64(1), len(rows)),  # no memory
         time=rows.time,
         cpu=rows.cpu,
-        cgroup=None if rows.cgroup is None else cgroups(rows.cgroup[order]).astype(np.int32),
+        cgroup=None if rows.cgroup is None else as_int32(cgroups(rows.cgroup[order])),
         data_src=None if rows.data_src is None else rows.data_src[order],
         position=None if rows.position is None else rows.position[order],
     )

@@ -32,7 +32,9 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     RecentLookups,
+    as_int32,
     as_int64,
+    as_uint64,
     begins_run,
     cumsum,
     end_to_end,
@@ -136,7 +138,7 @@ class ThreadEpochs:
 
         answers = self._moments.answers(find, rank, ids)
         run = cumsum(begins) - 1
-        return take((answers >> _HALF).astype(np.int32), run), take(answers << _HALF >> _HALF, run)
+        return take(as_int32(answers >> _HALF), run), take(answers << _HALF >> _HALF, run)
 
     def _find(self, ids: I64, pid: I64, tid: I64, rank: I64) -> I64:
         names, starts = self._history.names.at(tid, rank), self._history.names.start(tid, rank)
@@ -277,11 +279,11 @@ class Stitcher:
         pid, tid = as_int64(samples.pid), as_int64(samples.tid)
         thread, epoch = self._threads.of(pid, tid, rank)
         stack = self._stacks(samples, chain, record, roots, rank, epoch)
-        event, value = samples.event.astype(np.int32), as_int64(samples.period)
+        event, value = as_int32(samples.event), as_int64(samples.period)
         extra = {name: _COLUMNS[name](samples) for name in self._options.extra}
         if self._options.timeline:
-            time = samples.position.astype(np.uint64) if samples.time is None else samples.time
-            self._timeline.add(TimedRows(event, thread, stack, samples.cpus.astype(np.int32), value, time, **extra))
+            time = as_uint64(samples.position) if samples.time is None else samples.time
+            self._timeline.add(TimedRows(event, thread, stack, as_int32(samples.cpus), value, time, **extra))
         else:
             self._sums.add(SampleRows(event, thread, stack, value, np.ones(len(samples), np.int64), **extra))
         return thread, stack

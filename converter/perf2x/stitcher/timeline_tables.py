@@ -11,7 +11,9 @@ from perf2x.base.columnar import (
     StringInterner,
     Texts,
     argsort_rows,
+    as_int32,
     as_int64,
+    as_uint64,
     falses,
     flatnonzero,
     group_rows,
@@ -57,7 +59,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
     keep = keep[lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
     return ThreadSwitches(
         time=switches.time[keep],
-        thread=thread[keep].astype(np.int32),
+        thread=as_int32(thread[keep]),
         is_out=switches.is_out[keep],
         cpu=switches.cpu[keep],
         is_preempted=switches.preempted[keep],
@@ -82,11 +84,11 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
 
 def losses(events: Sequence[Event], losts: Losts) -> Losses:
     """Return what the recording says it lost; of what it says twice, when it was lost, and the rest at the end."""
-    table = Losses(losts.time, losts.cpu.astype(np.int32), losts.lost, losts.samples_only)
+    table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
     is_final = final_counts(events, losts)
     if is_final.any():
         rest = max(sum_of(losts.lost[is_final]) - sum_of(losts.lost[~losts.samples_only]), 0)
-        end = replace(take_rows_of(table, flatnonzero(is_final)[:1]), lost=np.array([rest], np.uint64))
+        end = replace(take_rows_of(table, flatnonzero(is_final)[:1]), lost=as_uint64([rest]))
         table = join_tables([take_rows_of(table, ~is_final), replace(end, cpu=np.full(1, -1, np.int32))])
     held = flatnonzero(table.lost > 0)
     order = argsort_rows([table.time[held], table.cpu[held], table.samples_only[held], table.lost[held]])

@@ -23,6 +23,7 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort,
+    as_int32,
     as_int64,
     falses,
     flatnonzero,
@@ -82,10 +83,10 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool
     if len(tree.location) == len(stacks) and np.array_equal(tree.location, stacks.location):
         return _without_twins(profile, twin)
     changed, number = _settled_tree(tree, stacks)
-    samples = replace(samples, stack=np.append(number, -1)[samples.stack].astype(np.int32))
+    samples = replace(samples, stack=as_int32(np.append(number, -1)[samples.stack]))
     recorded = profile.recorded
     if recorded is not None:
-        recorded = recorded.renumber(None, number.astype(np.int32))
+        recorded = recorded.renumber(None, as_int32(number))
     settled = replace(profile, stacks=changed, samples=samples, recorded=recorded)
     settled = _take_locations(settled, _kept_locations(stacks, changed, twin))
     return settled if _keeps_order(number, profile) else sum_samples(settled)
@@ -155,8 +156,8 @@ def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
     number = minus_ones(len(same) + 1)
     number[order] = arange(len(order))
     number[:-1] = number[same]
-    parent = number[tree.parent[order]].astype(np.int32)
-    return Stacks(parent, tree.location[order].astype(np.int32)), number[:count]
+    parent = as_int32(number[tree.parent[order]])
+    return Stacks(parent, as_int32(tree.location[order])), number[:count]
 
 
 def _keeps_order(number: I64, profile: Profile) -> bool:

@@ -16,6 +16,7 @@ from perf2x.base.columnar import (
     Bools,
     Frozen,
     Ragged,
+    as_int32,
     as_int64,
     cumsum,
     falses,
@@ -231,7 +232,7 @@ def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
         is_used[part.function] = True
         number = cumsum(is_used) - 1 + len(functions)
         functions += [part.functions[row] for row in flatnonzero(is_used).tolist()]
-        columns.append(number[part.function].astype(np.int32))
+        columns.append(as_int32(number[part.function]))
     return np.concatenate(columns), functions
 
 

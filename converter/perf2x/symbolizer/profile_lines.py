@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import AnyArray, falses, offsets_of, ranges, repeat, trues
+from perf2x.base.columnar import AnyArray, as_int32, falses, offsets_of, ranges, repeat, trues
 from perf2x.model.profile import FunctionRow, Functions, Locations, Mappings, Profile
 from perf2x.symbolizer.mapped_objects import MappedObject
 from perf2x.symbolizer.object_resolver import ResolveResult
@@ -34,7 +34,7 @@ class ProfileLineBuilder:
 
     def add(self, mapped: MappedObject, result: ResolveResult) -> None:
         """Add the lines of one object's locations."""
-        numbers = np.array(self._function_numbers(result.functions), np.int32)
+        numbers = as_int32(self._function_numbers(result.functions))
         self._line_function.append(numbers[result.function])
         self._line_number.append(result.line)
         self._start[mapped.locations], self.count[mapped.locations] = result.start + self._rows, result.count

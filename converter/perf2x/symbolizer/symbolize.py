@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I32, I64, arange, as_int64, falses, flatnonzero, sum_of, zeros
+from perf2x.base.columnar import I32, I64, arange, as_int32, as_int64, falses, flatnonzero, sum_of, zeros
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile import Functions, Profile
@@ -219,7 +219,7 @@ def in_function_order(profile: Profile, kept: int) -> Profile:
     number[order] = np.arange(len(order), dtype=np.int32)
     index = {text: row for row, text in enumerate(strings[:kept])}
     name, system_name, filename = (
-        np.array([index.setdefault(column[row], len(index)) for row in order.tolist()], np.int32) for column in columns
+        as_int32([index.setdefault(column[row], len(index)) for row in order.tolist()]) for column in columns
     )
     functions = Functions(name, system_name, filename, old.start_line[order])
     locations = replace(profile.locations, line_function=number[profile.locations.line_function])

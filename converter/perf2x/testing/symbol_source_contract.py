@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from perf2x.base.columnar import as_uint64
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind, SymbolSource
 
@@ -27,7 +28,7 @@ class SymbolSourceContract:
 
     def ask(self, addresses: Sequence[int]) -> list[list[tuple[str, str, int]]]:
         """(name or mangled name, file, line) of every address, innermost first, the answer's shape checked."""
-        source, wanted = self.source(), np.array(addresses, np.uint64)
+        source, wanted = self.source(), as_uint64(addresses)
         symbols = source.lookup(self.dso(), wanted)
         assert len(symbols.offsets) == len(wanted) + 1 and symbols.offsets[0] == 0, "offsets are not one longer"
         assert not len(wanted) or np.diff(symbols.offsets).min() >= 0, "offsets fall"

@@ -21,7 +21,9 @@ from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
+    as_int32,
     as_int64,
+    as_uint64,
     bincount,
     cumsum,
     flatnonzero,
@@ -184,9 +186,9 @@ class ScriptText(TextReader):
         given: tuple[AnyArray, ...] = (numbers, self.comms.add_all(comms), *ids, time, value)
         for column, values in zip(filled, given, strict=True):
             column[told] = values
-        event, comm, pid, tid, cpu = (column.astype(np.int32) for column in filled[:5])
+        event, comm, pid, tid, cpu = (as_int32(column) for column in filled[:5])
         return TextSamples(
-            event=event, comm=comm, pid=pid, tid=tid, cpu=cpu, time=filled[5].astype(np.uint64), value=filled[6],
+            event=event, comm=comm, pid=pid, tid=tid, cpu=cpu, time=as_uint64(filled[5]), value=filled[6],
             count=np.ones(count, np.int64), stack=stack,
         )  # fmt: skip
 

@@ -15,6 +15,7 @@ from perf2x.base.columnar import (
     arange,
     argsort,
     argsort_rows,
+    as_int32,
     as_int64,
     falses,
     group_rows,
@@ -44,7 +45,7 @@ def text_profile(text: Text, meta: Meta) -> Profile:
     threads, thread = _threads(text, strings)
     mappings, locations = _places(text, strings)
     parent, location, leaf = prefix_tree(text.stacks, innermost_first=True)
-    rows, stack = text.samples, np.append(leaf, -1)[text.samples.stack].astype(np.int32)
+    rows, stack = text.samples, as_int32(np.append(leaf, -1)[text.samples.stack])
     is_timed, has_cpu = bool((rows.time < LAST_TIME).any()), bool((rows.cpu >= 0).any())
     columns: list[AnyArray] = [rows.time, thread, rows.event, stack, rows.value]
     order = argsort_rows(columns) if is_timed else arange(len(rows))
@@ -80,7 +81,7 @@ def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
         one: name for one, other, name in zip(pid.tolist(), tid.tolist(), comm, strict=True) if one == other >= 0
     }
     process = [leaders.get(one, name) for one, name in zip(pid.tolist(), comm, strict=True)]
-    return Threads(pid, tid, strings.add_all(comm), strings.add_all(process)), thread.astype(np.int32)
+    return Threads(pid, tid, strings.add_all(comm), strings.add_all(process)), as_int32(thread)
 
 
 def _places(text: Text, strings: StringInterner) -> tuple[Mappings, Locations]:
@@ -99,7 +100,7 @@ def _places(text: Text, strings: StringInterner) -> tuple[Mappings, Locations]:
         has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
     )  # fmt: skip
     return mappings, Locations(
-        address=places, lookup=places, mapping=np.array(mapping, np.int32),
+        address=places, lookup=places, mapping=as_int32(mapping),
         mode=np.array([mode for _, mode, _ in frames], np.uint8), synthetic=falses(len(frames)),
         line_offsets=zeros(len(frames) + 1), line_function=none, line_number=none,
     )  # fmt: skip

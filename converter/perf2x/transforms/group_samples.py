@@ -11,6 +11,7 @@ from perf2x.base.columnar import (
     I64,
     Ragged,
     arange,
+    as_int32,
     as_int64,
     group_rows,
     lexsort,
@@ -79,7 +80,7 @@ def _merge_threads(profile: Profile) -> Profile:
     merged = Threads(
         pid=threads.pid[chosen], tid=threads.pid[chosen], comm=threads.process[chosen], process=threads.process[chosen]
     )
-    number = rank[inverse].astype(np.int32)
+    number = as_int32(rank[inverse])
     samples = replace(profile.samples, thread=number[profile.samples.thread])
     # Switches of several threads under one name do not say when it ran.
     return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))

@@ -16,6 +16,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Ragged,
     StringInterner,
+    as_int32,
     as_int64,
     cumsum,
     group_rows,
@@ -101,14 +102,14 @@ def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Tags, ...], I32 | N
         np.zeros(len(each.samples), np.int32) if each.samples.tags is None else each.samples.tags for each in profiles
     ]
     column = np.concatenate([number[row] for number, row in zip(numbers, rows, strict=True)])
-    return tuple(dict(entry) for entry in sets), column.astype(np.int32)
+    return tuple(dict(entry) for entry in sets), as_int32(column)
 
 
 def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
     """The events of all profiles by name and unit, whatever order profiles come in, and each profile's rows of them."""
     names = sorted({(event.name, event.unit) for profile in profiles for event in profile.events})
     place = {name: row for row, name in enumerate(names)}
-    numbers = [np.array([place[event.name, event.unit] for event in each.events], np.int32) for each in profiles]
+    numbers = [as_int32([place[event.name, event.unit] for event in each.events]) for each in profiles]
     found: list[ProfileEvent | None] = [None] * len(names)
     for profile, number in zip(profiles, numbers, strict=True):
         for recorded, row in zip(profile.events, number.tolist(), strict=True):
@@ -177,7 +178,7 @@ def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArr
 
 def _of_each(group: I64, tables: Sequence[Sized]) -> list[I32]:
     """The numbers of each table's rows among those of all (−1 stays −1)."""
-    parts = np.split(group.astype(np.int32), cumsum([len(table) for table in tables])[:-1])
+    parts = np.split(as_int32(group), cumsum([len(table) for table in tables])[:-1])
     return [np.append(part, np.int32(-1)) for part in parts]
 
 

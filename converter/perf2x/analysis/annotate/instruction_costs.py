@@ -19,6 +19,7 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     as_int64,
+    as_uint64,
     group_rows,
     minus_ones,
     offsets_of,
@@ -95,7 +96,7 @@ def _place(
         found = list(disassemble(machine, data, shown, syntax))
     except ObjectError as error:
         return _Place(code, start, (), address[:0], locations, zeros(len(locations)), str(error))
-    begin = np.array([one.address for one in found], np.uint64) - np.uint64(moved)
+    begin = as_uint64([one.address for one in found]) - np.uint64(moved)
     rows = searchsorted(begin, address, "right") - 1
     return _Place(code, shown, found, begin, locations, rows)
 
@@ -122,7 +123,7 @@ def _notes(code: ObjectCode, found: Sequence[Instruction], start: int) -> list[s
     size = found[-1].address + found[-1].size - start if found else 0
     meant = [one.refers if one.target is None else one.target for one in found]
     outside = [one if one is not None and not start <= one < start + size else None for one in meant]
-    address = unique(np.array([one for one in outside if one is not None], np.uint64))
+    address = unique(as_uint64([one for one in outside if one is not None]))
     names = dict(zip(address.tolist(), _names_at(code, code.addresses_of_shown(address)), strict=True))
     return [names[one] if one is not None else "" for one in outside]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from elftools.elf.enums import ENUM_E_MACHINE
 
-from perf2x.base.columnar import I64, U64, Ragged, argsort, flatnonzero, minus_ones, searchsorted
+from perf2x.base.columnar import I64, U64, Ragged, argsort, as_uint64, flatnonzero, minus_ones, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KCORE, host_path, is_file
 from perf2x.base.files.temporary import shown_name
@@ -136,7 +136,7 @@ class DumpedCode:
     def offsets_of(self, address: U64) -> U64:
         """(n,) file offset of the code loaded at each address, 2**64 - 1 where there is none or was more than one."""
         codes = self._pieces.codes
-        first = np.array([code.first for code in codes], np.uint64)
+        first = as_uint64([code.first for code in codes])
         moved = self._pieces.start - first
         begun, moved_of_begun = _up_to(address, first, moved)
         ended, moved_of_ended = _up_to(address, first + self._pieces.size, moved)
@@ -152,7 +152,7 @@ class DumpedCode:
         return CodeByOffset(self._dump or JitDump(0, False, ()))
 
     def _piece_at(self, offset: int) -> JitCode | None:
-        row = int(self._pieces.find(np.array([offset], np.uint64))[0])
+        row = int(self._pieces.find(as_uint64([offset]))[0])
         return self._pieces.codes[row] if row >= 0 else None
 
 

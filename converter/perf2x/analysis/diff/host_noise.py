@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.analysis.totals import group_costs
-from perf2x.base.columnar import F64, I64, Frozen, arange, as_int64, as_intp, sum_of, unique_inverse, zeros
+from perf2x.base.columnar import F64, I64, Frozen, arange, as_int32, as_int64, as_intp, sum_of, unique_inverse, zeros
 from perf2x.model.profile import Profile, sum_samples
 
 HOST = ""
@@ -42,7 +42,7 @@ def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
     hosts = Hosts(profile, names, as_int64([names.index(tags[HOST]) for tags in sets])[rows])
     kept = [tuple((key, value) for key, value in tags.items() if key != HOST) for tags in sets]
     distinct = sorted(set(kept))
-    number = np.array([distinct.index(one) for one in kept], np.int32)[rows] if any(distinct) else None
+    number = as_int32([distinct.index(one) for one in kept])[rows] if any(distinct) else None
     samples = replace(profile.samples, tags=number)
     plain = replace(plain, samples=samples, tag_sets=tuple(map(dict, distinct)) if any(distinct) else ())
     return sum_samples(plain), hosts if len(names) > 1 else None

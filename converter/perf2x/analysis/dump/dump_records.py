@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from perf2x.analysis.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_words
 from perf2x.analysis.dump.sample_text import chain_lines, sample_lines
 from perf2x.base.abi import MISC_CPUMODE_MASK, RecordType, SampleType, UserRecordType
-from perf2x.base.columnar import I64, Bools, Frozen, flatnonzero, rows_by, trues, unique
+from perf2x.base.columnar import I64, Bools, Frozen, as_uint64, flatnonzero, rows_by, trues, unique
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
@@ -214,7 +214,7 @@ def _sample_texts(
     texts: dict[int, _RecordText] = {}
     events = session.events.events
     owners, misc = session.events.of_samples(block.only(rows)), block.misc
-    periods = np.array([each.sample_period for each in events], np.uint64)
+    periods = as_uint64([each.sample_period for each in events])
     for owner, of_owner in rows_by(owners):
         if not 0 <= owner < len(events):
             continue

@@ -140,6 +140,16 @@ def as_int64(values: npt.ArrayLike) -> I64:
     return np.array(values, np.int64)
 
 
+def as_int32(values: npt.ArrayLike) -> I32:
+    """Return a copy of numbers as int32; those beyond wrap around."""
+    return np.array(values, np.int32)
+
+
+def as_uint64(values: npt.ArrayLike) -> U64:
+    """Return a copy of numbers as uint64; those below 0 wrap around."""
+    return np.array(values, np.uint64)
+
+
 def flatnonzero(values: AnyArray) -> I64:
     """Return the rows, rising, where a value is not 0."""
     return values.ravel().nonzero()[0].astype(np.int64, copy=False)

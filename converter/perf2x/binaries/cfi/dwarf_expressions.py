@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from perf2x.base.abi.callframe import Operator
-from perf2x.base.columnar import I64, U64, AnyArray, Bools, falses, trues
+from perf2x.base.columnar import I64, U64, AnyArray, Bools, as_uint64, falses, trues
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import MASK, CfiCursor
 
@@ -90,7 +90,7 @@ def _divide(left: U64, right: U64) -> U64:
 
 
 def _signed(operate: Callable[[I64, I64], AnyArray]) -> Callable[[U64, U64], U64]:
-    return lambda left, right: operate(left.view(np.int64), right.view(np.int64)).astype(np.uint64)
+    return lambda left, right: as_uint64(operate(left.view(np.int64), right.view(np.int64)))
 
 
 _BINARY: dict[Operator, Callable[[U64, U64], U64]] = {

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
-from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, searchsorted
+from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, as_uint64, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import FIXED, CfiCursor, to_signed
 
@@ -205,7 +205,7 @@ def index_by_walking(section: FrameSection, past_terminator: bool = True) -> Fra
         if 0 < fde.start < fde.end:  # 0: of a function that the linker discarded
             starts.append(fde.start)
             offsets.append(offset)
-    return _sorted_index(section, np.array(starts, np.uint64), as_int64(offsets))
+    return _sorted_index(section, as_uint64(starts), as_int64(offsets))
 
 
 def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int]:

@@ -16,7 +16,9 @@ from perf2x.base.columnar import (
     Frozen,
     GrowableColumns,
     argsort,
+    as_int32,
     as_int64,
+    as_uint64,
     bincount,
     cumsum,
     flatnonzero,
@@ -131,8 +133,8 @@ def _one(
         rows, end[number] = rule_rows(section, fde, table), fde.end
     except ObjectError as error:
         problems.append(str(error))
-    start, rule = np.array(rows, np.uint64).reshape(-1, 2).T
-    return RowColumns(np.full(len(rows), number, np.int64), start, rule.astype(np.int32))
+    start, rule = as_uint64(rows).reshape(-1, 2).T
+    return RowColumns(np.full(len(rows), number, np.int64), start, as_int32(rule))
 
 
 def _side_by_side(section: FrameSection, fdes: FdeColumns, table: RuleTable) -> list[tuple[RowColumns, I64]]:

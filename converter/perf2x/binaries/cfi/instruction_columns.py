@@ -19,7 +19,9 @@ from perf2x.base.columnar import (
     Bools,
     Frozen,
     arange,
+    as_int32,
     as_int64,
+    as_uint64,
     bincount,
     cumsum,
     flatnonzero,
@@ -85,7 +87,7 @@ def read_instructions(data: U8, bodies: Bodies) -> CfiInstructions:
     number_end = number_ends(code)
     follows, limit = _follows(code, number_end), take(ends, part)
     nops = np.append(0, ends[:-1]).reshape(-1, _PARTS)[:, ::2]
-    at = reached((np.minimum(follows, limit) - arange(len(code))).astype(np.int32))
+    at = reached(as_int32(np.minimum(follows, limit) - arange(len(code))))
     program, byte = take(part, at) // _PARTS, take(code, at)
     first, last = _operands(np.append(code, _PADDING), at, number_end)
     strange = ~take(_IS_USUAL, byte) | (take(follows, at) > take(limit, at))
@@ -120,7 +122,7 @@ def _operands(code: U8, at: I64, number_end: I64) -> tuple[U64, I64]:
     """Return ``first`` and ``last`` of `CfiInstructions`."""
     byte, end = code[at], np.append(number_end, len(number_end))
     count, is_packed = _NUMBERS_OF[byte], byte >= _PACKED_FROM
-    first = np.where(is_packed, byte & np.uint8(~PACKED & 0xFF), np.uint8(0)).astype(np.uint64)
+    first = as_uint64(np.where(is_packed, byte & np.uint8(~PACKED & 0xFF), np.uint8(0)))
     last = first.view(np.int64).copy()
     spelled = flatnonzero((count > 0) & ~is_packed)
     first[spelled] = numbers(code, at[spelled] + 1, end[at[spelled] + 1])

@@ -25,7 +25,9 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort_rows,
+    as_int32,
     as_int64,
+    as_uint64,
     bincount,
     cumsum,
     flatnonzero,
@@ -204,7 +206,7 @@ def _values(of: CfiInstructions, functions: Aligned) -> I64:
 
 def _row_ends(of: CfiInstructions, functions: Aligned) -> tuple[I64, U64]:
     """Find the instructions that end a row, and (r,) where the row starts: advances, and the ends of programs."""
-    alignment = np.array([cie.code_alignment & MASK for cie in functions.cies], np.uint64)[functions.cie]
+    alignment = as_uint64([cie.code_alignment & MASK for cie in functions.cies])[functions.cie]
     distance = np.where(
         EFFECT[of.code] == Effect.ADVANCE, of.last.view(np.uint64) * alignment[of.program], np.uint64(0)
     )
@@ -244,7 +246,7 @@ def _rule_numbers(functions: Aligned, cie: I64, columns: list[I64], registers: I
     for number, key in enumerate(keys):
         if key not in known:
             known[key] = table.number(_rule(*rows[number].tolist()))
-    return np.array([known[key] for key in keys], np.int32)[group]
+    return as_int32([known[key] for key in keys])[group]
 
 
 def _rule(cfa_register: int, cfa_value: int, return_register: int, is_signal: int, *numbers: int) -> Rule:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Frozen, searchsorted, unique
+from perf2x.base.columnar import I64, U64, Frozen, as_uint64, searchsorted, unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.compilation_units import Unit
 from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, Subprogram, inlined_bounds, scopes, subprograms
@@ -50,10 +50,10 @@ class CodeLines:
 
     def pieces(self, code: Ranges) -> U64:
         """Return the sorted addresses at which line, discriminator or inlined function may change within ``code``."""
-        found = [np.array([low for low, _ in code], np.uint64)]
-        low, high = (np.array([pair[side] for pair in sorted(code)], np.uint64) for side in (0, 1))
+        found = [as_uint64([low for low, _ in code])]
+        low, high = (as_uint64([pair[side] for pair in sorted(code)]) for side in (0, 1))
         for table, entries, rows in self._opened(low):
-            bounds = np.array(inlined_bounds(entries) if entries is not None else [], np.uint64)
+            bounds = as_uint64(inlined_bounds(entries) if entries is not None else [])
             for places in (table.rows.address, np.sort(bounds)):
                 first, last = searchsorted(places, low[rows]), searchsorted(places, high[rows])
                 found += [places[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]

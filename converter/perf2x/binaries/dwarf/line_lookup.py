@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, as_int64, flatnonzero, rows_by, searchsorted
+from perf2x.base.columnar import I64, U64, as_int64, as_uint64, flatnonzero, rows_by, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import initial_length
@@ -108,7 +108,7 @@ class UnitLines:
             else:
                 rows += [(start, end, number) for start, end in ranges if 1 < start < end < 2**64]
         rows.sort()
-        start, end = (np.array([row[i] for row in rows], np.uint64) for i in (0, 1))
+        start, end = (as_uint64([row[i] for row in rows]) for i in (0, 1))
         return start, end, as_int64([row[2] for row in rows])
 
 

@@ -21,7 +21,9 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort,
+    as_int32,
     as_int64,
+    as_uint64,
     cumsum,
     flatnonzero,
     join_tables,
@@ -131,7 +133,7 @@ class _Opcodes:
         advance[~self.is_special] = 0
         if base > _CONSTANT:
             advance[_CONSTANT] = (255 - base) // span * machine.step
-        self.advance = advance.astype(np.uint64)
+        self.advance = as_uint64(advance)
         self.line = np.where(self.is_special, machine.line_base + beyond % span, 0)
 
     def are(self, code: U8, opcode: int) -> I64:
@@ -181,7 +183,7 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     """Find the instructions up to the last one that ends a sequence."""
     count = len(piece)
     code = np.append(piece, _PADDING)
-    number_end = np.append(number_ends(piece).astype(np.int32), np.full(len(_PADDING), count + 1, np.int32))
+    number_end = np.append(as_int32(number_ends(piece)), np.full(len(_PADDING), count + 1, np.int32))
     follows = _follows(opcodes, code, number_end, count)
     at = reached(np.minimum(follows, count) - np.arange(count, dtype=np.int32))
     opcode, operand, end = piece[at], at + 1, as_int64(follows[at])

@@ -11,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from perf2x.base.columnar import U64, searchsorted
+from perf2x.base.columnar import U64, as_uint64, searchsorted
 from perf2x.binaries.dwarf.line_program import Machine
 
 _STANDARD = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
@@ -33,7 +33,7 @@ def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
         at = found.end()
     if at < len(program):
         return b""
-    start = np.frombuffer(b"".join(starts), f"{machine.byte_order}u{machine.address_size}").astype(np.uint64)
+    start = as_uint64(np.frombuffer(b"".join(starts), f"{machine.byte_order}u{machine.address_size}"))
     known = np.sort(start)
     row = searchsorted(known, address, "right") - 1
     return b"".join(compress(parts, np.isin(start, known[row[row >= 0]]).tolist()))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from perf2x.base.columnar import U64, AnyArray, argsort, take_rows_of
+from perf2x.base.columnar import U64, AnyArray, argsort, as_uint64, take_rows_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import Relocations, raw_symbols, relocations, string_at
@@ -150,7 +150,7 @@ def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
         return {}
     rows = relocations(elf, section)
     symbols, strings = raw_symbols(elf, elf.sections[section.link])
-    asked = np.array([slot for slot in slots if slot >= 0], np.uint64)
+    asked = as_uint64([slot for slot in slots if slot >= 0])
     named = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, asked)
     offsets = symbols["name"][rows.symbol[named]]
     return {int(a): string_at(strings, int(o)) for a, o in zip(rows.offset[named], offsets, strict=True)}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from perf2x.base.columnar import U64, AnyArray, arange, as_int64
+from perf2x.base.columnar import U64, AnyArray, arange, as_int64, as_uint64
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import SHN_LORESERVE, raw_symbols, relocations
@@ -90,7 +90,7 @@ def _apply_relocations(
             raise ObjectError(f"{module.name}, {table.name}: a relocation outside its section")
         index = as_int64(at)[:, None] + arange(width)
         stored = np.ascontiguousarray(data[index]).view(f"{module.byte_order}u{width}").reshape(-1)
-        addend = stored.astype(np.uint64) if rows.addend is None else rows.addend[chosen]
+        addend = as_uint64(stored) if rows.addend is None else rows.addend[chosen]
         result = (value[rows.symbol[chosen]] + addend).astype(f"{module.byte_order}u{width}")
         data[index] = result.view(np.uint8).reshape(-1, width)
 
@@ -103,7 +103,7 @@ def _symbol_values(module: ElfObject, table: ElfSection, places: Mapping[int, in
         if index < SHN_LORESERVE:
             start[index] = at
     section = np.where(rows["section"] < SHN_LORESERVE, rows["section"], 0)
-    return rows["value"].astype(np.uint64) + start[section]
+    return as_uint64(rows["value"]) + start[section]
 
 
 def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) -> bytes:

@@ -8,7 +8,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U8, U32, U64, AnyArray, Bools, ColumnTable, arange, as_int64, falses, flatnonzero
+from perf2x.base.columnar import (
+    I64,
+    U8,
+    U32,
+    U64,
+    AnyArray,
+    Bools,
+    ColumnTable,
+    arange,
+    as_int64,
+    as_uint64,
+    falses,
+    flatnonzero,
+)
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 
@@ -84,7 +97,7 @@ def relocations(elf: ElfObject, section: ElfSection) -> Relocations:
     count = 3 if section.type == "SHT_RELA" else 2
     data = elf.data(section)
     words = np.frombuffer(data, elf.byte_order + word, len(data) // (count * width) * count)
-    offset, info, *addend = words.reshape(-1, count).T.astype(np.uint64)
+    offset, info, *addend = as_uint64(words.reshape(-1, count).T)
     bits = np.uint64(32 if elf.is_64 else 8)
     kind = info & ((np.uint64(1) << bits) - np.uint64(1))
     return Relocations(offset, (info >> bits).view(np.int64), kind, addend[0] if addend else None)
@@ -106,7 +119,7 @@ def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | Non
         chosen = chosen[~_mapping_symbols(elf, rows["name"][chosen], strings)]
     start, info = rows["value"][chosen].astype(np.uint64, copy=False), rows["info"][chosen]
     if places is not None:
-        start = start + np.array([places[int(index)] for index in rows["section"][chosen]], np.uint64)
+        start = start + as_uint64([places[int(index)] for index in rows["section"][chosen]])
     kind = info & np.uint8(0xF)
     if elf.machine == "EM_ARM":  # bit 0 marks Thumb code and is not part of the address
         start = np.where(kind == STT_FUNC, start & np.uint64(2**64 - 2), start)

@@ -9,7 +9,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Frozen, as_int64, flatnonzero, minus_ones, row_numbers, searchsorted, zeros
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    Frozen,
+    as_int64,
+    as_uint64,
+    flatnonzero,
+    minus_ones,
+    row_numbers,
+    searchsorted,
+    zeros,
+)
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_values import pc_values, values_at
@@ -64,7 +75,7 @@ class GoFunctions:
         field = np.dtype(layout.field)
         if layout.functions + (2 * layout.count + 1) * field.itemsize > len(data):
             raise ObjectError(f"{name}: {layout.count} functions do not fit in {len(data)} bytes")
-        pairs = np.frombuffer(data, field, 2 * layout.count + 1, layout.functions).astype(np.uint64)
+        pairs = as_uint64(np.frombuffer(data, field, 2 * layout.count + 1, layout.functions))
         self._row = pairs[1::2]
         self._entry: U64 = pairs[::2] + np.uint64(text if layout.version in (_GO_118, _GO_120) else 0)
         if len(self._entry) and (self._entry[1:] < self._entry[:-1]).any():

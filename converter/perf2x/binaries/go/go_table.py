@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perf2x.base.columnar import flatnonzero, unique
+from perf2x.base.columnar import as_uint64, flatnonzero, unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import raw_symbols, relocations
@@ -114,7 +114,7 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
     result = {one.name: one.start_line for one in functions}
     trees = _trees(code, symbols) if symbols is not None else b""
     calls = np.frombuffer(b"".join(_inlined_calls(table, rows, trees)), code.byte_order + "u4").reshape(-1, 4)
-    for call in unique(calls[:, 1].astype(np.uint64) << np.uint64(32) | calls[:, 3]).tolist():
+    for call in unique(as_uint64(calls[:, 1]) << np.uint64(32) | calls[:, 3]).tolist():
         result.setdefault(table.name_at(call >> 32), call & 0xFFFFFFFF)
     return {name: line for name, line in result.items() if 0 < line <= MAX_LINE}
 

@@ -23,6 +23,7 @@ from perf2x.base.columnar import (
     arange,
     argsort,
     as_int64,
+    as_uint64,
     cumsum,
     flatnonzero,
     offsets_of,
@@ -54,7 +55,7 @@ def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I6
     end = np.minimum(ends.values, _FARTHEST)
     last = np.where(ends.lengths > 0, np.append(end, np.uint64(0))[ends.offsets[1:] - 1], np.uint64(0))
     # concatenate the tables; each one starts beyond any offset into the one before
-    base = offsets_of(as_int64(last) + 1)[:-1].astype(np.uint64)
+    base = as_uint64(offsets_of(as_int64(last) + 1)[:-1])
     place = base[table] + np.minimum(offset, last[table])
     row = searchsorted(end + repeat(base, ends.lengths), place, "right")
     inside = row < ends.offsets[table + 1]

@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U32, U64, AnyArray, Bools, as_int64, flatnonzero, take, unique_inverse
+from perf2x.base.columnar import I64, U32, U64, AnyArray, Bools, as_int32, as_int64, flatnonzero, take, unique_inverse
 
 FEW_MILLIONTHS, MANY_MILLIONTHS = 100, 10**15
 _TEN_THOUSAND = 10_000
@@ -64,7 +64,7 @@ def million_cells(values: I64, before: bytes = b"") -> U32:
     greater ones are not exact.
     """
     whole = values // _MILLION
-    rest = (values - whole * _MILLION).astype(np.int32)
+    rest = as_int32(values - whole * _MILLION)
     upper = rest // _THOUSAND
     rest -= upper * _THOUSAND
     cells = decimal_cells(whole, before)

@@ -29,6 +29,7 @@ from perf2x.base.columnar import (
     arange,
     as_int64,
     as_intp,
+    as_uint64,
     cumsum,
     offsets_of,
     searchsorted,
@@ -92,7 +93,7 @@ def entry(field: int, pieces: Iterable[bytes]) -> list[bytes]:
 _WIDTH = 8
 _HELD = np.array([(1 << 8 * size) // 255 for size in range(_WIDTH + 1)], "<u8")
 """A byte 1 for each of the first bytes of a word."""
-_LIMITS = np.array([1 << (7 * size) for size in range(1, 10)], np.uint64)
+_LIMITS = as_uint64([1 << (7 * size) for size in range(1, 10)])
 """The least value whose varint needs 2, 3, … 10 bytes."""
 _MORE = _HELD << np.uint64(7)
 """The top bits of the first bytes of a word: more follows."""
@@ -210,7 +211,7 @@ def varints(values: AnyArray, tag: bytes = b"") -> Cells:
 
         value   1 0010111         word   0000 0001 | 1001 0111      bytes, the lowest first   97 01
     """
-    rest = as_int64(values).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
+    rest = as_int64(values).view(np.uint64) if values.dtype.kind == "i" else as_uint64(values)
     sizes = _varint_sizes(rest)
     width = int(sizes.max(initial=1))
     words = _MORE[np.minimum(sizes - 1, _WIDTH)]

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import U64, AnyArray, Bools, as_int64, falses, unique_inverse
+from perf2x.base.columnar import U64, AnyArray, Bools, as_int64, as_uint64, falses, unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, joined_chunks, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile import NamedPlaces, Profile, SampleReader, depths, paths_of_length
@@ -159,7 +159,7 @@ class FrameLines:
         """(locations,) offset in the file that is mapped; kernels, stacks, compiled code are as they lie in memory."""
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
         is_kernel = [name.startswith((*_KERNELS, _MAP, b" ([stack", b" ([heap")) for name in self._objects.tolist()]
-        shift = np.append(np.where(is_kernel[:-1], 0, mappings.start - mappings.offset), 0).astype(np.uint64)
+        shift = as_uint64(np.append(np.where(is_kernel[:-1], 0, mappings.start - mappings.offset), 0))
         offset: U64 = address - shift[mapping]
         return offset
 

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import I64, U64, AnyArray, flatnonzero, unique
+from perf2x.base.columnar import I64, U64, AnyArray, as_uint64, flatnonzero, unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.perf_script.frame_lines import FrameLines, PlaceText
@@ -97,7 +97,7 @@ class _Writer:
             yield order.add(self._times(samples), samples.position, self._lines(batch), batch.behind)
 
     def _times(self, samples: Samples) -> U64:
-        return samples.position.astype(np.uint64) if samples.time is None else samples.time
+        return as_uint64(samples.position) if samples.time is None else samples.time
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
         """(n, chunks) text of each sample."""

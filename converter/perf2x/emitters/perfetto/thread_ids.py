@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, Frozen, arange, minus_ones, unique_inverse, zeros
+from perf2x.base.columnar import I32, I64, Frozen, arange, as_int32, minus_ones, unique_inverse, zeros
 from perf2x.emitters.encoding.protobuf import message, number, text
 from perf2x.emitters.perfetto.message import packet
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
@@ -24,7 +24,7 @@ def thread_ids(profile: Profile) -> ThreadIds:
     """Return the ids of all threads of a profile."""
     pid, tid = shown_ids(profile, slice(None))
     ids, number_of = unique_inverse(pid << 32 | tid)
-    return ThreadIds(number_of.astype(np.int32), ids >> 32, ids & 0xFFFF_FFFF)
+    return ThreadIds(as_int32(number_of), ids >> 32, ids & 0xFFFF_FFFF)
 
 
 def process_tree(profile: Profile) -> bytes:

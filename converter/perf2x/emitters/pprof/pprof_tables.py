@@ -13,6 +13,7 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     arange,
+    as_int32,
     as_int64,
     as_intp,
     begins_run,
@@ -126,7 +127,7 @@ def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Loc
     function_of_text = {text: len(profile.functions) + row for row, text in enumerate(distinct)}
     offsets = offsets_of(np.maximum(count, 1))
     function, number = np.zeros(offsets[-1], np.int32), np.zeros(offsets[-1], np.int32)
-    function[offsets[bare]] = np.array([function_of_text[text] for text in texts], np.int32)[inverse]
+    function[offsets[bare]] = as_int32([function_of_text[text] for text in texts])[inverse]
     named = flatnonzero(count)
     into = ranges(offsets[named], count[named])
     function[into], number[into] = locations.line_function, locations.line_number

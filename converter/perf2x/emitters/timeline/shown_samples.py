@@ -32,6 +32,7 @@ from perf2x.base.columnar import (
     arange,
     argsort_small,
     as_int64,
+    as_uint64,
     bincount,
     ends_run,
     falses,
@@ -156,7 +157,7 @@ def origin_of(profile: Profile, standing: Durations | None = None) -> int:
     length = np.where(standing.is_wait, 0, standing.time)
     latest = np.uint64(min(int(time[0]) + int(length.max()), (1 << 64) - 1))
     early = slice(int(searchsorted(time, latest, "right")))  # no later one begins before the first
-    length, time = length[early].astype(np.uint64), time[early]
+    length, time = as_uint64(length[early]), time[early]
     earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
     first = -earlier if earlier else int((time - np.minimum(length, time)).min())
     switches = profile.switches

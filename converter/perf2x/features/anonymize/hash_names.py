@@ -17,6 +17,7 @@ from perf2x.base.columnar import (
     I32,
     StringInterner,
     arange,
+    as_int32,
     falses,
     flatnonzero,
     repeat,
@@ -63,7 +64,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
             mappings,
             filename=hashed(mappings.filename, "object"),
             build_id=np.zeros(len(mappings), np.int32),
-            pid=np.where(mappings.pid >= 0, 0, mappings.pid).astype(np.int32),
+            pid=as_int32(np.where(mappings.pid >= 0, 0, mappings.pid)),
         ),
         functions=replace(
             functions,
@@ -146,4 +147,4 @@ def _anonymized_samples(profile: Profile, hidden: _StringHasher, strings: String
 def _renumbered(ids: I32) -> I32:
     """1, 2, … in rising order; 0 (idle) and −1 (unknown) stay."""
     known = unique(ids[ids > 0])
-    return np.where(ids > 0, searchsorted(known, ids) + 1, ids).astype(np.int32)
+    return as_int32(np.where(ids > 0, searchsorted(known, ids) + 1, ids))

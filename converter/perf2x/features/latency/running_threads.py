@@ -17,6 +17,7 @@ from perf2x.base.columnar import (
     arange,
     argsort,
     argsort_rows,
+    as_int32,
     as_int64,
     begins_run,
     cumsum,
@@ -54,7 +55,7 @@ def _at_most(cpus: int, curve: RunningThreads) -> RunningThreads:
     """Return the curve with no more threads than CPUs: some records are lost, and times of two CPUs differ a little."""
     if not cpus or not len(curve):
         return curve
-    threads = np.minimum(curve.threads, cpus).astype(np.int32)
+    threads = as_int32(np.minimum(curve.threads, cpus))
     changes = np.diff(threads, prepend=0) != 0
     return RunningThreads(curve.time[changes], threads[changes])
 
@@ -112,7 +113,7 @@ def _summed(time: U64, step: I64) -> RunningThreads:
     is_last = ends_run(at)
     at, total = at[is_last], total[is_last]
     changes = np.diff(total, prepend=0) != 0
-    return RunningThreads(at[changes], total[changes].astype(np.int32))
+    return RunningThreads(at[changes], as_int32(total[changes]))
 
 
 def parallelism_at(curve: RunningThreads, time: U64, cpus: int) -> I32:
@@ -123,5 +124,5 @@ def parallelism_at(curve: RunningThreads, time: U64, cpus: int) -> I32:
     row = searchsorted(curve.time, time, side="right") - 1
     count = np.append(curve.threads, np.int32(0))[row]
     most = cpus if cpus > 0 else np.iinfo(np.int32).max
-    clipped: I32 = np.clip(count, 1, most).astype(np.int32)
+    clipped: I32 = as_int32(np.clip(count, 1, most))
     return clipped

@@ -16,6 +16,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     ColumnTable,
+    as_int32,
     as_int64,
     group_rows,
     join_tables,
@@ -157,10 +158,10 @@ def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile,
     old = profile.stacks
     stacks = replace(
         old,
-        parent=np.append(old.parent, parents.astype(np.int32)),
+        parent=np.append(old.parent, as_int32(parents)),
         location=np.append(old.location, np.full(len(parents), location, np.int32)),
     )
-    return replace(profile, stacks=stacks), (place.reshape(-1) + len(old)).astype(np.int32)
+    return replace(profile, stacks=stacks), as_int32(place.reshape(-1) + len(old))
 
 
 def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> ProfileSamples:

@@ -13,7 +13,19 @@ Waits without the scheduler's own frames: what called it is what a thread waited
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, Frozen, TextInterner, as_int64, falses, flatnonzero, group_rows, minus_ones
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    Frozen,
+    TextInterner,
+    as_int32,
+    as_int64,
+    as_uint64,
+    falses,
+    flatnonzero,
+    group_rows,
+    minus_ones,
+)
 from perf2x.features.schedule.schedule import Departures, sampling_intervals
 from perf2x.features.schedule.thread_times import ThreadTimes, first_at_or_after, last_at_or_before, sample_times
 from perf2x.model.profile import Profile, Threads, Wait, sum_samples
@@ -55,8 +67,8 @@ def owners_by_nearness(profile: Profile, left: Departures, sideband: Sideband) -
     known = np.where(before >= 0, before, _same_process(profile, left, first_at_or_after(left.times, samples)))
     near = before >= 0
     age = left.time[near] - samples.time[before[near]]
-    near[near] = age <= _farthest(profile, left, before)[near].astype(np.uint64)
-    thread = np.append(profile.samples.thread, -1)[known].astype(np.int32)
+    near[near] = age <= as_uint64(_farthest(profile, left, before)[near])
+    thread = as_int32(np.append(profile.samples.thread, -1)[known])
     grown, thread = _with_threads(profile, left, thread, sideband)
     return grown, Owners(np.where(near, before, -1), thread)
 
@@ -86,14 +98,14 @@ def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sid
     old = profile.threads
     none = np.zeros(len(one), np.int32)
     threads = Threads(
-        pid=np.append(old.pid, pid.astype(np.int32)),
-        tid=np.append(old.tid, tid.astype(np.int32)),
+        pid=np.append(old.pid, as_int32(pid)),
+        tid=np.append(old.tid, as_int32(tid)),
         comm=np.append(old.comm, strings.add_all(comms)),
         process=np.append(old.process, strings.add_all(leaders)),
         starts=None if old.starts is None else np.append(old.starts, none),
     )
     found = thread.copy()
-    found[lacking] = (group + len(old)).astype(np.int32)
+    found[lacking] = as_int32(group + len(old))
     parents = profile.parents
     if parents is not None:
         parents = np.append(parents, np.full(len(one), -1, np.int32))

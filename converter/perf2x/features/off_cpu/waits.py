@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, flatnonzero, sum_of, take_rows_of, trues, unique
+from perf2x.base.columnar import I64, as_int32, as_uint64, flatnonzero, sum_of, take_rows_of, trues, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.features.off_cpu.wait_rows import (
@@ -138,8 +138,8 @@ def _measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range])
     time = samples.times
     last = time[time < _NO_TIME].max(initial=np.uint64(0))
     until, duration = time[held], samples.value[held]
-    placed = (until < _NO_TIME) & (duration.astype(np.uint64) <= until)
-    since = np.where(placed, until - np.where(placed, duration, 0).astype(np.uint64), np.minimum(until, last))
+    placed = (until < _NO_TIME) & (as_uint64(duration) <= until)
+    since = np.where(placed, until - as_uint64(np.where(placed, duration, 0)), np.minimum(until, last))
     kind = np.where(placed, Wait.UNTOLD, Wait.UNPLACED).astype(np.uint8)
     waits = Waits(held, samples.thread[held], samples.stack[held], samples.cpus[held], since, duration, kind)
     return take_rows_of(waits, within(until, ranges))
@@ -175,7 +175,7 @@ def _scheduled_waits(
 
 def _waits(profile: Profile, schedule: Schedule, spans: WaitSpans, owners: Owners) -> Waits:
     left = take_rows_of(schedule.left, spans.left)
-    stack = np.append(profile.samples.stack, -1)[owners.sample].astype(np.int32)
+    stack = as_int32(np.append(profile.samples.stack, -1)[owners.sample])
     return Waits(owners.sample, owners.thread, stack, left.cpu, spans.since, spans.duration, left.kind)
 
 
@@ -195,7 +195,7 @@ def _owners_by_sample(profile: Profile, left: Departures) -> Owners:
     found = last_at_or_before(left.times, among)
     is_same = (found >= 0) & (np.append(among.time, np.uint64(0))[found] == left.time)
     sample = np.where(is_same, np.append(rows, -1)[found], -1)
-    return Owners(sample, np.append(profile.samples.thread, -1)[sample].astype(np.int32))
+    return Owners(sample, as_int32(np.append(profile.samples.thread, -1)[sample]))
 
 
 def _note_stacks(interval: int, owners: Owners, diagnostics: Diagnostics) -> None:

@@ -28,6 +28,7 @@ from perf2x.base.columnar import (
     arange,
     argsort,
     argsort_rows,
+    as_int32,
     as_int64,
     flatnonzero,
     join_tables,
@@ -129,9 +130,9 @@ def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchS
         column[told] = np.maximum(numbers, -1)
     return SwitchSamples(
         tid=as_int64(batch.tid[rows]),
-        pid=batch.pid[rows].astype(np.int32),
+        pid=as_int32(batch.pid[rows]),
         time=batch.times[rows],
-        cpu=batch.cpus[rows].astype(np.int32),
+        cpu=as_int32(batch.cpus[rows]),
         state=states[rows],
         next_tid=came[rows],
     )

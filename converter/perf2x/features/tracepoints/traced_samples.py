@@ -21,6 +21,7 @@ from perf2x.base.columnar import (
     RaggedInterner,
     arange,
     argsort,
+    as_int32,
     as_int64,
     flatnonzero,
     group_rows,
@@ -97,7 +98,7 @@ def with_fields(profile: Profile, recording: Recording) -> Profile:
     for event, traced in _traced_samples(recording, set(formats)).items():
         order = argsort(traced.position)
         row = order[np.minimum(searchsorted(traced.position[order], samples.position), len(traced) - 1)]
-        fields = np.where(traced.position[row] == samples.position, base + row, fields).astype(np.int32)
+        fields = as_int32(np.where(traced.position[row] == samples.position, base + row, fields))
         tables.append(decode_columns(formats[event], traced.raw, recording.session.byte_order))
         base += len(traced)
     samples = replace(samples, position=None, fields=fields if formats else None)

@@ -12,6 +12,7 @@ from perf2x.base.columnar import (
     I64,
     Bools,
     argsort_rows,
+    as_int32,
     as_int64,
     flatnonzero,
     group_rows,
@@ -60,7 +61,7 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
     nobody = minus_ones(len(tid))
     switches = ThreadSwitches(
         time=np.tile(traced.time, 2),
-        thread=np.append(left, came).astype(np.int32),
+        thread=as_int32(np.append(left, came)),
         is_out=repeat([True, False], len(tid)),
         cpu=np.tile(traced.cpu, 2),
         is_preempted=np.append(kinds_of_states(traced.state) == Wait.PREEMPTED, nobody > 0),

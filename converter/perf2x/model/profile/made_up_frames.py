@@ -11,6 +11,7 @@ from perf2x.base.columnar import (
     StringInterner,
     TextInterner,
     arange,
+    as_int32,
     join_tables,
     searchsorted,
     trues,
@@ -76,4 +77,4 @@ def root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
     none = np.zeros(len(kinds), np.int32)
-    return Functions(names, names, none, none), searchsorted(kinds, root[root > 0]).astype(np.int32)
+    return Functions(names, names, none, none), as_int32(searchsorted(kinds, root[root > 0]))

@@ -19,7 +19,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perf2x.base.columnar import U64, Bools, as_int64, falses, sum_of, trues, unique, unique_inverse, zeros
+from perf2x.base.columnar import U64, Bools, as_int64, as_uint64, falses, sum_of, trues, unique, unique_inverse, zeros
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.check_profile import check_profile
 from perf2x.model.profile.profile_tables import (
@@ -93,7 +93,7 @@ def placed_waits(samples: ProfileSamples) -> Bools:
 
 def wait_ends(samples: ProfileSamples) -> U64:
     """(samples,) the moment a wait ends; of rows that are no placed waits, and of aggregated profiles, their time."""
-    return samples.times + np.where(placed_waits(samples), samples.value, 0).astype(np.uint64)
+    return samples.times + as_uint64(np.where(placed_waits(samples), samples.value, 0))
 
 
 def sampled(profile: Profile) -> Bools:

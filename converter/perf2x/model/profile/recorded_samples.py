@@ -6,7 +6,7 @@ from zlib import crc32
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U64, Frozen
+from perf2x.base.columnar import I32, I64, U64, Frozen, as_int32
 from perf2x.base.files.row_spool import RowSpool
 
 NEVER = 2**64 - 1
@@ -73,4 +73,4 @@ def check_of(position: I64) -> int:
 
 
 def _renumbered(number: I32 | None, new: I32) -> I32:
-    return new if number is None else np.append(new, np.array([DROPPED, -1], np.int32))[number]
+    return new if number is None else np.append(new, as_int32([DROPPED, -1]))[number]

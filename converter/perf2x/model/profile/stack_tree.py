@@ -12,6 +12,7 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     argsort_small,
+    as_int32,
     as_int64,
     as_intp,
     bincount,
@@ -183,7 +184,7 @@ def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Prof
     leaves, place = used_stacks(profile)
     parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
     stack = leaf[place] if len(leaves) else profile.samples.stack
-    samples = replace(profile.samples, stack=stack.astype(np.int32))
+    samples = replace(profile.samples, stack=as_int32(stack))
     recorded = profile.recorded
     if recorded is not None:
         number = np.full(len(profile.stacks.parent), DROPPED, np.int32)

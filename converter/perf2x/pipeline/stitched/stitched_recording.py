@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import Ragged, arange, zeros
+from perf2x.base.columnar import Ragged, arange, as_uint64, zeros
 from perf2x.model.profile import Profile, keep_samples, without_times
 from perf2x.model.recording import Samples
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
@@ -88,7 +88,7 @@ def batch_of(profile: Profile) -> Samples:
         tid=threads.tid[samples.thread],
         cpu=samples.cpu,
         ip=np.zeros(count, np.uint64),
-        period=samples.value.astype(np.uint64),
+        period=as_uint64(samples.value),
         cpumode=np.zeros(count, np.uint8),
         chain=Ragged.of_empty_rows(count, np.uint64),
     )

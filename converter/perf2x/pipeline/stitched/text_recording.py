@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import as_int64, cumsum, falses, flatnonzero, sum_of, trues, zeros
+from perf2x.base.columnar import as_int64, as_uint64, cumsum, falses, flatnonzero, sum_of, trues, zeros
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile import FunctionRow, Meta, PlaceNames, Profile
 from perf2x.model.recording import ALL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want
@@ -131,7 +130,7 @@ class _TextRecording(StitchedRecording):
         if options.needs_times and samples.time is None:
             advice = "times shown are places in the text"
             self.diagnostics.add("no_timestamps", Severity.GUESS, advice)
-            samples = replace(samples, time=(cumsum(samples.count) - samples.count).astype(np.uint64))
+            samples = replace(samples, time=as_uint64(cumsum(samples.count) - samples.count))
         if "cpu" in options.columns or options.needs_times:
             samples = replace(samples, cpu=samples.cpus)
         if "data_src" in options.keep:

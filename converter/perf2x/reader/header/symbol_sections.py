@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi import Feature
-from perf2x.base.columnar import argsort
+from perf2x.base.columnar import argsort, as_uint64
 from perf2x.model.recording import FileKind, RecordedFile, shown_path
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 
@@ -42,9 +42,9 @@ class _Draft(Struct):
             self.names.append(name)
 
     def file(self) -> RecordedFile:
-        starts = np.array(self.starts, np.uint64)
+        starts = as_uint64(self.starts)
         order = argsort(starts)
-        start, length = starts[order], np.array(self.lengths, np.uint64)[order]
+        start, length = starts[order], as_uint64(self.lengths)[order]
         return RecordedFile(
             kind=FileKind(min(self.kind, FileKind.UNKNOWN)),
             min_vaddr=self.min_vaddr,

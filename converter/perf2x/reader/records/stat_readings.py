@@ -18,6 +18,8 @@ from perf2x.base.columnar import (
     AnyArray,
     Ragged,
     Texts,
+    as_int32,
+    as_uint64,
     begins_run,
     flatnonzero,
     group_rows,
@@ -41,9 +43,9 @@ _BEGIN = np.uint64(1)
 def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
     """Return the side-band with the names of the threads that were watched."""
     named = [(tid, comm or _ALL) for tid, comm in session.thread_map if comm or tid < 0]
-    tid = np.array([tid for tid, _ in named], np.int32)
+    tid = as_int32([tid for tid, _ in named])
     zeros = np.zeros(len(named), np.int64)
-    found = Comms(zeros.astype(np.uint64), zeros, tid, tid, Texts.of(comm for _, comm in named), zeros > 0)
+    found = Comms(as_uint64(zeros), zeros, tid, tid, Texts.of(comm for _, comm in named), zeros > 0)
     return replace(sideband, comms=join_tables([sideband.comms, found]))
 
 
@@ -96,7 +98,7 @@ def _counter(readings: Readings) -> tuple[AnyArray, ...]:
 
 def _thread_ids(session: Session, place: I32) -> I32:
     """(n,) the thread at each place of the thread map; −1 for all threads, and where the map does not tell."""
-    known = np.array([*(tid for tid, _ in session.thread_map), -1], np.int32)
+    known = as_int32([*(tid for tid, _ in session.thread_map), -1])
     return known[np.where((place >= 0) & (place < len(known)), place, -1)]
 
 
@@ -111,5 +113,5 @@ def _growth(readings: Readings) -> U64:
     value, enabled, running = grown(readings.value), grown(readings.enabled), grown(readings.running)
     shared = flatnonzero((running > 0) & (running < enabled))
     part = enabled[shared] / running[shared]
-    value[shared] = np.minimum(value[shared] * part, MOST_PERIOD).astype(np.uint64)
+    value[shared] = as_uint64(np.minimum(value[shared] * part, MOST_PERIOD))
     return np.minimum(value, np.uint64(MOST_PERIOD))

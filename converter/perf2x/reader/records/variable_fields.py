@@ -32,6 +32,7 @@ from perf2x.base.columnar import (
     arange,
     argsort,
     as_int64,
+    as_uint64,
     begins_run,
     flatnonzero,
     join_tables,
@@ -83,7 +84,7 @@ def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tupl
     first, lengths = at.counted(count, words_each=ENTRY_WORDS)
     counters = None
     if branch_sample_type & BranchSampleType.COUNTERS:
-        counter, lengths_again = at.counted(lengths.astype(np.uint64))
+        counter, lengths_again = at.counted(as_uint64(lengths))
         counters = at.ragged(counter, lengths_again) if wanted else None
     if not wanted:
         return None, None
@@ -127,7 +128,7 @@ def registers(at: FieldCursor, mask: int, wanted: bool) -> tuple[U8, U64] | None
 
 def _skip_vector_registers(at: FieldCursor, has_some: Bools) -> None:
     """Skip vector and predicate registers: a word with two (count, width) pairs, and as many words as they give."""
-    head, one = at.counted(has_some.astype(np.uint64))
+    head, one = at.counted(as_uint64(has_some))
     word = np.where(one > 0, take(at.block.words, head, mode="clip"), np.uint64(0))
     first, second, third, fourth = (word >> np.uint64(shift) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48))
     at.counted(first * second + third * fourth)  # the pairs stay pairs in either byte order

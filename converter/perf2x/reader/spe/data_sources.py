@@ -9,7 +9,7 @@ from operator import or_
 
 import numpy as np
 
-from perf2x.base.columnar import U64, Bools, as_int64, take
+from perf2x.base.columnar import U64, Bools, as_int64, as_uint64, take
 from perf2x.reader.spe.records import Happened, OpClass, TraceRecords
 
 _HIT, _MISS = 2 << 5, 4 << 5
@@ -84,18 +84,18 @@ def data_sources(records: TraceRecords, midr: int, filters: int) -> U64:
     """
     access = records.is_of(OpClass.ACCESS)
     store = access & records.says(1, 1)
-    word = np.where(access, np.where(store, 4, 2), 1).astype(np.uint64)
+    word = as_uint64(np.where(access, np.where(store, 4, 2), 1))
     word |= _by_packet(records, store, midr)
     no_level = word & _LEVEL == 0
     found = np.where(store, _stored(records), np.where(access, _loaded(records), np.uint64(_UNKNOWN)))
     word = np.where(no_level, word & _NOT_LEVEL | found, word)
     absent = _BITS["none"] if filters >> Happened.SNOOPED & 1 else _NO_SNOOP
     snooped = np.where(records.had(Happened.MODIFIED), _BITS["hitm"], _BITS["hit"])
-    snoop = np.where(records.had(Happened.SNOOPED), snooped, absent).astype(np.uint64)
+    snoop = as_uint64(np.where(records.had(Happened.SNOOPED), snooped, absent))
     word |= np.where(word & _SNOOP == 0, snoop, np.uint64(0))
-    word |= records.had(Happened.REMOTE).astype(np.uint64) << np.uint64(37)
+    word |= as_uint64(records.had(Happened.REMOTE)) << np.uint64(37)
     missed, looked_up = records.had(Happened.TLB_MISS), records.had(Happened.TLB_ACCESS)
-    walker = np.where(missed, 0x24, np.where(looked_up, 0x22, 0)).astype(np.uint64)
+    walker = as_uint64(np.where(missed, 0x24, np.where(looked_up, 0x22, 0)))
     word |= walker << np.uint64(26)
     return np.where(uses_memory(records), word, np.uint64(0))
 

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode, EventType, SampleType
-from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, Ragged, as_int64, offsets_of, trues
+from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, Ragged, as_int32, as_int64, as_uint64, offsets_of, trues
 from perf2x.base.errors import SettingError
 from perf2x.model.recording import Branches, Event, Samples, Want
 from perf2x.reader.spe.data_sources import uses_memory
@@ -73,7 +73,7 @@ _EVENTS = {
     "remote-access": Happened.REMOTE,
 }  # fmt: skip
 _KERNEL_HALF = np.uint64(1 << 63)
-_TYPES = np.array([[0, 1], [4, 9], [6, 10], [2, 1]], np.uint64)
+_TYPES = as_uint64([[0, 1], [4, 9], [6, 10], [2, 1]])
 """PERF_BR_* by form (not said, call, return, neither) and by whether there is a condition."""
 
 
@@ -110,7 +110,7 @@ def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_ev
     none = np.uint64(0)
     branches = _branches(records, row, is_branch, is_instruction, kinds.branches) if Want.BRANCHES in want else None
     return Samples(
-        event=(kind + first_event).astype(np.int32),
+        event=as_int32(kind + first_event),
         position=told.position[row],
         time=None if told.time is None else told.time[row],
         pid=told.pid[row],
@@ -156,7 +156,7 @@ def _branch_flags(records: TraceRecords) -> U64:
     """(n,) flags of struct perf_branch_entry, and bit 33: not taken (branch_flags in tools/perf/util/branch.h)."""
 
     def bit(holds: Bools, place: int) -> U64:
-        return holds.astype(np.uint64) << np.uint64(place)
+        return as_uint64(holds) << np.uint64(place)
 
     missed = records.had(Happened.MISPREDICTED)
     indirect = records.says(0x02, 0x02) & ~records.says(0x18, 0x08)  # one that is no call is taken for a return

@@ -15,7 +15,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U8, U64, Frozen, arange, as_int64, flatnonzero, take
+from perf2x.base.columnar import I64, U8, U64, Frozen, arange, as_int64, as_uint64, flatnonzero, take
 from perf2x.base.columnar.byte_streams import reached
 
 
@@ -57,7 +57,7 @@ _SIZES = np.where(_FIELDS != Field.BAD, 1 << (arange(256) >> 4 & 3), 0).astype(n
 """Bytes of payload by header."""
 _SIZES[[0x00, 0x01, *range(0x20, 0x24)]] = 0
 _SIZES[0x4B] = 1  # an operation of a class that is not defined
-_LOW = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
+_LOW = as_uint64([(1 << 8 * size) - 1 for size in range(9)])
 """Mask of the lowest bytes by their number."""
 
 

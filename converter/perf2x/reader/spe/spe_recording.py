@@ -25,7 +25,9 @@ from perf2x.base.columnar import (
     U64,
     KeyedValues,
     arange,
+    as_int32,
     as_int64,
+    as_uint64,
     flatnonzero,
     searchsorted,
     sum_of,
@@ -142,7 +144,7 @@ class _TraceThreads:
         process = self._process.at(thread, rank)
         later = flatnonzero(process < 0)
         process[later] = np.where(thread[later] == 0, 0, self._process.at(thread[later], last[later]))
-        return process.astype(np.int32), thread.astype(np.int32)
+        return as_int32(process), as_int32(thread)
 
     def _ranks(self, time: U64) -> I64:
         return searchsorted(self._times, time, "right")
@@ -224,7 +226,7 @@ class SpeRecording:
         auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
         if records.ticks.any() or not len(auxes):
             return _times(records.ticks, clock)
-        places = searchsorted(auxes.offset, records.begin.astype(np.uint64) + np.uint64(buffer.offset), "right")
+        places = searchsorted(auxes.offset, as_uint64(records.begin) + np.uint64(buffer.offset), "right")
         return auxes.time[np.maximum(places - 1, 0)]
 
 

@@ -25,6 +25,7 @@ from perf2x.base.columnar import (
     U64,
     Bools,
     KeyedTimes,
+    as_int32,
     as_intp,
     begins_run,
     flatnonzero,
@@ -148,7 +149,7 @@ class DeferredRecords:
     ) -> None:
         """Match records with the cookie under another thread id, where an id is unknown or an exec explains it."""
         low, high = run
-        sought = np.where(tid[rows] < 0, self._records.tid[low], np.int32(-1)).astype(np.int32)
+        sought = as_int32(np.where(tid[rows] < 0, self._records.tid[low], np.int32(-1)))
         anonymous = self._nearest_record(low, high, sought, when[rows])
         leader = self._nearest_record(low, high, pid[rows], when[rows])
         known = flatnonzero(leader >= 0)

@@ -21,6 +21,7 @@ from perf2x.base.columnar import (
     StringInterner,
     Texts,
     arange,
+    as_int32,
     as_int64,
     falses,
     flatnonzero,
@@ -83,7 +84,7 @@ class MergedMappings(Frozen):
             start=start, limit=end_addresses(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
             filename=strings.add_all(mmaps.filename[rows]),
             build_id=strings.add_all(self.build_ids[rows]),
-            pid=np.where(kernel | self.is_data[rows], -1, pid).astype(np.int32),
+            pid=as_int32(np.where(kernel | self.is_data[rows], -1, pid)),
             is_kernel=kernel,
             has_functions=no, has_filenames=no.copy(), has_line_numbers=no.copy(), has_inline_frames=no.copy(),
         )  # fmt: skip

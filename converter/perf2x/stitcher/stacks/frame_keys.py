@@ -25,7 +25,9 @@ from perf2x.base.columnar import (
     RecentLookups,
     RowInterner,
     arange,
+    as_int32,
     as_int64,
+    as_uint64,
     flatnonzero,
     group_rows,
     minus_ones,
@@ -72,7 +74,7 @@ class SideTable(Frozen):
 
 def mode_bits(mode: U8) -> U64:
     """(n,) the key bits of return addresses in each mode."""
-    return (mode.astype(np.uint64) & _MODE_BITS) << _MODE_AT | _RETURN
+    return (as_uint64(mode) & _MODE_BITS) << _MODE_AT | _RETURN
 
 
 def without_return(bits: U64) -> U64:
@@ -82,7 +84,7 @@ def without_return(bits: U64) -> U64:
 
 def root_frame_keys(root: I64) -> U64:
     """(n,) the keys of root frames."""
-    return root.astype(np.uint64) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
+    return as_uint64(root) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
 
 
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
@@ -94,10 +96,10 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
     """
     if len(keys) <= _SORTED:
         first, place = group_rows([keys >> _FLAGS_AT, keys & _OFFSET])  # short enough to be sorted as one word
-        return keys[first], place.astype(np.int32)
+        return keys[first], as_int32(place)
     distinct = unique(keys)
     if _MANY * len(distinct) > len(keys):
-        return distinct, unique_inverse(keys)[1].astype(np.int32)
+        return distinct, as_int32(unique_inverse(keys)[1])
     index, known = np.empty(len(keys), np.int32), RecentLookups(bits=18)
     known.learn(arange(len(distinct)), distinct.view(np.int64))
     for rows in row_slices(len(keys), _AT_ONCE):

@@ -14,6 +14,7 @@ from perf2x.base.columnar import (
     Ragged,
     RaggedInterner,
     RowInterner,
+    as_int32,
     row_batches,
     take,
     zeros,
@@ -67,7 +68,7 @@ class StackInterner:
 
     def intern_stacks(self, keys: Ragged) -> I32:
         """(n,) the number of each row of frame keys."""
-        return self._stacks.number_rows(keys).astype(np.int32)
+        return as_int32(self._stacks.number_rows(keys))
 
     def intern_empty_stacks(self, count: int) -> I32:
         """(count,) the number of the stack without frames."""
@@ -76,7 +77,7 @@ class StackInterner:
 
     def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64) -> I32:
         """(n,) the thread of each row."""
-        return self._threads.number(pid, tid, comm, start).astype(np.int32)
+        return as_int32(self._threads.number(pid, tid, comm, start))
 
     def note_first(self, thread: I32 | I64, rank: I64) -> None:
         """Lower the first rank of threads; the order of calls does not matter."""
@@ -92,7 +93,7 @@ class StackInterner:
         known = len(self._namesake)
         new = enumerate(self._threads.columns()[2][known:].tolist(), known)
         first = [number if name < 0 else self._first_of_name.setdefault(name, number) for number, name in new]
-        self._namesake.extend(np.array(first, np.int32))
+        self._namesake.extend(as_int32(first))
         return take(self._namesake[0], thread)
 
     def stacks(self) -> Ragged:

@@ -26,7 +26,9 @@ from perf2x.base.columnar import (
     RecentLookups,
     arange,
     argsort,
+    as_int32,
     as_int64,
+    as_uint64,
     flatnonzero,
     rows_by,
     searchsorted,
@@ -148,7 +150,7 @@ class CodeMap:
         number = self._objects(mapping[mapped])
         offset = address[mapped] + take(self._shift, mapping[mapped])
         usable = (number >= 0) & (offset < _OFFSET_LIMIT)
-        key = number[usable].astype(np.uint64) << _OBJECT_SHIFT | offset[usable]
+        key = as_uint64(number[usable]) << _OBJECT_SHIFT | offset[usable]
         result[mapped[usable]] = self._search(key)
         return result
 
@@ -159,10 +161,10 @@ class CodeMap:
         number = self._objects(mapping[rows])
         for one, part in rows_by(as_int64(number[number >= 0])):
             rules, at = self.objects[one], rows[number >= 0][part]
-            svma, found = rules.elf.svma(address[at] - (~exact[at]).astype(np.uint64) + self._shift[mapping[at]])
-            places, index = unique_inverse((svma << np.uint64(1) | exact[at].astype(np.uint64))[found])
+            svma, found = rules.elf.svma(address[at] - as_uint64(~exact[at]) + self._shift[mapping[at]])
+            places, index = unique_inverse((svma << np.uint64(1) | as_uint64(exact[at]))[found])
             answers = [rules.by_code((each >> 1) + (~each & 1), is_exact=bool(each & 1)) for each in places.tolist()]
-            result[at[found]] = np.array(answers, np.int32)[index]
+            result[at[found]] = as_int32(answers)[index]
         return result
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:
@@ -171,7 +173,7 @@ class CodeMap:
         number = self._objects(mapping)
         offset = address + self._shift[mapping]
         usable = flatnonzero((number >= 0) & (offset < _OFFSET_LIMIT))
-        found[usable] = self._follows_call(number[usable].astype(np.uint64) << _OBJECT_SHIFT | offset[usable])
+        found[usable] = self._follows_call(as_uint64(number[usable]) << _OBJECT_SHIFT | offset[usable])
         return found
 
     def _follows_call(self, key: U64) -> Bools:

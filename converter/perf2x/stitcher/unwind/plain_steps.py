@@ -22,6 +22,7 @@ from perf2x.base.columnar import (
     arange,
     as_int64,
     as_intp,
+    as_uint64,
     falses,
     flatnonzero,
     minus_ones,
@@ -115,7 +116,7 @@ def _plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) 
     fields = np.full((_PLACES + len(registers), len(row) + 1), _NOWHERE, np.uint64)
     fields[_OF_CFA], fields[_VALUE] = _STACK, 0
     which = flatnonzero(is_plain)
-    bits = np.uint64(1) << np.array([registers], np.uint64).T
+    bits = np.uint64(1) << as_uint64([registers]).T
     learned = np.bitwise_or.reduce(np.where(saved, bits, np.uint64(0))) | np.uint64(1 << pointer)
     fields[:_PLACES, which] = row[which], columns.cfa_value[which], learned[which]
     fields[_PLACES:, which] = np.where(saved, value, value[0])[:, which]
@@ -145,7 +146,7 @@ class Lanes(Frozen):
             frames_of(rows, frames.depth[rows], ~frames.is_exact[rows]), kept[0], frames.known[rows],
             finder.image[rows], finder.moment[rows], memory.base[rows], room, memory.start[rows], stack, *kept,
         )  # fmt: skip
-        return cls(view, rules.registers, np.array([column.astype(np.uint64) for column in columns], np.uint64))
+        return cls(view, rules.registers, as_uint64([as_uint64(column) for column in columns]))
 
     def __len__(self) -> int:
         return len(self.fields[0])
@@ -237,7 +238,7 @@ class Lanes(Frozen):
         if len(others):
             row = as_int64(of_rule[_OF_CFA, others])
             cfa[others] = found = fields[row, others] + of_rule[_VALUE, others]
-            register = np.array(self.registers, np.uint64)[row - _COUNTER]
+            register = as_uint64(self.registers)[row - _COUNTER]
             is_known = fields[_KNOWN, others] >> register & np.uint64(1) != 0
             good[others] = is_known & (found >= least[others])
         return cfa, good

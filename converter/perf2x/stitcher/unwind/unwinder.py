@@ -17,6 +17,7 @@ from perf2x.base.columnar import (
     Bools,
     Frozen,
     Ragged,
+    as_uint64,
     bincount,
     falses,
     flatnonzero,
@@ -79,7 +80,7 @@ class Unwinder(Struct):
             return
         rows = flatnonzero(may_be_settled(end) & (chain.lengths > 0))
         last = chain.offsets[1:][rows] - 1
-        address = chain.values[last] - (~exact[last]).astype(np.uint64)
+        address = chain.values[last] - as_uint64(~exact[last])
         mapping, _ = finder.find(rows, address)
         for code in maps:
             held = flatnonzero(code.is_code(mapping))
@@ -223,7 +224,7 @@ class _BatchUnwinder(Struct):
         depth = take(view.frames.depth, rows)
         going = self._step(replace(view, rows=rows), rule, mapping)
         view.frames.is_exact[rows[called]], view.frames.depth[rows] = False, depth + 1
-        return np.array([frames_of(rows, depth, ~(exact | signal)), address], np.uint64), going
+        return as_uint64([frames_of(rows, depth, ~(exact | signal)), address]), going
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
@@ -311,7 +312,7 @@ def _where(view: SampleView) -> tuple[U64, Bools, U64]:
     """(n,) the program counters of samples, whether they are exact, and the addresses to look up for them."""
     address = take(view.frames.registers[view.architecture.program_counter], view.rows)
     exact = take(view.frames.is_exact, view.rows)
-    return address, exact, address - (~exact).astype(np.uint64)
+    return address, exact, address - as_uint64(~exact)
 
 
 def _bits(mask: int) -> set[int]:

@@ -12,7 +12,7 @@ Registers of all samples are one array (register, sample); samples whose chains 
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, bincount, falses, flatnonzero, take, trues, unique
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, as_uint64, bincount, falses, flatnonzero, take, trues, unique
 from perf2x.binaries.cfi.dwarf_expressions import evaluate
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.register_file import MAX_STACK_DISTANCE, UNFINISHED, RestoredRegister, SampleView
@@ -146,7 +146,7 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, so
     end[view.memory.is_unread(rows, cfa[bad] - word)] = End.OTHER_STACK
     end[view.memory.is_beyond(rows, cfa[bad] - word)] = End.TRUNCATED
     needed = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
-    end[view.frames.recorded >> needed.astype(np.uint64) & np.uint64(1) == 0] = End.REGISTERS_MISSING
+    end[view.frames.recorded >> as_uint64(needed) & np.uint64(1) == 0] = End.REGISTERS_MISSING
     return end
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar import I64, AnyArray, as_int64, unique_known
+from perf2x.base.columnar import I64, AnyArray, as_int32, as_int64, unique_known
 from perf2x.model.printable_text import as_recorded, printable
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
 
@@ -18,7 +18,7 @@ def text_column(known: Sequence[str], rows: AnyArray) -> Any:
     pa = arrow()
     used, place = unique_known(as_int64(rows))
     words = pa.array([printable(known[row]) for row in used.tolist()], pa.string())
-    return words.take(pa.array(place.astype(np.int32), mask=place < 0))
+    return words.take(pa.array(as_int32(place), mask=place < 0))
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:
@@ -34,7 +34,7 @@ def list_column(offsets: I64, values: Any, is_null: AnyArray | None = None) -> A
     """A column of lists, ``values[offsets[i] : offsets[i + 1]]``; null where ``is_null``."""
     pa = arrow()
     mask = None if is_null is None else pa.array(is_null)
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, mask=mask)
+    return pa.ListArray.from_arrays(pa.array(as_int32(offsets)), values, mask=mask)
 
 
 def known(numbers: AnyArray) -> Any:

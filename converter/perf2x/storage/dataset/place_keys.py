@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools, Frozen, as_int64
+from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools, Frozen, as_int64, as_uint64
 from perf2x.storage.dataset.arrow_columns import numbers, text_column, texts
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def keys_of_rows(rows: "pyarrow.Table") -> PlaceKeys:
     code, known = texts(rows, "mode")
     modes = {text: mode for mode, text in MODES.items()}
     return PlaceKeys(
-        numbers(rows, "file_offset").astype(np.uint64),
+        as_uint64(numbers(rows, "file_offset")),
         np.array([modes.get(text, CpuMode.UNKNOWN) for text in known], np.uint8)[code],
         numbers(rows, "is_return").astype(np.bool_),
         numbers(rows, "variant"),

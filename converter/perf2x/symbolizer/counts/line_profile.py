@@ -19,6 +19,7 @@ from perf2x.base.columnar import (
     I64,
     U64,
     as_int64,
+    as_uint64,
     cumsum,
     flatnonzero,
     minus_ones,
@@ -97,7 +98,7 @@ class LineProfile:
 
     def _add_calls(self, branches: BranchCounts, entries: dict[int, str]) -> None:
         source, target, count = _edges(branches)
-        known = flatnonzero(np.isin(target, np.array(list(entries), np.uint64)))
+        known = flatnonzero(np.isin(target, as_uint64(list(entries))))
         callers = unique(source[known])
         frames_at = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
         for row in known.tolist():
@@ -144,14 +145,14 @@ def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I
     rows = flatnonzero(known)
     begin, end, count = branches.target[rows], branches.next[rows], branches.count[rows]
     distinct = unique(end)
-    length = np.array([lengths.at(address) for address in distinct.tolist()], np.uint64)
+    length = as_uint64([lengths.at(address) for address in distinct.tolist()])
     return begin, end + length[searchsorted(distinct, end)], count
 
 
 def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
     """Return the sorted, disjoint ranges of functions that code ran in; functions that a linker folded share theirs."""
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
-    low, high = (np.array([row[side] for row in rows], np.uint64) for side in (0, 1))
+    low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
     row = searchsorted(low, begin, "right") - 1
     row = row[row >= 0]
     held = unique(row[begin[searchsorted(low, begin, "right") > 0] < high[row]])
@@ -168,7 +169,7 @@ def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
 def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:
     """(pieces,) the highest count of an instruction, −1 outside ``code``, and the sum of all bytes' counts."""
     most, total = minus_ones(len(pieces)), zeros(len(pieces))
-    high = np.array([last for _, last in code], np.uint64)
+    high = as_uint64([last for _, last in code])
     bounds = unique(np.concatenate([pieces, high, begin, end]))
     change = zeros(len(bounds))
     np.add.at(change, searchsorted(bounds, begin), count)
@@ -183,7 +184,7 @@ def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -
 
 def _held(code: Ranges, address: U64) -> I64:
     """Return the rows of the addresses within ``code``."""
-    low, high = (np.array([pair[side] for pair in code], np.uint64) for side in (0, 1))
+    low, high = (as_uint64([pair[side] for pair in code]) for side in (0, 1))
     row = searchsorted(low, address, "right") - 1
     return flatnonzero((row >= 0) & (address < np.append(high, np.uint64(0))[row]))
 

@@ -17,12 +17,14 @@ from perf2x.base.columnar import (
     Frozen,
     GrowableColumns,
     RowInterner,
+    as_int32,
     as_int64,
     cumsum,
     flatnonzero,
     group_rows,
     ranges,
     unique_known,
+    zeros,
 )
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
 from perf2x.model.recording import is_jitdump
@@ -37,7 +39,7 @@ class Answers:
     def __init__(self) -> None:
         self._rows = GrowableColumns(np.int64, 5)
         """Place, first line, number of lines, ``is_exact`` and ``has_inlines``, behind a row of a place without any."""
-        self._rows.extend(np.zeros(1, np.int64), 0, 0, 0, 0)
+        self._rows.extend(zeros(1), 0, 0, 0, 0)
         self._lines = GrowableColumns(np.int64, 2)
         """Function and line."""
         self._functions: list[FunctionRow] = []
@@ -71,8 +73,8 @@ class Answers:
             start=cumsum(count) - count,
             count=count,
             is_exact=is_exact.astype(np.bool_),
-            function=place.astype(np.int32),
-            line=line.astype(np.int32),
+            function=as_int32(place),
+            line=as_int32(line),
             functions=[self._functions[row] for row in used.tolist()],
             has_inlines=has_inlines.astype(np.bool_),
             reason=self.reason,

@@ -8,7 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, Bools, Frozen, arange, falses, flatnonzero, minus_ones, searchsorted, zeros
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    Bools,
+    Frozen,
+    arange,
+    as_int32,
+    falses,
+    flatnonzero,
+    minus_ones,
+    searchsorted,
+    zeros,
+)
 from perf2x.model.profile import Locations, PlaceNames, Profile
 from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, with_exact_twins
@@ -42,7 +54,7 @@ def location_names(
 
     Locations without a name are not among them.
     """
-    returns = flatnonzero(are_kernel_returns(profile.locations)).astype(np.int32)
+    returns = as_int32(flatnonzero(are_kernel_returns(profile.locations)))
     asked = [source(context) for source in sources]
     objects = [mapped for mapped in mapped_objects(profile, context.session) if wanted(mapped, context)]
     looked_up, answers = falses(len(profile.mappings)), Answers()

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64
+from perf2x.base.columnar import I64, U64, as_uint64
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.elf.plt import LinkageTable
@@ -58,7 +58,7 @@ class _FunctionStarts:
         return self._symbols.index()
 
     def name_at(self, address: int) -> str:
-        row = int(self._index.find(np.array([address], np.uint64))[0])
+        row = int(self._index.find(as_uint64([address]))[0])
         exact = row >= 0 and int(np.concatenate([part.start for part in self._symbols.parts])[row]) == address
         return self._symbols.name(row) if exact else ""
 

@@ -6,7 +6,7 @@ name the types of generic functions, which this table writes as ``[...]``.
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, arange, as_int64, flatnonzero, kept_places, unique_inverse, zeros
+from perf2x.base.columnar import I64, U64, arange, as_int64, as_uint64, flatnonzero, kept_places, unique_inverse, zeros
 from perf2x.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
 from perf2x.symbolizer.sources.symbol_source import (
@@ -52,7 +52,7 @@ def _functions_and_lines(
 
     The line is 0 if it was inlined from another file.
     """
-    entry = np.array([one.entry for one in known], np.uint64)
+    entry = as_uint64([one.entry for one in known])
     own, inside = arange(len(known)), flatnonzero(index >= 0)
     row = np.concatenate([own, index[inside]])
     svma = np.concatenate([entry, address[inside]])

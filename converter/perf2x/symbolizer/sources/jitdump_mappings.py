@@ -19,7 +19,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import ClockId, CpuMode
-from perf2x.base.columnar import U64, Bools, Frozen, as_int64, flatnonzero, rows_by, searchsorted, zeros
+from perf2x.base.columnar import U64, Bools, Frozen, as_int64, as_uint64, flatnonzero, rows_by, searchsorted, zeros
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder
@@ -212,7 +212,7 @@ def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     time, position = mmaps.time.copy(), mmaps.position.copy()
     anonymous = flatnonzero(mmaps.filename.which(lambda name: name.startswith("//anon")))
     by_process = {secret_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
-    address = np.array([mapping.code.address for mapping in added], np.uint64)
+    address = as_uint64([mapping.code.address for mapping in added])
     for marker, of_marker in rows_by(as_int64([mapping.marker for mapping in added])):
         rows = by_process.get(secret_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), zeros(0))
         later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
@@ -231,7 +231,7 @@ def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     """The table with a further row for each piece of code."""
     marker = as_int64([mapping.marker for mapping in added])
     facts = [(one.time, one.code.address, one.code.size, one.code.offset) for one in added]
-    time, start, length, pgoff = np.array(facts, np.uint64).T.copy()
+    time, start, length, pgoff = as_uint64(facts).T.copy()
     return further_mappings(
         mmaps, prot=_PROT_READ_EXEC, mode=CpuMode.USER, time=time, position=mmaps.position[marker],
         pid=mmaps.pid[marker], tid=mmaps.tid[marker], start=start, length=length, pgoff=pgoff,

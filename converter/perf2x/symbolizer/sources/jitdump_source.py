@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, number_keys, offsets_of, searchsorted
+from perf2x.base.columnar import I64, U64, as_int32, as_uint64, number_keys, offsets_of, searchsorted
 from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.sources.jit_names import jit_function
 from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
@@ -51,9 +51,9 @@ class CodeByOffset:
     def __init__(self, dump: JitDump) -> None:
         by_offset = {code.offset: code for code in reversed(dump.codes)}
         self.codes = sorted(by_offset.values(), key=lambda code: code.offset)
-        self.start: U64 = np.array([code.offset for code in self.codes], np.uint64)
+        self.start: U64 = as_uint64([code.offset for code in self.codes])
         """(codes,) ascending."""
-        self.size: U64 = np.array([code.size for code in self.codes], np.uint64)
+        self.size: U64 = as_uint64([code.size for code in self.codes])
 
     def find(self, offset: U64) -> I64:
         """(n,) index into ``codes`` of the piece that contains each offset, −1 for none."""
@@ -70,8 +70,8 @@ def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols
     places = zip(row[known].tolist(), offset[known].tolist(), strict=True)
     found = [_function_and_line(codes[piece], at) for piece, at in places]
     functions, index = number_keys(function for function, _ in found)
-    line = np.array([line for _, line in found], np.int32)
-    return Symbols(offsets_of(known), index.astype(np.int32), line, functions)
+    line = as_int32([line for _, line in found])
+    return Symbols(offsets_of(known), as_int32(index), line, functions)
 
 
 def _function_and_line(code: JitCode, offset: int) -> tuple[Function, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.base.columnar import U64, Frozen, unique_known, zeros
+from perf2x.base.columnar import U64, Frozen, as_uint64, unique_known, zeros
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KALLSYMS, host_path, is_file
 from perf2x.base.files.temporary import shown_name
@@ -80,7 +80,7 @@ class KernelSource(BuiltInSource):
         table = self._table
         if isinstance(table, str):
             return "", 0
-        wanted = np.array([address], np.uint64) + np.uint64(table.slide)
+        wanted = as_uint64([address]) + np.uint64(table.slide)
         row = int(table.index.find(wanted)[0])
         if row < 0:
             return "", 0

@@ -16,7 +16,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, Frozen, flatnonzero, minus_ones, offsets_of, ranges, trues, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    Frozen,
+    as_int32,
+    as_uint64,
+    flatnonzero,
+    minus_ones,
+    offsets_of,
+    ranges,
+    trues,
+    unique_inverse,
+)
 from perf2x.binaries.dwarf.source_locations import DebugFunction, SourceLocations, is_nameless_call_operator
 from perf2x.model.printable_text import base_name
 from perf2x.symbolizer.demangle.demangle import short_name
@@ -31,16 +43,14 @@ def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inli
     """
     frames = _merged_frames(row, locations, _trusted_counts(row, locations, names.has_symtab), inline)
     # pack (symbol, debug function) into one word, with 0 for −1
-    word = (frames.symbol + 1).astype(np.uint64) << np.uint64(32) | (frames.debug_function + 1).astype(np.uint64)
+    word = as_uint64(frames.symbol + 1) << np.uint64(32) | as_uint64(frames.debug_function + 1)
     pairs, function = unique_inverse(word)
     symbol, debug_function = pairs >> np.uint64(32), pairs & np.uint64(2**32 - 1)
     functions = [
         _function(names, locations.functions, symbol - 1, debug_function - 1)
         for symbol, debug_function in zip(symbol.tolist(), debug_function.tolist(), strict=True)
     ]
-    return Symbols(
-        frames.offsets, function.astype(np.int32), frames.line, functions, has_inlines=inline, missing=missing
-    )
+    return Symbols(frames.offsets, as_int32(function), frames.line, functions, has_inlines=inline, missing=missing)
 
 
 class _Frames(Frozen):

@@ -15,7 +15,17 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, minus_ones, searchsorted, sum_of, unique_known
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    Frozen,
+    as_uint64,
+    flatnonzero,
+    minus_ones,
+    searchsorted,
+    sum_of,
+    unique_known,
+)
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root
@@ -157,8 +167,8 @@ def _free(following: list[int], at: int) -> int:
 def read_perf_map(path: Path) -> PerfMap:
     """Parse a map and skip malformed lines; ObjectError if the file cannot be read."""
     rows = _LINE.findall(read_object_file(path, _MAX_SIZE))
-    start = np.array([int(row[0], 16) for row in rows], np.uint64)
-    size = np.array([int(row[1], 16) for row in rows], np.uint64)
+    start = as_uint64([int(row[0], 16) for row in rows])
+    size = as_uint64([int(row[1], 16) for row in rows])
     return PerfMap(start, size, [row[2].rstrip().decode(errors="surrogateescape") for row in rows])
 
 

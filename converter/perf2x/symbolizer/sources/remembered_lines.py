@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import DecodeError, msgpack
 
 from perf2x import __version__
-from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, offsets_of, searchsorted, sum_of
+from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, as_uint64, offsets_of, searchsorted, sum_of
 from perf2x.base.files.atomic import read_checksummed, write_checksummed
 from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.binaries.dwarf.source_locations import DebugFunction, SourceLocations, source_locations_of
@@ -91,7 +91,7 @@ class _Stored(Frozen, array_like=True):
             for symbol, path, start, inside in self.functions
         ]
         lines = SourceLocations(offsets_of(counts), as_int64(function), as_int64(line), functions)
-        return KnownLines(address.astype(np.uint64), lines)
+        return KnownLines(as_uint64(address), lines)
 
 
 def _packed(text: str) -> bytes:

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from msgspec import field
 
-from perf2x.base.columnar import I32, I64, U64, Frozen, offsets_of, zeros
+from perf2x.base.columnar import I32, I64, U64, Frozen, as_int32, offsets_of, zeros
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics
@@ -148,5 +148,5 @@ def symbols_from_functions(
     """Symbols without inlined frames: address i is in ``functions[row[i]]``, at ``line[i]``; row −1: unknown."""
     known = row >= 0
     lines = zeros(len(row)) if line is None else line
-    columns: tuple[I32, I32] = row[known].astype(np.int32), lines[known].astype(np.int32)
+    columns: tuple[I32, I32] = as_int32(row[known]), as_int32(lines[known])
     return Symbols(offsets_of(known), *columns, functions, missing=missing)

@@ -12,6 +12,7 @@ from perf2x.base.columnar import (
     ColumnTable,
     Ragged,
     arange,
+    as_int32,
     as_int64,
     bincount,
     cumsum,
@@ -173,8 +174,8 @@ def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
     locations = replace(
         take_locations(old, origin),
         line_offsets=offsets_of(bincount(lines.location[named], len(origin))),
-        line_function=lines.function[named].astype(np.int32),
-        line_number=lines.number[named].astype(np.int32),
+        line_function=as_int32(lines.function[named]),
+        line_number=as_int32(lines.number[named]),
     )
     return replace(profile, locations=locations)
 

@@ -29,7 +29,7 @@ def _is_bare(call: ast.Call, user: ast.AST | None) -> bool:
         is_weighted = name == "bincount" and has_cast and (len(given) > 1 or "weights" in named)
         return handed_to != "int" and not is_weighted
     if name in ("nonzero", "argwhere"):  # an array's own are for indices at once
-        return of_numpy and handed_to not in ("np.array", "as_int64")
+        return of_numpy and handed_to not in ("np.array", "as_int32", "as_int64", "as_uint64")
     if name == "sum":
         return "dtype" not in named and (of_numpy or not given)
     return (

@@ -20,6 +20,7 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     argsort,
+    as_int32,
     as_int64,
     bincount,
     flatnonzero,
@@ -77,15 +78,15 @@ def frame_table(profile: Profile) -> FrameTable:
     locations = profile.locations
     line, offsets = lines_outermost_first(locations)
     owner = row_numbers(np.diff(offsets))
-    function, mapping = functions_of(locations, line), locations.mapping[owner].astype(np.int32)
+    function, mapping = functions_of(locations, line), as_int32(locations.mapping[owner])
     names, name = _names(profile, function, mapping)
     outside = np.int32(len(profile.mappings))
     is_python = np.array([name.startswith(_PYTHON) for name in names], np.bool_)[name]
     kind = _kinds(profile, function, mapping, owner, is_python)
     del is_python
-    source = np.append(profile.functions.filename, 0).astype(np.int32)[function]
+    source = as_int32(np.append(profile.functions.filename, 0))[function]
     del function  # columns of all frames: none stays longer than it is needed
-    number = np.append(np.maximum(locations.line_number, 0), 0).astype(np.int32)[line]
+    number = as_int32(np.append(np.maximum(locations.line_number, 0), 0))[line]
     del line
     rel_pc = _rel_pc(profile, locations)[owner]
     del owner
@@ -107,7 +108,7 @@ def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I3
     first, group = group_rows([function, np.where(is_named, -1, mapping)])
     pairs = zip(function[first].tolist(), mapping[first].tolist(), strict=True)
     names, row = number_keys(printable(frame_name(profile, *pair)) for pair in pairs)
-    return names, row.astype(np.int32)[group]
+    return names, as_int32(row)[group]
 
 
 def _rel_pc(profile: Profile, locations: Locations) -> U64:
@@ -157,7 +158,7 @@ def stack_paths(stacks: Stacks, frames: FrameTable) -> StackPaths:
     """Return the tree of stacks with a row for samples without one."""
     parent = np.append(stacks.parent, np.int32(-1))
     location = np.append(stacks.location, np.int32(len(frames.of_location) - 2))
-    return StackPaths(parent, depths(parent).astype(np.int32), location, frames)
+    return StackPaths(parent, as_int32(depths(parent)), location, frames)
 
 
 def by_frequency(values: AnyArray) -> tuple[I64, I32]:

@@ -16,6 +16,7 @@ from perf2x.base.columnar import (
     arange,
     argsort_rows,
     as_int64,
+    as_uint64,
     begins_run,
     cumsum,
     ends_run,
@@ -93,7 +94,7 @@ def running_packets(profile: Profile) -> Iterator[bytes]:
         return
     yield global_track(TrackKind.RUNNING, TITLE, TrackUnit.UNIT_COUNT)
     track = track_ids(TrackKind.RUNNING, zeros(len(steps)))
-    yield from _values(np.uint64(begin) + steps.time.astype(np.uint64), track, steps.threads, 0)
+    yield from _values(np.uint64(begin) + as_uint64(steps.time), track, steps.threads, 0)
 
 
 def _tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -> Iterator[bytes]:

@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import StringInterner, falses, zeros
+from perf2x.base.columnar import StringInterner, as_uint64, falses, zeros
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import Locations, Profile
 from perf2x.model.recording import KERNEL, Session
@@ -31,7 +31,7 @@ def object_profile(code: CodeObject) -> Profile:
         mappings=mappings,
         locations=Locations(
             address=address,
-            lookup=address - code.places.is_return.astype(np.uint64),
+            lookup=address - as_uint64(code.places.is_return),
             mapping=np.full(count, own, np.int32),
             mode=code.places.mode,
             synthetic=falses(count),

@@ -17,6 +17,7 @@ from perf2x.base.columnar import (
     Frozen,
     Ragged,
     StringInterner,
+    as_int32,
     as_int64,
     column_type,
     cumsum,
@@ -97,8 +98,8 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
         locations=locations, stacks=stacks, meta=meta, tag_sets=tag_sets,
         samples=ProfileSamples(
             event=numbers(samples.table, "event_number"),
-            thread=thread.astype(np.int32),
-            stack=leaf_of.of(samples.number, leaf, "stack", source).astype(np.int32),
+            thread=as_int32(thread),
+            stack=as_int32(leaf_of.of(samples.number, leaf, "stack", source)),
             value=numbers(samples.table, "value"),
             count=numbers(samples.table, "count"),
             time=_optional(samples.table, "time_ns", np.uint64),
@@ -125,7 +126,7 @@ def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...],
     if not any(known):
         return (), None
     place = {one: at for at, one in enumerate(known)}
-    return tuple(dict(one) for one in known), np.array([place[one] for one in own], np.int32)[number]
+    return tuple(dict(one) for one in known), as_int32([place[one] for one in own])[number]
 
 
 def _mappings(
@@ -186,7 +187,7 @@ def _locations(
     locations = Locations(
         address=address[order],
         lookup=lookup[order],
-        mapping=mapping[order].astype(np.int32),
+        mapping=as_int32(mapping[order]),
         mode=keys.mode[order],
         synthetic=root[order] > 0,
         line_offsets=as_int64(np.concatenate([[0], cumsum(root[order] > 0)])),

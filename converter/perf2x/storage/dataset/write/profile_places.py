@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import falses, zeros
+from perf2x.base.columnar import as_int32, as_uint64, falses, zeros
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonzero
 from perf2x.base.frozen import Frozen
 from perf2x.model.printable_text import printable
@@ -45,7 +45,7 @@ class CodeObjects(Frozen):
 def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -> CodeObjects:
     """Find the object of every mapping of a recording."""
     rows = [_code_object(mappings, strings, row, recording) for row in range(len(mappings))]
-    ids, base = [one[0].hex() for one in rows], np.array([one[1] % 2**64 for one in rows], np.uint64)
+    ids, base = [one[0].hex() for one in rows], as_uint64([one[1] % 2**64 for one in rows])
     limit = np.where(mappings.limit == 0, np.uint64(2**64 - 1), mappings.limit - base)
     is_local = np.array([one[2] for one in rows], np.bool_)
     return CodeObjects(ids, base, is_local, _variants(ids, (mappings.start - base).tolist(), limit.tolist()))
@@ -126,7 +126,7 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     """Find the places of all locations; ``recording`` is the one with kernel code outside of all mappings."""
     returns, is_kernel = locations.lookup != locations.address, locations.mode == CpuMode.KERNEL
     twins = flatnonzero(is_kernel & returns & ~locations.synthetic)
-    location = np.append(np.arange(len(locations), dtype=np.int32), twins.astype(np.int32))
+    location = np.append(np.arange(len(locations), dtype=np.int32), as_int32(twins))
     is_return = np.append(returns, falses(len(twins)))
     mapping, own_kernel = locations.mapping[location], is_kernel[location]
     known = [*objects.ids, _unmapped_kernel(recording), UNMAPPED]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar import falses, minus_ones, zeros
+from perf2x.base.columnar import as_int32, falses, minus_ones, zeros
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, cumsum, flatnonzero, no_rows, sum_of
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_batches
 from perf2x.base.errors import FormatError
@@ -64,7 +64,7 @@ def _stacks(profile: Profile, leaves: I64, of: tuple[str, str], source: str) -> 
         yield table_of("stacks", {
             **_of(of, len(some)),
             "stack": some,
-            "places": list_column(rows.offsets, arrow().array(rows.values.astype(np.int32))),
+            "places": list_column(rows.offsets, arrow().array(as_int32(rows.values))),
         })  # fmt: skip
 
 
@@ -119,9 +119,9 @@ def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
     length = zeros(count)
     length[has] = lines.lengths
     function, parts = names.function[lines.values], list(zip(*names.functions, strict=True)) or [(), (), (), ()]
-    start_line = np.array(parts[3], np.int32)
+    start_line = as_int32(parts[3])
     columns = [text_column([str(text) for text in parts[field]], function) for field in range(3)]
-    columns += [arrow().array(names.line[lines.values].astype(np.int32)), arrow().array(start_line[function])]
+    columns += [arrow().array(as_int32(names.line[lines.values])), arrow().array(start_line[function])]
     values = arrow().StructArray.from_arrays(columns, list(LINE))
     nullable = schema_of(table).field("lines").nullable
     flags = {name: np.append(getattr(names, name), False)[row] for name in ("is_exact", "has_inlines")}
