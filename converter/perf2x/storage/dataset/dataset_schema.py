@@ -6,6 +6,7 @@ thing. It stands in the description of each table, which OPTIMIZE and other tool
 
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
@@ -67,6 +68,11 @@ TABLES = tuple(COLUMNS)
 """In the order in which they are written: whatever a table refers to comes before it, recordings last."""
 OF_RECORDINGS = TABLES[1:]
 """Tables whose rows are of recordings; they are partitioned by tags and the day."""
+
+
+def date_of(start_ns: int | None) -> str:
+    """Day of a start in UTC, "" where it is unknown."""
+    return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 
 def description(table: str) -> str:

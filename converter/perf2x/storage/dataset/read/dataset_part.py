@@ -13,12 +13,14 @@ from perf2x.model.printable_text import as_recorded
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.storage.dataset.arrow_columns import coded, flat, numbers, with_texts
 from perf2x.storage.dataset.dataset_address import DatasetAddress
-from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, OF_RECORDINGS, arrow
+from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, OF_RECORDINGS, arrow, date_of
 from perf2x.storage.dataset.delta_tables import DataFile, DeltaTables, Parts, partition_of
-from perf2x.storage.dataset.write.write_recordings import date_of
 
 if TYPE_CHECKING:
     import pyarrow
+
+_OF_QUERIES = {"places": ("build_id", "file", "is_local"), "samples": ("event", "unit")}
+"""Columns that only queries read: profiles have the same from mappings and recordings."""
 
 
 class Row(Frozen):
@@ -105,7 +107,8 @@ class DatasetPart:
         found, files = self.files(table, rows)
         paths, held = self._held.get(table, (set(), None))
         if held is None or not paths.issuperset(file.path for file in files):
-            held = self.tables.read(table, found, files, tuple(COLUMNS[table]))
+            columns = [name for name in COLUMNS[table] if name not in _OF_QUERIES.get(table, ())]
+            held = self.tables.read(table, found, files, columns)
             self._held[table] = {file.path for file in files}, held
         return held
 

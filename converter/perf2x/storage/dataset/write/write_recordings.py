@@ -5,12 +5,11 @@ attempt are in the table of recordings.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.storage.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow, schema_of
+from perf2x.storage.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow, date_of, schema_of
 from perf2x.storage.dataset.delta_tables import DeltaTables, Parts, new_attempt
 from perf2x.storage.dataset.write.recording_to_store import StoredRecording
 from perf2x.storage.dataset.write.table_rows import recording_tables
@@ -71,11 +70,6 @@ def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Part
     """Values of a recording in the columns that tables are partitioned by; None where it has none."""
     date = date_of(stored.profile.meta.wall_start_ns)
     return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
-
-
-def date_of(start_ns: int | None) -> str:
-    """Day of a start in UTC, "" where it is unknown."""
-    return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 
 def commit_recordings(tables: DeltaTables, rows: "pyarrow.Table", *, replace: bool = False) -> None:
