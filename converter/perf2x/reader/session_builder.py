@@ -160,12 +160,13 @@ class SessionBuilder(Struct):
             elif kind in (UserRecordType.AUXTRACE_INFO, UserRecordType.TIME_CONV):
                 self._add_trace(kind, section)
             elif kind == UserRecordType.THREAD_MAP:
-                self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, comm) for tid, comm in _thread_map(section)]
+                named = section.entries("q16s")  # signed ids of threads, and names
+                self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, text(comm)) for tid, comm in named]
             elif kind == UserRecordType.STAT_CONFIG:
-                self.aggregation = dict(_stat_config(section)).get(0, -1)
+                self.aggregation = dict(section.entries("QQ")).get(0, -1)
             elif kind == SimpleperfRecordType.SIMPLEPERF_EVENT_ID:
-                for _ in range(section.fitting(section.u64(), 16)):
-                    self.events.own(*section.numbers("QQ"))
+                for index, identifier in section.entries("QQ"):
+                    self.events.own(index, identifier)
         except SectionError as error:
             where = f"{RECORD_NAMES[kind]}: {error}"
             self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
@@ -269,18 +270,6 @@ class SessionBuilder(Struct):
 
 
 _MOST_TIDS = 1 << 31
-
-
-def _thread_map(section: SectionReader) -> list[tuple[int, str]]:
-    """struct { u64 nr; struct { u64 pid; char comm[16]; } entries[nr]; }: signed ids of threads, and names."""
-    return [
-        (pid, text(comm)) for pid, comm in (section.numbers("q16s") for _ in range(section.fitting(section.u64(), 24)))
-    ]
-
-
-def _stat_config(section: SectionReader) -> list[tuple[int, int]]:
-    """struct { u64 nr; struct { u64 tag, val; } data[nr]; }."""
-    return [section.numbers("QQ") for _ in range(section.fitting(section.u64(), 16))]
 
 
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:

@@ -135,14 +135,14 @@ def _clamp_to_file(
             "unfinished_file", Severity.LOSS,
             "perf record was killed, or still runs: its last samples, names and build ids are missing.",
         )  # fmt: skip
-        return FileSection(records.offset, file_size - records.offset)
-    if records.end > file_size:
+    elif records.end > file_size:
         diagnostics.add(
             "file_cut", Severity.LOSS, "The file is shorter than its header says: copy it again, whole.",
             count=records.end - file_size,
         )  # fmt: skip
-        return FileSection(records.offset, file_size - records.offset)
-    return records
+    else:
+        return records
+    return FileSection(records.offset, file_size - records.offset)
 
 
 def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> list[tuple[bytes, tuple[int, ...]]]:

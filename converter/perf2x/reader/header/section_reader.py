@@ -46,6 +46,10 @@ class SectionReader:
         """Read a u32 count, and so many entries of at least ``least`` bytes each."""
         return [read(self) for _ in range(self.count(least))]
 
+    def entries(self, codes: str) -> list[tuple[Any, ...]]:
+        """Read a u64 count, and so many entries of these struct codes."""
+        return [self.numbers(codes) for _ in range(self.fitting(self.u64(), struct.calcsize(self.order + codes)))]
+
     def u32(self) -> int:
         """Read a u32."""
         number: int = self.numbers("I")[0]
