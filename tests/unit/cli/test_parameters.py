@@ -60,6 +60,7 @@ def test_a_command_gets_what_was_typed_as_groups() -> None:
     words = ["--one-way", "--other", "a", "--other", "b", "--third", "7", "--fifth", "left", "--numbers", "5,1-2", "-q"]
     expected = Longer(True, ("a", "b"), 7, "x", "left", (1, 2, 5))
     assert run(Longer, "name", *words) == (expected, "name", True)
+    assert [run(Ways, "name", "--third", text)[0].third for text in "19"] == [1, 9]
     assert run(Longer, "name", "--read", "four")[0] == Longer(fourth="four", read=4)
 
 
