@@ -64,5 +64,5 @@ def opened(folder: Path, jobs: dict[str, dict[str, Any]], scale: int = 1) -> dic
     speedscope = MODULES / "node_modules/speedscope/dist/release"
     if not speedscope.is_dir():
         pytest.skip("no viewers here: npm ci --prefix tests/browser")
-    ask = browser("viewers.mjs", str(speedscope)).ask
-    return {name: ask({"job": job, "shots": folder, "scale": scale}, 120) for name, job in jobs.items()}
+    asking = {"jobs": [*jobs.values()], "shots": folder, "scale": scale}
+    return dict(zip(jobs, browser("viewers.mjs", str(speedscope)).ask(asking, 400), strict=True))

@@ -2,10 +2,10 @@
 //
 //   node viewers.mjs CHROMIUM SPEEDSCOPE_RELEASE_DIR
 //
-// A line is {"job", "shots": folder, "scale": pixels for one of the page's}.
+// A line is {"jobs", "shots": folder, "scale": pixels for one of the page's}.
 // A job is {"viewer": "page" | "speedscope", "file": …, "steps": [["key", "o"], ["click", x, y], ["down", selector, share of width, of height], …], "shot": name}.
 // Everything is served from loopback or opened from disk; requests to anywhere else are refused and reported.
-// All jobs of a viewer share one page, which rests on about:blank between them: a page of its own costs a job a process.
+// A line's jobs of a viewer share one page, which rests on about:blank between them: a page of its own costs a job a process.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -77,10 +77,9 @@ async function complaints(page) {
   return violations.map(({ impact, id, nodes }) => `${impact} ${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
 }
 
-/** A browser with one page; what the page says and asks for goes to the job that is on. */
-async function launch(origin, scale, args) {
-  const browser = await chromium.launch({ executablePath, args: [...ARGUMENTS, ...args] });
-  const view = { browser, page: await browser.newPage({ deviceScaleFactor: scale }), told: null };
+/** A page of a browser; what it says and asks for goes to the job that is on. */
+async function open(browser, origin, scale) {
+  const view = { page: await browser.newPage({ deviceScaleFactor: scale }), told: null };
   view.page.on("console", (message) => view.told.console.push(message.text()));
   view.page.on("pageerror", (error) => view.told.errors.push(String(error)));
   await view.page.route("**/*", (route) => {
@@ -133,10 +132,17 @@ const ARGUMENTS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disabl
 const DRAWING = { page: ["--disable-gpu"], speedscope: ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] }; // Speedscope draws with WebGL
 const server = await serve(speedscope);
 const origin = `http://127.0.0.1:${server.address().port}/`;
-const views = {};
-await answer(async ({ job, shots, scale }) => {
-  const view = (views[`${job.viewer} ${scale}`] ||= await launch(origin, scale, DRAWING[job.viewer]));
-  return run(view, origin, job, shots);
+const browsers = {};
+await answer(async ({ jobs, shots, scale }) => {
+  const views = {};
+  const told = [];
+  for (const job of jobs) {
+    browsers[job.viewer] ||= await chromium.launch({ executablePath, args: [...ARGUMENTS, ...DRAWING[job.viewer]] });
+    views[job.viewer] ||= await open(browsers[job.viewer], origin, scale);
+    told.push(await run(views[job.viewer], origin, job, shots));
+  }
+  for (const { page } of Object.values(views)) await page.close();
+  return told;
 });
-for (const { browser } of Object.values(views)) await browser.close();
+for (const browser of Object.values(browsers)) await browser.close();
 server.close();
