@@ -8,9 +8,9 @@ from perf2x.base.frozen import Frozen
 class StepReport(Frozen):
     """Figures; those of several recordings are added up field by field (pipeline/merge_reports.py)."""
 
-    NAME: ClassVar[str]
-    """Key in JSON."""
+    NAME: ClassVar[str] = ""
+    """Key in JSON; empty: it is for the feature alone."""
 
     def line(self) -> str:
-        """A sentence for the summary."""
-        raise NotImplementedError
+        """A sentence for the summary; empty: none."""
+        return ""

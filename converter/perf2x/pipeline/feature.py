@@ -42,6 +42,8 @@ _STEPS = "perf2x.steps"
 class Place(IntEnum):
     """Places of steps: those that look at the times of samples come first, then names, then groups."""
 
+    STITCHED = auto()
+    """Samples are as they were stitched."""
     SWITCHES = auto()
     """Context switches of a timeline are completed."""
     FIELDS = auto()
@@ -53,7 +55,9 @@ class Place(IntEnum):
     SUMMED = auto()
     """Times that nobody wants any more go, and equal samples become one."""
     EVENTS = auto()
-    """Events are chosen and joined."""
+    """Events are chosen."""
+    JOINED = auto()
+    """Events that are one are joined."""
     SYMBOLIZED = auto()
     """Samples are chosen by what needs no names; names are looked up."""
     NAMED = auto()
@@ -62,6 +66,8 @@ class Place(IntEnum):
     """Samples and frames are chosen by names."""
     HIDDEN = auto()
     """Names are hidden."""
+    RECORDED = auto()
+    """Samples are read once more, as they were recorded."""
     GROUPED = auto()
     """Samples are grouped."""
     VALUED = auto()
@@ -95,6 +101,8 @@ class Feature(Frozen):
 
     steps: Mapping[Place, Step] = field(default_factory=dict)
     settings: type[FeatureSettings] | None = None
+    finish: "Callable[[Loaded, LoadContext], Loaded] | None" = None
+    """The last step, of all recordings together."""
 
 
 def with_profile(loaded: "Loaded", profile: "Profile") -> "Loaded":

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perf2x.analysis.recording_advice import advice
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.model.profile import view_of
 from perf2x.pipeline.datasets.stored_sessions import split_stored
+from perf2x.pipeline.feature import SessionRun, features, with_profile
 from perf2x.pipeline.for_output import ONE_RECORDING
 from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress
 from perf2x.pipeline.load_result import Loaded, event_counts
@@ -59,8 +59,10 @@ def load(
             _require_samples(sum(part.sample_count for part in parts), parts, context)
         loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
         _require_samples(len(loaded.profile.samples), parts, context)
-        loaded = _with_listings(_with_remarks(loaded), context)
-        return replace(loaded, profile=replace(loaded.profile, original=original))
+        loaded = _with_comments(loaded)
+        for feature in features():
+            loaded = feature.finish(loaded, context) if feature.finish else loaded
+        return with_profile(loaded, replace(loaded.profile, original=original))
 
 
 def _are_counts(parts: Sequence[SessionPart]) -> bool:
@@ -69,23 +71,6 @@ def _are_counts(parts: Sequence[SessionPart]) -> bool:
     if counted and len(counted) < len(parts):
         raise FormatError(f"{counted[0]}: perf stat record counted it, the others have samples, which do not add up")
     return bool(counted)
-
-
-def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
-    """The result with listings, where they are wanted; of a kernel's code, the first recording's."""
-    wanted, symbols = context.options.listings, context.options.symbols
-    if wanted is None or symbols is None:
-        return loaded
-    with context.stages.stage("list"):
-        from perf2x.analysis.annotate.make_listings import make_listings
-        from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_finder import make_context
-
-        profile, recording = loaded.profile, loaded.recording
-        session, sideband = recording.session, recording.sideband
-        facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
-        listings = make_listings(profile, facts, load_symbol_sources(), wanted)
-    return replace(loaded, profile=replace(profile, listings=listings))
 
 
 def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Loaded:
@@ -121,7 +106,6 @@ def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch its samples, then take the steps."""
-    from perf2x.pipeline.feature import SessionRun
     from perf2x.pipeline.session_steps import session_steps
     from perf2x.transforms.filters.apply_choice import Selection, check_root
 
@@ -154,8 +138,8 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     return replace(loaded, events=event_counts(loaded.profile))
 
 
-def _with_remarks(loaded: Loaded) -> Loaded:
-    """The result with advice, and with comments that tell a reader of the output what was joined and what was lost."""
+def _with_comments(loaded: Loaded) -> Loaded:
+    """The result with comments that tell a reader of the output what was joined and what was lost."""
     profile, deferred = loaded.profile, loaded.deferred
     lines = []
     if deferred.samples or deferred.records:
@@ -167,10 +151,7 @@ def _with_remarks(loaded: Loaded) -> Loaded:
     counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: count.name)
     lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
     comments = (*sorted(set(profile.meta.comments)), *lines)
-    is_text = "text" in loaded.recording.session.features
-    said = advice(loaded.chains, profile, loaded.symbols, is_text=is_text)
-    meta = replace(profile.meta, comments=comments, advice=said)
-    return replace(loaded, profile=replace(profile, meta=meta))
+    return with_profile(loaded, replace(profile, meta=replace(profile.meta, comments=comments)))
 
 
 def _original_of(paths: Sequence[str], options: LoadOptions) -> bytes:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import field
 
-from perf2x.analysis.recording_advice import ChainReport
 from perf2x.base.abi import ReadFormat
 from perf2x.base.frozen import Frozen
 from perf2x.model.advice import Advice
@@ -58,11 +57,10 @@ class Loaded(Frozen):
     """Records of all recordings by type."""
     reports: tuple[StepReport, ...] = ()
     """Reports of features."""
-    chains: ChainReport = ChainReport()
 
     @property
     def advice(self) -> tuple[Advice, ...]:
-        """Advice on recording; analysis/recording_advice.py decides."""
+        """Advice on recording."""
         return self.profile.meta.advice
 
     def counted(self, row: int) -> dict[str, int]:

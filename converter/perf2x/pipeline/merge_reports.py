@@ -63,7 +63,6 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
         recorded_samples=old.recorded_samples + new.recorded_samples,
         deferred=sum_reports([old.deferred, new.deferred]),
         unwound=sum_reports([old.unwound, new.unwound]),
-        chains=sum_reports([old.chains, new.chains]),
         symbols=_merge_symbol_reports([old.symbols, new.symbols]),
         reports=tuple(_sum_by_kind((*old.reports, *new.reports))),
     )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.analysis.recording_advice import chain_report
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.pipeline.feature import Place, SessionRun, Step, features, with_profile
 from perf2x.pipeline.load_options import LoadContext
@@ -21,15 +20,6 @@ from perf2x.pipeline.load_result import Loaded
 if TYPE_CHECKING:
     from perf2x.symbolizer.object_resolver import ResolveResult
     from perf2x.symbolizer.symbolize import ProfileSymbolizer
-
-
-def _count_chains(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Count stacks that tell whether they were recorded well, where samples stand at their stacks."""
-    session, options = run.recording.session, run.options
-    untold = session.counts or {"hardware_trace", "text"} & set(session.features)
-    if options.value or options.data_objects or untold:
-        return loaded
-    return replace(loaded, chains=chain_report(loaded.profile, session))
 
 
 def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
@@ -65,17 +55,6 @@ def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
 
     kept = choice.keep_events(profile, wanted, run.context.unmatched)
     return with_profile(loaded, replace(profile, default_event=kept.default_event) if run.options.beside else kept)
-
-
-def _count_code(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Count branches and samples of one object's code."""
-    wanted = run.options.code
-    if wanted is None:
-        return loaded
-    from perf2x.pipeline import count_code
-
-    code = count_code.count_code(loaded.profile, run.recording, run.selection, run.context, wanted)
-    return with_profile(loaded, replace(loaded.profile, code=code))
 
 
 def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
@@ -140,16 +119,6 @@ def _filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
     return with_profile(loaded, run.selection.after_symbols(loaded.profile))
 
 
-def _read_again(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Add what reads the samples once more, as they were recorded."""
-    if loaded.profile.recorded is None:
-        return loaded
-    from perf2x.pipeline.read_again import sample_reader
-
-    reader = sample_reader(loaded.profile, run.recording, run.selection, run.context)
-    return with_profile(loaded, replace(loaded.profile, single_samples=reader))
-
-
 def _group(loaded: Loaded, run: SessionRun) -> Loaded:
     """Group samples."""
     from perf2x.transforms.group_samples import grouped
@@ -163,17 +132,14 @@ def _label(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 _OWN = (
-    (Place.SWITCHES, _count_chains),
     (Place.SUMMED, _end_at_known_times),
     (Place.SUMMED, _sum_samples),
     (Place.EVENTS, _keep_events),
-    (Place.EVENTS, _count_code),
-    (Place.EVENTS, _join_events),
+    (Place.JOINED, _join_events),
     (Place.SYMBOLIZED, _filter_before_symbols),
     (Place.SYMBOLIZED, _symbolize),
     (Place.SYMBOLIZED, _forget_places),
     (Place.CHOSEN, _filter_after_symbols),
-    (Place.GROUPED, _read_again),
     (Place.GROUPED, _group),
     (Place.DESCRIBED, _label),
 )

@@ -112,7 +112,7 @@ class LabelFlags(Frozen):
 
 def summarize(output: str, totals: "IngestTotals") -> None:
     """Say what became of all recordings."""
-    from perf2x.analysis.recording_advice import RECORD_DATES
+    from perf2x.features.recording_advice.advice import RECORD_DATES
 
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
     known = f", {totals.known:,} were there" if totals.known else ""

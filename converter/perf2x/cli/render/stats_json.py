@@ -45,7 +45,7 @@ def quality_facts(loaded: Loaded) -> dict[str, Any]:
         "percent": {name: round(share, 4) for name, share in quality_percentages(loaded).items()},
         "deferred": to_builtins(loaded.deferred),
         "unwound": unwound_facts(loaded),
-        "features": {one.NAME: to_builtins(one) for one in loaded.reports},
+        "features": {one.NAME: to_builtins(one) for one in loaded.reports if one.NAME},
         "symbols": symbol_facts(loaded),
         "records": dict(sorted(loaded.record_counts.items())),
         "diagnostics": [to_builtins(count) for count in counts],

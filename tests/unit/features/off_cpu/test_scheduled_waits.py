@@ -65,7 +65,7 @@ def test_a_wait_ends_with_its_thread(tmp_path: Path) -> None:
 def test_a_wait_ends_with_the_recording(tmp_path: Path) -> None:
     found = loaded(tmp_path, ran(7, 10), switch(7, 20, out=True), switch(8, 1450))
     assert waits(found) == [(7, 20, 1430, Wait.BLOCKED, "7000")]
-    (report,) = found.reports
+    (report,) = (one for one in found.reports if isinstance(one, WaitReport))
     assert isinstance(report, WaitReport)
     assert (report.waited_ns, report.open_ns) == (1430, 1430)
     assert found.diagnostics["waits_without_end"] == 1
@@ -127,7 +127,7 @@ def test_a_stack_is_that_of_a_sample_near_by(tmp_path: Path, preempted: bool, ag
         int(is_near),
         int(not is_near),
     )
-    (report,) = found.reports
+    (report,) = (one for one in found.reports if isinstance(one, WaitReport))
     assert isinstance(report, WaitReport)
     assert (report.near_ns, report.nameless_ns > 0) == (MS // 10, not is_near)
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from perf2x.base.abi import CpuMode, EventType, SampleType
-from perf2x.base.columnar import Bools, Frozen, as_int64, as_intp, falses, flatnonzero, sum_of, zeros
+from perf2x.base.columnar import Bools, as_int64, as_intp, falses, flatnonzero, sum_of, zeros
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile, path_sums, stack_weights
 from perf2x.model.recording import Event, Session
+from perf2x.model.step_report import StepReport
 from perf2x.symbolizer.symbol_report import SymbolReport
 
 RECORD_DATES = "perf record -k mono records it"
@@ -31,7 +32,7 @@ _OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
 """Samples of branches and of memory accesses say what they are for without a stack."""
 
 
-class ChainReport(Frozen):
+class ChainReport(StepReport):
     """Ways in which the samples of a recording got their stacks: numbers of samples, which add up over recordings."""
 
     samples: int = 0

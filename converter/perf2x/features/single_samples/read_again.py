@@ -53,7 +53,7 @@ def sample_reader(profile: Profile, recording: Recording, selection: Selection, 
                 kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
                 yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
 
-    from perf2x.analysis.dump.traced_text import TracedText
+    from perf2x.features.single_samples.traced_text import TracedText
 
     starts = _symbol_starts(profile, recording, context)
     traced = TracedText(recording.session, _kernel_functions(profile, recording, context)).of

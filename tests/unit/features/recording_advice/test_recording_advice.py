@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x import Choice, Loaded, SymbolOptions, read
-from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.features.recording_advice.advice import ChainReport, advice, chain_report
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
 from tests.support.command import perf2x
@@ -29,6 +29,10 @@ MISTAKES = {
     "no_kernel": ("no_kernel", "as perf_event_paranoid allows no more: sudo perf record"),
     "kernel_stacks": ("kernel_stacks", "Only the kernel's part of the stacks was recorded: perf record -g"),
 }
+
+
+def chains_of(loaded: Loaded) -> ChainReport:
+    return next(one for one in loaded.reports if isinstance(one, ChainReport))
 
 
 def source(name: str) -> str:
@@ -98,7 +102,7 @@ def test_the_page_has_it(tmp_path: Path) -> None:
 def test_several_recordings_are_judged_together() -> None:
     loaded = read([source("no_stacks"), source("good")], symbols=SYMFS)
     assert list(said(loaded)) == ["undated"]  # half of the samples have stacks
-    assert loaded.chains.without == read(source("no_stacks"), symbols=None).chains.samples
+    assert chains_of(loaded).without == chains_of(read(source("no_stacks"), symbols=None)).samples
     assert list(said(read([source("few"), source("no_pointers")], symbols=SYMFS))) == ["cut_stacks", "undated"]
 
 
@@ -140,11 +144,11 @@ def test_cut_stacks_are_those_found_one_by_one(path: Path) -> None:
         if user and user[0] == frames[0]:
             walked += count
             cut += count * (len(user) == 1 or (len(user) == 2 and bool(profile.locations.mapping[user[0]] < 0)))
-    assert (loaded.chains.by_pointer, loaded.chains.cut) == (walked, cut)
-    assert chain_report(profile, loaded.recording.session) == loaded.chains
+    assert (chains_of(loaded).by_pointer, chains_of(loaded).cut) == (walked, cut)
+    assert chain_report(profile, loaded.recording.session) == chains_of(loaded)
 
 
 def test_no_stacks_at_all_are_no_cut_ones() -> None:
     loaded = read(source("good"), symbols=None, stacks=False)
-    assert loaded.chains.by_pointer == 0
+    assert chains_of(loaded).by_pointer == 0
     assert np.all(loaded.profile.samples.stack == -1)

@@ -1,0 +1,1 @@
+"""Counts of branches and samples of one object's code, for formats of compilers."""

@@ -1,0 +1,34 @@
+"""Advice of all recordings together, from the ways in which each got its stacks."""
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load_options import LoadContext
+    from perf2x.pipeline.load_result import Loaded
+
+
+def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Count stacks that tell whether they were recorded well, where samples stand at their stacks."""
+    session, options = run.recording.session, run.options
+    untold = session.counts or {"hardware_trace", "text"} & set(session.features)
+    if options.value or options.data_objects or untold:
+        return loaded
+    from perf2x.features.recording_advice.advice import chain_report
+
+    return replace(loaded, reports=(*loaded.reports, chain_report(loaded.profile, session)))
+
+
+def _advise(loaded: "Loaded", context: "LoadContext") -> "Loaded":
+    from perf2x.features.recording_advice.advice import ChainReport, advice
+
+    profile, is_text = loaded.profile, "text" in loaded.recording.session.features
+    chains = next((one for one in loaded.reports if isinstance(one, ChainReport)), ChainReport())
+    given = advice(chains, profile, loaded.symbols, is_text=is_text)
+    return with_profile(loaded, replace(profile, meta=replace(profile.meta, advice=given)))
+
+
+FEATURE = Feature({Place.STITCHED: _count_chains}, finish=_advise)
