@@ -13,6 +13,8 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.dataset_schema import KEY
 from perf2x.symbolizer.symbol_options import SymbolOptions
+from tests.forge import Comm, Event, Features, Mmap, Sample, Session, write_file
+from tests.forge import kernel as k
 from tests.support.command import perf2x
 from tests.support.datasets import add_recordings, content, rows
 from tests.support.recordings import CORPUS
@@ -82,3 +84,35 @@ def test_an_estimate_waits_for_a_tenth() -> None:
     assert progress_line(totals, 10) == "99 of 1,000 recordings, 9.9/s"
     totals.done = 100
     assert progress_line(totals, 10) == "100 of 1,000 recordings, 10.0/s, 90 s left"
+
+
+TEXT = 0xFFFFFFFF90000000
+KERNEL = ("do_syscall_64", "schedule", "mas_prev", "asm_exc_page_fault", "exc_page_fault", "_etext")
+
+
+def test_an_interrupted_kernel_function_is_named_at_its_first_instruction(tmp_path: Path) -> None:
+    """The dataset has only the address returned to, a byte before which another function ends."""
+    syscall, _, mas_prev, entry, fault, _ = (TEXT + 0x1000 * row for row in range(len(KERNEL)))
+    lines = [f"{TEXT + 0x1000 * row:x} T {name}\n" for row, name in enumerate(KERNEL)]
+    (tmp_path / "kallsyms").write_text("".join(lines))
+    chain = (k.CONTEXT_KERNEL, fault + 8, entry + 18, mas_prev, syscall + 16)
+    records = [
+        Mmap(
+            pid=2**32 - 1, tid=0, addr=TEXT, len=0x10000, pgoff=TEXT, filename="[kernel.kallsyms]_text", misc=k.KERNEL
+        ),
+        Comm(pid=7, tid=7, comm="app"),
+        Sample(pid=7, tid=7, ip=fault + 8, time=1, chain=chain, misc=k.KERNEL),
+    ]
+    facts = Features(hostname="host", os_release="7.2.0", arch="x86_64", build_ids=(("[kernel.kallsyms]", b"\1" * 20),))
+    recording = tmp_path / "perf.data"
+    recording.write_bytes(write_file(Session(events=(Event(),), features=facts), records))
+    folder = tmp_path / "profiles"
+    nothing = SymbolOptions(symfs=Path("/nonexistent"), buildid_dir=Path("/nonexistent"))
+    add_recordings(folder, [recording], symbols=nothing)
+    ran = perf2x("fleet", "symbolize", folder, "--kallsyms", tmp_path / "kallsyms")
+    assert ran.code == 0
+    symbols = SymbolOptions(kallsyms=tmp_path / "kallsyms", buildid_dir=Path("/nonexistent"))
+    direct = content(load([str(recording)], LoadOptions(symbols=symbols)).profile)
+    assert content(load([str(folder)], LoadOptions(symbols=nothing)).profile) == direct
+    assert "mas_prev" in str(direct)
+    assert "schedule" not in str(direct)
