@@ -34,6 +34,22 @@ def test_help_imports_nothing_heavy(words: list[str], more: str) -> None:
     assert all(command in ran.stdout for command in (words[:1] if words[1:] else LINES))
 
 
+@pytest.mark.parametrize("command", sorted(LINES.keys() - {"script", "view"}))  # two formats' own options
+def test_help_of_a_command_imports_no_numpy(command: str) -> None:
+    ran = run_and_say([command, "--help"], "'numpy' in new")
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator alone is told to keep memory")
+def test_numpy_is_imported_before_memory_is_kept() -> None:
+    """Behind it the import takes 3,000 pages more."""
+    code = "import sys; from perf2x.base.files.operating_system import keep_freed_memory as keep; keep()"
+    assert (
+        subprocess.run([sys.executable, "-c", f"{code}; sys.exit('numpy' not in sys.modules)"], check=False).returncode
+        == 0
+    )
+
+
 def test_a_conversion_imports_only_what_it_uses_and_collects_hardly_any_garbage(tmp_path: Path) -> None:
     unused = {
         "rich",

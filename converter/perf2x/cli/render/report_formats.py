@@ -3,14 +3,16 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from perf2x.analysis.result_table import ResultTable
 from perf2x.base.frozen import Frozen
 from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 from perf2x.cli.render.screen import Screen, standard_output
 from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, number_column, table_lines, without_pictures
 from perf2x.model.printable_text import short
+
+if TYPE_CHECKING:
+    from perf2x.analysis.result_table import ResultTable
 
 _EVENT = 60
 """Characters of an event's name in a heading."""
@@ -29,7 +31,7 @@ class Report(Frozen):
 
 
 def table_report(
-    table: ResultTable,
+    table: "ResultTable",
     title: str,
     layouts: Callable[[Any], Sequence[Layout]],
     facts: Callable[[Any], dict[str, Any]],
@@ -59,13 +61,13 @@ def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
     return beside, objects, name_column(table.by, [row.name for row in table.rows])
 
 
-def lines(table: ResultTable, layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
+def lines(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     """The table of an event for people."""
     yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
     yield from table_lines(layouts, screen) if len(table) or not table.nothing else [table.nothing]
 
 
-def section(table: ResultTable, layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
+def section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
     """The table of an event in Markdown; ``notes`` are Markdown, too."""
     text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
     said = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
