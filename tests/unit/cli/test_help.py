@@ -12,6 +12,7 @@ import pytest
 from perf2x import __version__
 from perf2x.cli.app import LINES, commands
 from perf2x.cli.app import command as load
+from perf2x.cli.help import CONTEXT
 from tests.support.command import perf2x, recording, spellings
 
 
@@ -147,7 +148,7 @@ def test_help_ends_with_examples_that_are_commands(command: str) -> None:
 @pytest.mark.parametrize("command", LINES)
 def test_help_shows_few_options(command: str) -> None:
     made = load(command)
-    shown = [one for one in made.get_params(made.context_class(made)) if one.name not in made.rare]
+    shown = [one for one in made.get_params(made.context_class(made, **CONTEXT)) if one.name not in made.rare]
     assert len([one for one in shown if one.param_type_name == "option"]) <= 20
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import Perf2xError
 from perf2x.cli.app import LINES, command, commands
+from perf2x.cli.help import CONTEXT
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring, Only, Without, make_command, typed
 from perf2x.model.plugin_options import LISTINGS
@@ -139,7 +140,7 @@ def test_defaults_show_where_they_are_texts_or_numbers() -> None:
 def test_every_command_takes_values_as_they_were_typed() -> None:
     for name in LINES:
         whole = command(name)
-        params = whole.get_params(whole.context_class(whole))
+        params = whole.get_params(whole.context_class(whole, **CONTEXT))
         assert all("plain_parameters" in parameter.process_value.func.__module__ for parameter in params), name
 
 
