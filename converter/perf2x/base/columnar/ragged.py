@@ -62,6 +62,10 @@ class Ragged(Frozen):
         """Rows ``values[start : start + length]``, copied."""
         return cls(offsets_of(lengths), take(values, ranges(starts, lengths)))
 
+    def heads(self, lengths: I64) -> "Ragged":
+        """Rows of the first so many values (n,) of each row."""
+        return Ragged.of(self.values, self.offsets[:-1], lengths)
+
     @classmethod
     def joined(cls, parts: "Sequence[Ragged]", dtype: Any = np.uint64) -> "Ragged":
         """Return a table of the rows of every part, in order; ``dtype`` is that of no part at all."""

@@ -74,12 +74,12 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
     count = np.diff(branches.offsets)
     use = (user >= 0) & (count > 0)
     kept = np.where(use, user - chain.offsets[:-1], chain.lengths)
-    head = Ragged.of(chain.values, chain.offsets[:-1], kept)
+    head = chain.heads(kept)
     leaf = _leaf(chain, user, ip, branches)[use]
     calls = Ragged.of(branches.from_ip, branches.offsets[:-1], np.where(use, count, 0))
     parts = [head, _mark_each(Ragged(offsets_of(use), leaf)), _mark_each(calls)]
     if older is not None:
-        parts.append(_mark_each(Ragged.of(older.values, older.offsets[:-1], np.where(use, older.lengths, 0))))
+        parts.append(_mark_each(older.heads(np.where(use, older.lengths, 0))))
     return side_by_side(parts)
 
 

@@ -1,4 +1,4 @@
-"""Inserts unwound user chains into the callchains of their samples.
+"""Inserts unwound user chains, and callers of leaf functions, into the callchains of their samples.
 
 With ``--call-graph dwarf`` the kernel records no user part (``exclude_callchain_user``), so a chain is the kernel's
 part or nothing at all::
@@ -10,11 +10,10 @@ part or nothing at all::
 In a callchain the first address after a marker is that of an instruction and the others are return addresses, so a
 marker in front of every exact address carries ``UserChains.is_exact`` through all code that understands callchains.
 
-Callers of leaf functions on AArch64 with ``--call-graph fp``.
-
-A leaf function has no frame record, so its caller is not in the chain; perf record samples the link register for that
-(tools/perf/arch/arm64/util/evsel.c). It is the caller if the unwind information of the sampled instruction says that
-the return address is still there (tools/perf/util/arm64-frame-pointer-unwind-support.c)::
+On AArch64 with ``--call-graph fp`` a leaf function has no frame record, so its caller is not in the chain; perf record
+samples the link register for that (tools/perf/arch/arm64/util/evsel.c). It is the caller if the unwind information of
+the sampled instruction says that the return address is still there
+(tools/perf/util/arm64-frame-pointer-unwind-support.c)::
 
     recorded      KERNEL k0 USER pc r1 r2       lr
     result        KERNEL k0 USER pc lr r1 r2
@@ -73,7 +72,7 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
 
 def _only(chain: Ragged, use: Bools) -> Ragged:
     """The chains of ``use``; other rows are empty."""
-    return Ragged.of(chain.values, chain.offsets[:-1], np.where(use, chain.lengths, 0))
+    return chain.heads(np.where(use, chain.lengths, 0))
 
 
 def _words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
@@ -115,7 +114,7 @@ def with_leaf_callers(
     added[left] = 1
     tail = recorded.lengths - head
     return side_by_side([
-        Ragged.of(recorded.values, recorded.offsets[:-1], head),
+        recorded.heads(head),
         Ragged(offsets_of(added), caller),
         Ragged.of(recorded.values, recorded.offsets[:-1] + head, tail),
     ])  # fmt: skip
