@@ -69,7 +69,7 @@ class TableOptions(TypedDict, total=False):
     original: int
     """Bytes of the recording that may be kept as they are, in View.original; 0: none."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
-    """What to do with samples whose deferred user stack is missing: mark, kernel-only or drop."""
+    """Treatment of samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
     call_graphs: CallGraphOptions
     """Unwinding of user stack dumps and branch records."""
     merge_callchains: bool

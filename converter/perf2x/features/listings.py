@@ -19,11 +19,9 @@ def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
     with context.stages.stage("list"):
         from perf2x.analysis.annotate.make_listings import make_listings
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_finder import make_context
 
-        profile, recording = loaded.profile, loaded.recording
-        session, sideband = recording.session, recording.sideband
-        facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
+        profile = loaded.profile
+        facts = context.symbol_facts(profile, loaded.recording, symbols)
         listings = make_listings(profile, facts, load_symbol_sources(), wanted)
     return with_profile(loaded, replace(profile, listings=listings))
 

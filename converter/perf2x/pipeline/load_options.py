@@ -23,8 +23,11 @@ from perf2x.transforms.filters.filter_options import SAMPLES_PANEL, Choice, Grou
 if TYPE_CHECKING:
     from perf2x.binaries.find.object_finder import Finder
     from perf2x.model.diagnostics import Diagnostics
+    from perf2x.model.profile import Profile
+    from perf2x.model.recording import Recording
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.symbolizer.known.known_names import KnownNames
+    from perf2x.symbolizer.sources.symbol_source import Context
     from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 
@@ -114,6 +117,7 @@ class LoadOptions(Frozen):
             asks="stitching",
         ),
     ] = "mark"
+    """Treatment of samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
     call_graphs: CallGraphOptions = CallGraphOptions()
     """Unwinding of user stack dumps and branch records."""
     merge_callchains: Annotated[
@@ -230,6 +234,12 @@ class LoadContext:
         from perf2x.symbolizer.make_finder import make_finder
 
         return make_finder(self.options.symbols or SymbolOptions(), self.diagnostics, self.progress)
+
+    def symbol_facts(self, profile: "Profile", recording: "Recording", symbols: SymbolOptions) -> "Context":
+        """Collect what sources of symbols need to know of a recording and its profile."""
+        from perf2x.symbolizer.make_finder import make_context
+
+        return make_context(profile, recording.session, symbols, self.diagnostics, self.finder, recording.sideband)
 
     def progress_of(self, stage: str) -> Callable[[int, int], None] | None:
         """A callback for one stage, called with (done, total); None when nobody watches."""

@@ -82,13 +82,11 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
         return loaded  # what compilers read names code itself
     with context.stages.stage("symbolize"):
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_finder import make_context
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
         if run.options.choice.symbols:
             symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
-        session, sideband = recording.session, recording.sideband
-        facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
+        facts = context.symbol_facts(profile, recording, symbols)
         given = run.names(profile, symbols) if run.names else None
         symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, given)
         named, report = symbolizer.finish(_resolve_objects(symbolizer, context))

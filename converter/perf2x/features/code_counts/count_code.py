@@ -136,11 +136,10 @@ def _with_lines(
     counts: CodeCounts, profile: Profile, recording: Recording, found: ObjectFiles, context: LoadContext, gcc: int
 ) -> CodeCounts:
     from perf2x.symbolizer.counts.line_profile import count_lines
-    from perf2x.symbolizer.make_finder import make_context
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
     options = context.options.symbols or SymbolOptions()
-    facts = make_context(profile, recording.session, options, context.diagnostics, context.finder, recording.sideband)
+    facts = context.symbol_facts(profile, recording, options)
     with context.stages.stage("lines"):
         return count_lines(facts, found, counts, gcc)
 

@@ -173,9 +173,5 @@ def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext)
 
 def _facts(profile: Profile, recording: Recording, context: LoadContext) -> Context | None:
     """Make what symbol sources get, None without symbols."""
-    from perf2x.symbolizer.make_finder import make_context
-
-    symbols, session = context.options.symbols, recording.session
-    if symbols is None:
-        return None
-    return make_context(profile, session, symbols, context.diagnostics, context.finder, recording.sideband)
+    symbols = context.options.symbols
+    return None if symbols is None else context.symbol_facts(profile, recording, symbols)

@@ -80,11 +80,10 @@ def _location_names(stitched: Stitched, recording: Recording, context: LoadConte
         return None
     from perf2x.plugins.registry import load_symbol_sources
     from perf2x.symbolizer.known.place_names import everything, location_names, only_where_recorded
-    from perf2x.symbolizer.make_finder import make_context
     from perf2x.symbolizer.symbol_options import NameStyle
 
     symbols = replace(symbols, names=NameStyle.SHORT, inline=True, keep_full_names=False)  # the reader's choice
     wanted = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
-    facts = make_context(profile, recording.session, symbols, context.diagnostics, context.finder, recording.sideband)
+    facts = context.symbol_facts(profile, recording, symbols)
     with context.stages.stage("symbolize"):
         return location_names(profile, facts, load_symbol_sources(), wanted)
