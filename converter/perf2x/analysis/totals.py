@@ -59,7 +59,7 @@ class Total(Line):
     total_squares: float = 0.0
 
     def of(self, sort: str) -> tuple[int, float]:
-        """What ``sort`` (self or total) means, and its variance."""
+        """The cost that ``sort`` (self or total) asks for, and its variance."""
         return (self.own, self.own_squares) if sort == "self" else (self.total, self.total_squares)
 
 

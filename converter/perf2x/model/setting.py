@@ -58,7 +58,7 @@ class Setting(Frozen):
 
 
 class Argument(Setting, frozen=True):
-    """What a command is given without a name, by its place; ``metavar`` is its name in the help."""
+    """A value that a command is given by its place, without a name; ``metavar`` is its name in the help."""
 
 
 class FeatureSettings(Frozen):

@@ -1,12 +1,9 @@
 """Decodes side-band records (all but samples) of many blocks together, and collects them in tables.
 
-Builds the side-band tables from decoded columns, block by block.
-
-Times of records without one: the latest time of the samples before them in the file.
-
-Only recordings without sample_id_all (kernels before 2.6.38, or perf told so) have such records. perf handles them at
-once when it reads them, which is that time up to one round of its buffers (perf_session__process_event in
-tools/perf/util/session.c). In a recording without any times, all times are 0 and the file's order counts.
+Records without a time get the latest one of the samples before them in the file. Only recordings without sample_id_all
+(kernels before 2.6.38, or perf told so) have such records. perf handles them at once when it reads them, which is that
+time up to one round of its buffers (perf_session__process_event in tools/perf/util/session.c). In a recording without
+any times, all times are 0 and the file's order counts.
 """
 
 from collections.abc import Sequence

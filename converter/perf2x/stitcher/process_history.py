@@ -9,7 +9,7 @@ recordings without timestamps (all times are 0: the position alone decides).
 A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork (thread__fork in tools/perf), else
 ``:TID`` as perf prints unnamed threads; tid 0 is ``swapper``.
 
-Text that programs copied over itself, to have it in huge pages: code in anonymous memory where a file was mapped.
+Programs may have copied text over itself, to have it in huge pages: code in anonymous memory where a file was mapped.
 
 ::
 

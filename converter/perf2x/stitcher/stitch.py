@@ -6,15 +6,13 @@ One direction, with values in between::
                                                                      │
     StitchResult ◀─ StackInterner ◀─ frame keys ◀─ StackRowBuilder ◀─┴ StackInputs (unless RawStackCache knows them)
 
-Threads and epochs of samples: one lookup for both, as both change only with the records of the side-band.
+Threads and epochs of samples take one lookup, as both change only with the records of the side-band.
 
 ::
 
     samples   pid 7  tid 8  rank 3        asked once: the name of 8 and the epoch of 7 at rank 3
               pid 7  tid 8  rank 3        the same thread and epoch
               pid 7  tid 8  rank 4        asked again: something was mapped or named in between
-
-The result of stitching samples: a value that workers send and that a profile is built from.
 """
 
 from collections.abc import Callable, Mapping

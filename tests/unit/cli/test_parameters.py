@@ -33,7 +33,7 @@ class Ways(Struct, frozen=True):
 
 
 class Longer(Ways, frozen=True):
-    """The same with another text and more."""
+    """A group like the one above, with another text and more."""
 
     third: Annotated[int, Setting("Not last.")] = 4
     fourth: Annotated[str, Setting("Four.")] = "x"

@@ -13,7 +13,7 @@ WITH_OPTIONS = [name for name in LINES if spellings(command(name))]
 
 
 def another_value(option: TyperOption) -> Any:
-    """What is typed for a value that differs from the option's default."""
+    """Words to type for a value that differs from the option's default."""
     return not option.default if option.is_flag else "a=b"
 
 

@@ -1,4 +1,4 @@
-"""Code of a profile's objects: where functions begin and end, their bytes, and what stands at an address.
+"""Code of a profile's objects: extents and bytes of functions, and starts of symbols for text like ``main+0x10``.
 
 Code that is in no object file of its own: just-in-time compiled, or of the recorded kernel.
 
@@ -6,8 +6,6 @@ A just-in-time compiler wrote its code to a jitdump: it is found by file offset,
 kernel is from a copy of its memory (kcore), else from its ELF file (vmlinux). The copy comes first because a kernel
 changes its own code while it boots (alternatives, static keys).
 Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym.
-
-Starts of the symbols of a profile's locations, for text that tells ``main+0x10``.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """Rows that changed between two recordings, as ``perf2x diff`` and the library's ``diff`` show them.
 
-Columns of other events in a table of changes: costs and ratios before and after.
+Columns of other events stand beside them: costs and ratios before and after.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Pair objects of two recordings that differ only in name or version, so that their functions are compared.
-
-Pair the events of two recordings, so that the recordings can be compared.
-"""
+"""Pairs the events, and the objects that differ only in name or version, of two recordings to be compared."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

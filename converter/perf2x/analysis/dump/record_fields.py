@@ -1,8 +1,6 @@
-"""Words the fields of records that are no samples by their names, as the decoders and structs below call them.
+"""Words the fields of records that are no samples, by their names in decoders, and events as ``perf evlist -v`` does.
 
 Source of truth for the structs: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
-
-Formats the fields of a record by name, and events as ``perf evlist -v`` does.
 """
 
 import struct

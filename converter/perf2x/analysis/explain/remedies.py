@@ -1,7 +1,4 @@
-"""Advice for objects that lack debug files, with the command or option to use; ``info`` and ``explain`` share it.
-
-The Debian package with the debug symbols of a file.
-"""
+"""Advice for objects that lack debug files, with the command or option to use; ``info`` and ``explain`` share it."""
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -3,12 +3,9 @@
 Outputs, downloads and caches are written through this module. Where the system has files without a name (Linux,
 O_TMPFILE), a killed process leaves nothing behind; elsewhere the new file has a hidden name until it is complete.
 
-Output files: their names, standard output, gzip; they appear complete or not at all (base/files/atomic.py).
-
-Files that perf2x can make again, which end in a checksum: read back complete or not at all.
-
-A file ends in a magic word and the CRC-32 of its contents, which finds every flipped bit and takes 0.4 ms per megabyte.
-BLAKE2 would also withstand forgery but takes four times as long, and who can write to the user's cache can do worse.
+Files that perf2x can make again end in a magic word and the CRC-32 of their contents, which finds every flipped bit and
+takes 0.4 ms per megabyte. BLAKE2 would also withstand forgery but takes four times as long, and who can write to the
+user's cache can do worse.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
-"""Waits on their way into a profile: as columns, joined with its samples, and as figures for the summary.
+"""Waits on their way into a profile: spans of time, columns beside its samples, and figures for the summary.
 
-Waits of threads as spans of time: from a departure of the schedule to the moment its thread was back.
+A wait lasts from a departure of the schedule to the moment its thread was back.
 """
 
 from collections.abc import Sequence

@@ -7,7 +7,7 @@ that the thread ran. How short is decided by the interval at which the last samp
   waits is charged with a tenth of them at most, on average;
 - a preempted thread was in the middle of what it did: the whole interval, for which a sample stands anyway.
 
-Waits without the scheduler's own frames: what called it is what a thread waited for.
+The scheduler's own frames are left out: what called it is what a thread waited for.
 """
 
 import numpy as np

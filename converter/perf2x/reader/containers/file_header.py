@@ -5,7 +5,7 @@ Source of truth: perf_session__read_header in tools/perf/util/header.c and perf.
     file   |header|attrs|ids|data …………………|feature table|features …|
     pipe   |magic, 16|records: HEADER_ATTR, HEADER_FEATURE, …, SAMPLE …|
 
-Names what a file is that is no recording, by its first bytes, for the sentence that refuses it.
+A file that is no recording is refused by what it is, as its first bytes tell.
 """
 
 import re

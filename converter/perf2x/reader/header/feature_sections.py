@@ -1,10 +1,6 @@
 """Decodes HEADER_* feature sections to plain values.
 
-Source of truth: the process_* functions in tools/perf/util/header.c and perf.data-file-format.txt.
-
-Decodes feature sections about the machine to plain values: processors, caches, memory, PMUs, BPF programs.
-
-Source of truth: the write_* and process_* functions in tools/perf/util/header.c.
+Source of truth: the write_* and process_* functions in tools/perf/util/header.c and perf.data-file-format.txt.
 """
 
 from collections.abc import Callable

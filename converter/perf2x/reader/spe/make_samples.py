@@ -1,10 +1,7 @@
-"""Makes samples of Arm SPE records, those of one record one behind the other.
+"""Makes samples of Arm SPE records, of the kinds that perf's ``--itrace`` chooses, those of one record together.
 
-Source of truth: arm_spe_sample in tools/perf/util/arm-spe.c.
-
-Kinds of samples that are made of Arm SPE records, as perf's ``--itrace`` chooses them, and their events.
-
-Source of truth: arm_spe_synth_events in tools/perf/util/arm-spe.c, tools/perf/Documentation/itrace.txt.
+Source of truth: arm_spe_sample and arm_spe_synth_events in tools/perf/util/arm-spe.c,
+tools/perf/Documentation/itrace.txt.
 """
 
 import re

@@ -1,8 +1,7 @@
 """A recording whose Arm SPE trace is read as samples: those that were recorded, then those of its records.
 
-Finds the thread of each record of hardware trace: from the record itself, else the one that had been switched in.
-
-Cuts Arm SPE trace into chunks of whole records, some hundred kB each, so that each can be read alone.
+The thread of a record is told by the record itself, else it is the one that had been switched in. Trace is cut into
+chunks of whole records, some hundred kB each, so that each can be read alone.
 
 ::
 

@@ -5,8 +5,6 @@ parent's space as of the fork shows through wherever the child mapped nothing it
 Later mappings hide the earlier ones that they overlap. An *epoch* is a process between two changes of its mappings, so
 that stacks of one epoch can be looked up once. Follows machine__process_fork_event, thread__set_comm and
 maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
-
-The lives of process images: each begins with a fork, an exec, or before the recording did.
 """
 
 import numpy as np

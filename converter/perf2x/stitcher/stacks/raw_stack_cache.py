@@ -1,10 +1,7 @@
 """Cache of stacks by what was recorded: most samples repeat a stack that was seen a moment ago.
 
 To build a stack takes several lookups per frame; to find that it was built before takes one comparison of its words.
-
-Samples of a batch whose stacks are equal as recorded: half of them, where a busy machine starts many programs.
-
-To build a stack takes several lookups per frame; to see that another sample of the batch has it, one comparison.
+Samples of a batch are compared with each other, too: where a busy machine starts many programs, half are alike.
 
 ::
 

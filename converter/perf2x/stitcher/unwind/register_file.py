@@ -1,6 +1,4 @@
-"""Registers of many samples at once, and views of some of the samples for rules and expressions.
-
-Memory of many samples at once, from the copies of their stacks.
+"""Registers and copied stacks of many samples at once, and views of some of them for rules and expressions.
 
 ::
 
