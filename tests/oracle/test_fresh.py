@@ -297,6 +297,7 @@ def test_rules_of_names_and_stacks_are_narrow() -> None:
     ("ip", "perf", "ours", "is_known"),
     [
         (0x40001, 2, 4, True),
+        (2**64 - 1, 2, 4, True),
         (0x40001, 3, 4, True),
         (0x40001, 1, 4, False),
         (0x40001, 4, 3, False),
@@ -313,8 +314,12 @@ def test_stacks_that_end_above_a_last_instruction(
     mapping = forge.Mmap2(pid=1, tid=1, addr=0x40000, len=16, pgoff=0x200, filename=str(program))
     gone = replace(mapping, addr=0x60000, filename="/gone")
     other = replace(mapping, addr=0x50000, pid=2)
-    sample = forge.Sample(ip=ip, pid=1, tid=1, time=7)
-    path.write_bytes(forge.write_file(forge.Session((EVENT,)), [mapping, gone, other, sample]))
+    event, registers = EVENT, forge.Registers()
+    if ip == 2**64 - 1:  # the kernel interrupted the last instruction
+        event = replace(EVENT, sample_type=EVENT.sample_type | k.REGS_USER, sample_regs_user=0x181)
+        registers = forge.Registers(2, (0x50001, 0x60000, 0x40001))
+    sample = forge.Sample(ip=ip, pid=1, tid=1, time=7, regs_user=registers)
+    path.write_bytes(forge.write_file(forge.Session((event,)), [mapping, gone, other, sample]))
     recorded = Recorded(path)
     found = recorded.sample(1, 7)
     found.stack = bytes(8)

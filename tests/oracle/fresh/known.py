@@ -23,6 +23,8 @@ FRAME = re.compile(
 )
 KERNEL = 1 << 63
 PAGE = 0xFFF
+USER_IP = 1 << 8
+"""PERF_REG_X86_IP (arch/x86/include/uapi/asm/perf_regs.h) among the registers of a sample."""
 MARKERS = {k.CONTEXT_HV, k.CONTEXT_KERNEL, k.CONTEXT_USER, k.CONTEXT_USER_DEFERRED}
 FIRST_MARKER = 2**64 - 4095
 """PERF_CONTEXT_MAX (include/uapi/linux/perf_event.h): words from here on are no addresses."""
@@ -78,16 +80,24 @@ class Recorded:
         return self._samples[tid, time]
 
     def is_at_return(self, sample: SimpleNamespace) -> bool:
-        """Whether a sample's instruction is the ``ret`` of x86, in the file that was mapped last."""
+        """Whether a sample's instruction of user mode is the ``ret`` of x86, in the file that was mapped last."""
+        place = _user_instruction(sample)
         for one in reversed(list(self._recording.of("MMAP2"))):
-            if one.pid == sample.pid and 0 <= sample.ip - one.addr < one.len:
+            if one.pid == sample.pid and 0 <= place - one.addr < one.len:
                 try:
                     with Path(one.filename).open("rb") as file:
-                        file.seek(sample.ip - one.addr + one.pgoff)
+                        file.seek(place - one.addr + one.pgoff)
                         return file.read(1) == b"\xc3"
                 except OSError:
                     return False
         return False
+
+
+def _user_instruction(sample: SimpleNamespace) -> int:
+    """Return the instruction of user mode, also where the kernel had interrupted it."""
+    _, values = sample.regs_user or (0, ())
+    below = sample.event.regs_user & (USER_IP - 1)
+    return values[below.bit_count()] if values and sample.event.regs_user & USER_IP else sample.ip
 
 
 def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, unmapped: str | None) -> str | None:
