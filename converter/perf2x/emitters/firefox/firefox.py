@@ -63,7 +63,7 @@ class Firefox(Format):
     def _meta(self, profile: Profile, chosen: list[int], others: list[int]) -> JsonObject:
         events = [profile.events[row] for row in chosen]
         clock = next((event for event in events if not event.is_wait), None)
-        has_switches = self.markers and profile.switches is not None and len(profile.switches.time) > 0
+        has_switches = self.markers and bool(profile.switches)
         marked = sorted({*others, *events_with_fields(profile)}) if self.markers else []
         schemas = marker_schemas(profile, marked, has_switches)
         return _meta_object(profile, clock, category_list(profile.events)[0], schemas)

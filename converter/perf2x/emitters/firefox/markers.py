@@ -196,7 +196,7 @@ def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
         spans         |----|    |     |
     """
     switches = profile.switches
-    if switches is None or not len(switches.time):
+    if not switches:
         return no_rows(Spans)
     track = switch_tracks(profile, switches)
     is_idle = np.append(timeline.tracks.cpu, -1)[track] >= 0

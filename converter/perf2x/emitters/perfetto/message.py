@@ -4,7 +4,7 @@ Readers place several traces on one timeline by the names of their clocks. They 
 relate to the trace's own one (src/trace_processor/importers/common/clock_tracker.cc): every trace declares its clock.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from perf2x.base.abi import ClockId
 from perf2x.base.columnar import U64, row_slices
@@ -53,12 +53,16 @@ def packet(payload: bytes, sequence: int = COMMON_SEQUENCE, flags: int = 0) -> b
     return message(TRACE_PACKET, _head(sequence, flags) + payload)
 
 
-def interned_packet(names: Mapping[InternedData, Sequence[str]], sequence: int = COMMON_SEQUENCE) -> bytes:
-    """A packet with tables of names, each numbered from 1 on; they must be printable."""
-    entries = [
-        interned_string(field, iid, name.encode()) for field in names for iid, name in enumerate(names[field], 1)
-    ]
-    return packet(message(TracePacket.INTERNED_DATA, b"".join(entries)), sequence, GOES_ON)
+def interned_packet(tables: bytes, sequence: int = COMMON_SEQUENCE) -> bytes:
+    """A packet with entries of tables that later packets of the sequence refer to."""
+    return packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
+
+
+def interned_texts(tables: Mapping[InternedData, Iterable[str]]) -> bytes:
+    """Entries of tables of texts, each numbered from 1 on; they must be printable."""
+    return b"".join(
+        interned_string(field, iid, text.encode()) for field in tables for iid, text in enumerate(tables[field], 1)
+    )
 
 
 def interned_string(field: InternedData, iid: int, octets: bytes) -> bytes:

@@ -59,7 +59,7 @@ def runs_of(profile: Profile, origin: int, samples: Spans) -> RunningSpans:
     ``samples`` are moments (``start``) by track, then time, with the time that each stands for as ``end``.
     """
     switches = profile.switches
-    if switches is None or not len(switches.time):
+    if not switches:
         return no_rows(RunningSpans)
     track, time = switch_tracks(profile, switches), since(switches.time, origin)
     known = flatnonzero(track >= 0)

@@ -137,7 +137,7 @@ class ShownSamples(ColumnTable):
 def thread_runs(profile: Profile) -> RunningSpans:
     """When the threads of all tracks (``tracks_of``) had a CPU, as context switches say; empty without them."""
     samples = profile.samples
-    if profile.switches is None or not len(profile.switches.time):
+    if not profile.switches:
         return no_rows(RunningSpans)
     everything, track = arange(len(samples)), tracks_of(profile)[1]
     origin = origin_of(profile)
@@ -161,7 +161,7 @@ def origin_of(profile: Profile, standing: Durations | None = None) -> int:
     earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
     first = -earlier if earlier else int((time - np.minimum(length, time)).min())
     switches = profile.switches
-    return first if switches is None or not len(switches.time) else min(first, int(switches.time[0]))
+    return min(first, int(switches.time[0])) if switches else first
 
 
 def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownSamples:

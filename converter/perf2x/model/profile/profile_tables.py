@@ -149,7 +149,7 @@ class ProfileSamples(SampleColumns):
     """Position of each sample's record in the recording, by which fields are found; None once they are there."""
 
 
-class ThreadSwitches(Frozen):
+class ThreadSwitches(ColumnTable):
     """Context switches in time order, for timeline emitters: a thread left (``is_out``) or entered a CPU."""
 
     time: U64

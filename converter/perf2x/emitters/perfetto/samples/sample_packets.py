@@ -3,7 +3,7 @@
 Waits are slices on tracks below their thread's, each with the stack where it begins.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,10 +11,6 @@ from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I32,
     I64,
-    U8,
-    U64,
-    AnyArray,
-    Frozen,
     Ragged,
     arange,
     as_int64,
@@ -41,8 +37,9 @@ from perf2x.emitters.perfetto.event_descriptions import event_names, stack_sampl
 from perf2x.emitters.perfetto.message import (
     COMMON_SEQUENCE,
     GOES_ON,
+    interned_packet,
     interned_string,
-    packet,
+    interned_texts,
     packet_rows,
     sequence_start,
 )
@@ -69,7 +66,7 @@ from perf2x.emitters.perfetto.trace_schema import (
 )
 from perf2x.emitters.perfetto.tracks.track_packets import TrackKind, thread_slices
 from perf2x.model.printable_text import printable
-from perf2x.model.profile import Profile, ProfileSamples, Wait, placed_waits, wait_ends
+from perf2x.model.profile import Profile, Wait, placed_waits, wait_ends
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -77,29 +74,25 @@ _ROWS_AT_ONCE = 1 << 16
 def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence: int) -> Iterator[bytes]:
     """Yield packets with the stacks of ``leaves``, numbered from 1, and all that they refer to."""
     used, number_of = used_frames(paths, leaves)
-    yield from (_packet(tables, sequence) for tables in _frame_tables(profile, paths.frames, used))
+    yield from (interned_packet(tables, sequence) for tables in _frame_tables(profile, paths.frames, used))
     ids = Ids(len(used), Callstack.FRAME_IDS)
     first = 1
     for rows in paths.of(leaves):
         numbers = arange(first, first + len(rows))
         frame_ids = ids.rows(Ragged(rows.offsets, number_of[rows.values] - 1))
         stacks = side_by_side([number_field(Callstack.IID, numbers), frame_ids])
-        yield _packet(top_level(InternedData.CALLSTACKS, stacks), sequence)
+        yield interned_packet(top_level(InternedData.CALLSTACKS, stacks), sequence)
         first += len(rows)
-
-
-def _packet(tables: bytes, sequence: int) -> bytes:
-    return packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
 
 
 def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[bytes]:
     """Yield names, source files, mappings and frames, in the order in which one refers to the other."""
     names, name = unique_inverse(frames.name[used])
-    yield _texts(InternedData.FUNCTION_NAMES, names, lambda row: frames.names[row].encode())
+    yield interned_texts({InternedData.FUNCTION_NAMES: map(frames.names.__getitem__, names.tolist())})
     name = name.astype(np.int32)  # here and below: columns of all frames
     sources, source = unique_known(np.where(frames.source[used] > 0, frames.source[used], -1))
     source = source.astype(np.int32)
-    yield _texts(InternedData.SOURCE_PATHS, sources, lambda row: printable(profile.strings[row]).encode())
+    yield interned_texts({InternedData.SOURCE_PATHS: (printable(profile.strings[row]) for row in sources.tolist())})
     mappings, mapping = unique_inverse(frames.mapping[used])
     mapping = mapping.astype(np.int32)
     yield _mappings(profile, mappings.tolist())
@@ -115,11 +108,6 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
             numbers_but_0(Frame.KIND, frames.kind[which]),
         ]
         yield nested(InternedData.FRAMES, beside(fields)).tobytes()
-
-
-def _texts(field: InternedData, rows: AnyArray, text_of: Callable[[int], bytes]) -> bytes:
-    """Number texts from 1 on, in the order of ``rows``."""
-    return b"".join(interned_string(field, iid, text_of(row)) for iid, row in enumerate(rows.tolist(), 1))
 
 
 def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
@@ -153,69 +141,42 @@ _WIDTH = np.int32(len(CpuMode))
 """Modes below one CPU, in a number that stands for both."""
 
 
-class _EventSamples(Frozen):
-    """The samples of one sequence, (n,) columns in order of time."""
-
-    sequence: int
-    time: U64
-    thread: I32
-    """Row of Profile.threads."""
-    cpu: I32
-    """−1 where unknown."""
-    mode: U8
-    """CpuMode of the innermost frame; what perf2x made up has none."""
-    callstack: I32
-    """Number of the stack, from 1 on."""
-    weights: tuple[I64, ...]
-    """Of the event that was sampled, and of its followers."""
-
-
 def sample_packets(profile: Profile) -> Iterator[bytes]:
     """Yield the samples of all events, the one to see first before the others, each behind the stacks it needs."""
     paths, threads, names = stack_paths(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
     for stream in streams_of(profile):
-        leaves, samples = _samples_of(profile, stream, paths)
+        sequence = COMMON_SEQUENCE + 1 + stream.events[0]
+        leaves, callstack = by_frequency(profile.samples.stack[stream.rows])
         counters = stack_sample_defaults([(profile.events[row], names[row]) for row in stream.events])
-        yield sequence_start(profile.meta, samples.sequence, counters)
-        yield from _interned_packets(profile, paths, leaves, samples.sequence)
-        yield from _stack_samples(samples, threads)
-        yield from _wait_packets(profile, stream.rows, samples.callstack, threads, samples.sequence)
+        yield sequence_start(profile.meta, sequence, counters)
+        yield from _interned_packets(profile, paths, leaves, sequence)
+        yield from _stack_samples(profile, stream, paths, callstack, threads, sequence)
+        yield from _wait_packets(profile, stream.rows, callstack, threads, sequence)
 
 
-def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I64, _EventSamples]:
-    """Return the stacks of a sequence's samples, as leaves in the order of their numbers, and the samples."""
-    samples, rows = profile.samples, stream.rows
-    leaves, callstack = by_frequency(samples.stack[rows])
+def _stack_samples(
+    profile: Profile, stream: Stream, paths: StackPaths, callstack: I32, threads: ThreadIds, sequence: int
+) -> Iterator[bytes]:
+    """Yield StackSample packets, behind the threads, CPUs and modes that they refer to; ``callstack`` are numbers."""
+    samples, rows_of = profile.samples, stream.rows
+    tasks, task = by_frequency(threads.number[samples.thread[rows_of]])
     mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
-    return leaves, _EventSamples(
-        sequence=COMMON_SEQUENCE + 1 + stream.events[0],
-        time=samples.times[rows],
-        thread=samples.thread[rows],
-        cpu=samples.cpus[rows],
-        mode=np.append(np.uint8(0), mode[paths.location[leaves]])[callstack],
-        callstack=callstack,
-        weights=stream.weights,
-    )
-
-
-def _stack_samples(samples: _EventSamples, threads: ThreadIds) -> Iterator[bytes]:
-    """Yield StackSample packets, behind the threads, CPUs and modes that they refer to."""
-    tasks, task = by_frequency(threads.number[samples.thread])
-    contexts, context = by_frequency((samples.cpu + 1) * _WIDTH + samples.mode)
-    yield _contexts(threads, tasks, contexts, samples.sequence)
+    innermost = mode[paths.location[samples.stack[rows_of]]]  # what perf2x made up has none
+    contexts, context = by_frequency((samples.cpus[rows_of] + 1) * _WIDTH + innermost)
+    yield _contexts(threads, tasks, contexts, sequence)
 
     def fields(rows: slice) -> list[Cells]:
         cells = [
             numbers(StackSample.TASK_CONTEXT_IID, task[rows]),
             numbers(StackSample.EXECUTION_CONTEXT_IID, context[rows]),
-            numbers(StackSample.CALLSTACK_IID, samples.callstack[rows]),
-            numbers(StackSample.PRIMARY_WEIGHT, samples.weights[0][rows]),
+            numbers(StackSample.CALLSTACK_IID, callstack[rows]),
+            numbers(StackSample.PRIMARY_WEIGHT, stream.weights[0][rows]),
         ]
-        if len(samples.weights) > 1:
-            cells.append(packed(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in samples.weights[1:]]))
+        if len(stream.weights) > 1:
+            cells.append(packed(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in stream.weights[1:]]))
         return cells
 
-    yield from packet_rows(TracePacket.STACK_SAMPLE, samples.time, fields, samples.sequence, GOES_ON)
+    yield from packet_rows(TracePacket.STACK_SAMPLE, samples.times[rows_of], fields, sequence, GOES_ON)
 
 
 def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
@@ -235,7 +196,7 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
     ]
     tables = nested(InternedData.STACK_SAMPLE_TASK_CONTEXTS, beside(task)).tobytes()
     tables += nested(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, beside(context)).tobytes()
-    return packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
+    return interned_packet(tables, sequence)
 
 
 _NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNTOLD: "waiting"}
@@ -244,17 +205,10 @@ _NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNTOLD: "wa
 def _wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
     """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are numbers on this sequence."""
     samples = profile.samples
-    if samples.wait is None or samples.time is None:
-        return
     held = flatnonzero(placed_waits(samples)[rows])
-    if not len(held):
+    if samples.wait is None or not len(held):
         return
-    rows, stacks = rows[held], callstack[held]
+    rows = rows[held]
     thread, name = as_int64(ids.number[samples.thread[rows]]), as_int64(samples.wait[rows])
-    texts, bounds = list(_NAMES.values()), _bounds(samples, samples.time, rows)
-    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, stacks)
-
-
-def _bounds(samples: ProfileSamples, time: U64, rows: I64) -> U64:
-    bounds: U64 = np.stack([time[rows], wait_ends(samples)[rows]], axis=1)
-    return bounds
+    texts, bounds = list(_NAMES.values()), np.stack([samples.times[rows], wait_ends(samples)[rows]], axis=1)
+    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, callstack[held])

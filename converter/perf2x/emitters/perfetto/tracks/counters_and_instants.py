@@ -29,7 +29,14 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.encoding.protobuf import Cells, beside, constant, nested, number, numbers
 from perf2x.emitters.perfetto.event_descriptions import event_names
-from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet_rows, sequence_start
+from perf2x.emitters.perfetto.message import (
+    COMMON_SEQUENCE,
+    GOES_ON,
+    interned_packet,
+    interned_texts,
+    packet_rows,
+    sequence_start,
+)
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import (
     DebugAnnotation,
@@ -41,10 +48,10 @@ from perf2x.emitters.perfetto.trace_schema import (
 )
 from perf2x.emitters.perfetto.tracks.track_packets import (
     TrackKind,
-    counter_track,
     first_counter_track,
-    global_track,
+    named_track,
     process_track,
+    process_track_id,
     thread_track,
     track_ids,
 )
@@ -87,12 +94,12 @@ def running_packets(profile: Profile) -> Iterator[bytes]:
     """Yield the number of threads that ran at once, where context switches tell: those from the beginning on."""
     switches = profile.switches
     begin = profile.meta.start_ns
-    if switches is not None and len(switches.time):
+    if switches:
         begin = min(begin, int(switches.time[0]))
     steps = running_steps(profile, begin)
     if not len(steps):
         return
-    yield global_track(TrackKind.RUNNING, TITLE, TrackUnit.UNIT_COUNT)
+    yield named_track(track_ids(TrackKind.RUNNING, 0), TITLE, unit=TrackUnit.UNIT_COUNT)
     track = track_ids(TrackKind.RUNNING, zeros(len(steps)))
     yield from _values(np.uint64(begin) + as_uint64(steps.time), track, steps.threads, 0)
 
@@ -103,7 +110,7 @@ def _tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -> Iterat
         yield process_track(ids, pid)
     for track_id, one in enumerate(counters, first_counter_track(ids)):
         unit = TrackUnit.UNIT_TIME_NS if profile.events[one.event].unit == "nanoseconds" else TrackUnit.UNIT_COUNT
-        yield counter_track(ids, one.pid, track_id, one.name, unit)
+        yield named_track(track_id, one.name, process_track_id(ids, one.pid), unit)
 
 
 def _totals(value: I64, track: I64) -> I64:
@@ -155,7 +162,7 @@ def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str
             InternedData.EVENT_CATEGORIES: [_CATEGORY],
             InternedData.EVENT_NAMES: [name],
         }
-        yield sequence_start(profile.meta, sequence) + interned_packet(tables, sequence)
+        yield sequence_start(profile.meta, sequence) + interned_packet(interned_texts(tables), sequence)
         track = track_ids(TrackKind.THREAD, thread[rows[held]])
         yield from packet_rows(
             TracePacket.TRACK_EVENT,
@@ -191,11 +198,11 @@ def _instants(track: I64, columns: Sequence[tuple[DebugAnnotation, I64]], rows: 
 def loss_packets(profile: Profile) -> Iterator[bytes]:
     """Yield an instant for each time that the kernel had no room; it says so behind the gap."""
     losses = profile.losses
-    if losses is None or not len(losses):
+    if not losses:
         return
-    yield global_track(TrackKind.LOSSES, "lost")
+    yield named_track(track_ids(TrackKind.LOSSES, 0), "lost")
     names = {InternedData.EVENT_NAMES: _LOSSES, InternedData.DEBUG_ANNOTATION_NAMES: _FACTS_OF_LOSSES}
-    yield sequence_start(profile.meta) + interned_packet(names)
+    yield sequence_start(profile.meta) + interned_packet(interned_texts(names))
     track = track_ids(TrackKind.LOSSES, zeros(len(losses)))
 
     def fields(rows: slice) -> list[Cells]:

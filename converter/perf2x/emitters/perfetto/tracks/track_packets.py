@@ -7,8 +7,15 @@ from typing import TypeVar
 import numpy as np
 
 from perf2x.base.columnar import I32, I64, U64, arange, unique
-from perf2x.emitters.encoding.protobuf import Cells, message, number, numbers, text
-from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet, packet_rows
+from perf2x.emitters.encoding.protobuf import Cells, message, number, number_but_0, numbers, text
+from perf2x.emitters.perfetto.message import (
+    COMMON_SEQUENCE,
+    GOES_ON,
+    interned_packet,
+    interned_texts,
+    packet,
+    packet_rows,
+)
 from perf2x.emitters.perfetto.thread_ids import ThreadIds
 from perf2x.emitters.perfetto.trace_schema import (
     InternedData,
@@ -48,40 +55,31 @@ def thread_track(ids: ThreadIds, row: int) -> bytes:
     return _described(track_ids(TrackKind.THREAD, row), message(TrackDescriptor.THREAD, thread))
 
 
-def _child_track(track: int, row: int, name: str) -> bytes:
-    """Describe a track below a thread's own one."""
-    parent = number(TrackDescriptor.PARENT_UUID, track_ids(TrackKind.THREAD, row))
-    return _described(track, text(TrackDescriptor.NAME, name) + parent)
-
-
-def global_track(kind: TrackKind, name: str, unit: TrackUnit | None = None) -> bytes:
-    """Describe a track of the whole recording; with a unit, one of values."""
+def named_track(track: int, name: str, parent: int = 0, unit: TrackUnit | None = None) -> bytes:
+    """Describe a track (an id) below another one, or of the whole recording; with a unit, one of values."""
     counter = b"" if unit is None else message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit))
-    return _described(track_ids(kind, 0), text(TrackDescriptor.NAME, name) + counter)
+    return _described(
+        track, text(TrackDescriptor.NAME, name) + number_but_0(TrackDescriptor.PARENT_UUID, parent) + counter
+    )
 
 
 def process_track(ids: ThreadIds, pid: int) -> bytes:
     """Describe a process's own track."""
     process = message(TrackDescriptor.PROCESS, number(ProcessDescriptor.PID, pid))
-    return _described(_process_track_id(ids, pid), process)
-
-
-def counter_track(ids: ThreadIds, pid: int, track: int, name: str, unit: TrackUnit) -> bytes:
-    """Describe a track of values below a process's own one."""
-    fields = text(TrackDescriptor.NAME, name) + number(TrackDescriptor.PARENT_UUID, _process_track_id(ids, pid))
-    return _described(track, fields + message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit)))
+    return _described(process_track_id(ids, pid), process)
 
 
 def first_counter_track(ids: ThreadIds) -> int:
     """Return the lowest id that no track of a thread or a process has."""
-    return _process_track_id(ids, UNKNOWN_ID + 1)
+    return process_track_id(ids, UNKNOWN_ID + 1)
 
 
 def _described(track: int, fields: bytes) -> bytes:
     return packet(message(TracePacket.TRACK_DESCRIPTOR, number(TrackDescriptor.UUID, track) + fields))
 
 
-def _process_track_id(ids: ThreadIds, pid: int) -> int:
+def process_track_id(ids: ThreadIds, pid: int) -> int:
+    """Return the id of a process's own track, behind those of all threads."""
     return track_ids(TrackKind.THREAD, len(ids.pid)) + pid
 
 
@@ -96,27 +94,16 @@ def thread_slices(
     sequence: int = COMMON_SEQUENCE,
     callstack: I32 | None = None,
 ) -> Iterator[bytes]:
-    """Yield `_slice_packets` on tracks below those of threads (n,), which are called after the category."""
-    for row in unique(thread).tolist():
-        yield thread_track(ids, row) + _child_track(track_ids(kind, row), row, category)
-    yield from _slice_packets(category, names, bounds, track_ids(kind, thread), name, sequence, callstack)
+    """Yield slices with ``bounds`` (n, 2) on tracks below those of threads (n,), which are called after the category.
 
-
-def _slice_packets(
-    category: str,
-    names: Sequence[str],
-    bounds: U64,
-    track: I64,
-    name: I64,
-    sequence: int,
-    callstack: I32 | None,
-) -> Iterator[bytes]:
-    """Yield slices with ``bounds`` (n, 2), on tracks (ids), with names and stacks (numbers from 1 on).
-
-    There is a packet for the beginning and one for the end of each.
+    ``name`` and ``callstack`` (n,) are numbers, from 1 on, of ``names`` and of stacks of the sequence. There is a
+    packet for the beginning and one for the end of each.
     """
+    track = track_ids(kind, thread)
+    for row in unique(thread).tolist():
+        yield thread_track(ids, row) + named_track(track_ids(kind, row), category, track_ids(TrackKind.THREAD, row))
     tables = {InternedData.EVENT_CATEGORIES: [category], InternedData.EVENT_NAMES: names}
-    yield interned_packet(tables, sequence)
+    yield interned_packet(interned_texts(tables), sequence)
 
     def fields(rows: slice) -> list[Cells]:
         row, end = np.divmod(arange(rows.start, rows.stop), 2)
