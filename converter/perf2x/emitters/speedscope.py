@@ -20,7 +20,6 @@ from perf2x.model.profile import (
     FrameRows,
     LocationFrames,
     Profile,
-    depths,
     expand,
     find_event,
     location_frames,
@@ -92,7 +91,7 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
 
     Every number is a cell of eight or sixteen bytes; NULs fill it up and are taken out of many stacks at once.
     """
-    depth, count = depths(rows.parent), int(rows.frame.max(initial=0)) + 1
+    count = int(rows.frame.max(initial=0)) + 1
     numbers = [b"%d" % number for number in range(count)]
     forms = (b"%b,", b"[%b,", b"%b]", b"[%b]")  # inside a stack, outermost, innermost, both
     texts = [form % number for form in forms for number in numbers]
@@ -100,7 +99,7 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
     result: list[bytes] = []
     for part in row_slices(len(stacks), _STACKS_PER_PIECE):
         leaf = rows.innermost(stacks[part])
-        path = paths(rows.parent, depth, leaf, outermost_first=True)
+        path = paths(rows.parent, rows.depth, leaf, outermost_first=True)
         chosen, held = rows.frame[path.values], path.lengths > 0
         chosen[path.offsets[:-1][held]] += count
         chosen[path.offsets[1:][held] - 1] += 2 * count

@@ -31,7 +31,7 @@ from perf2x.base.columnar import (
 from perf2x.emitters.chrome.box_labels import OFF_CPU, BoxLabels, labels_of
 from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array
-from perf2x.emitters.timeline.frame_slices import Piles, count_of, piles_of
+from perf2x.emitters.timeline.frame_slices import Piles, piles_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples
 from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
 from perf2x.model.printable_text import printable
@@ -73,18 +73,13 @@ class Drawing(Frozen):
 
     def count(self, shortest: int) -> int:
         """The number of slices that will be written; ``shortest`` is microseconds."""
-        least, names = shortest * 1000 // TICK_NS, self.names()
-        return sum(count_of(shown, node, self.tree, names, self.outermost, least) for shown, node in self.runs())
+        return sum(sum_of(piles.count) for _, piles, _ in self.piles(shortest))
 
     def piles(self, shortest: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
         """Yield the slices with their durations, some ten thousand at a time, and the samples that they are made of."""
-        least, names = shortest * 1000 // TICK_NS, self.names()
+        least, names = shortest * 1000 // TICK_NS, self.labels.same_name[self.key]
         for shown, node in self.runs():
             yield shown, *piles_of(shown, node, self.tree, names, self.outermost, least)
-
-    def names(self) -> I64:
-        """(tree rows,) a number for each distinct name."""
-        return self.labels.same_name[self.key]
 
     def runs(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
         """Yield shown samples and the tree row of each in pieces, cut where a thread pauses: no slice goes on there.
@@ -118,9 +113,7 @@ def drawings_of(profile: Profile, wanted: AnyArray, per_cpu: bool, with_argument
 
 def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, with_arguments: bool) -> Drawing:
     """Stacks that wait are boxes of their own beside those that run, whatever callers they share."""
-    wait = profile.samples.wait
-    kind = zeros(len(shown)) if wait is None else as_int64(wait[shown.sample])
-    kinds, group = unique_inverse(kind)
+    kinds, group = unique_inverse(as_int64(profile.samples.waits[shown.sample]))
     return _drawing(profile, tracks, shown, (group, [""] * len(kinds), kinds), with_arguments, 1)
 
 

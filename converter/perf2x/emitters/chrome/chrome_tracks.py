@@ -18,6 +18,7 @@ from perf2x.base.columnar import (
     AnyArray,
     arange,
     argsort,
+    as_int64,
     flatnonzero,
     group_rows,
     lexsort,
@@ -31,10 +32,10 @@ from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes, json_s
 from perf2x.emitters.timeline.counters import TITLE, counters_of, running_steps
 from perf2x.emitters.timeline.running_spans import RunningSpans
 from perf2x.emitters.timeline.running_time import since
-from perf2x.emitters.timeline.shown_samples import durations_of, ran_then, thread_runs
+from perf2x.emitters.timeline.shown_samples import durations_of, thread_runs
 from perf2x.emitters.timeline.tracks import CPUS_ID, Tracks, track_names, tracks_of
 from perf2x.model.printable_text import base_name, one_line, printable
-from perf2x.model.profile import Profile, sampled
+from perf2x.model.profile import Profile, Wait, sampled
 
 
 def track_metadata(profile: Profile, tracks: Tracks, weight: I64, place: int) -> Iterator[bytes]:
@@ -78,10 +79,9 @@ def recording_facts(profile: Profile, origin: int) -> JsonObject:
     return {"tool": "perf2x"} | {key: value for key, value in facts.items() if value}
 
 
-_STATES_PER_WRITE = 1 << 12
-_SLEEPING, _PREEMPTED = 0, 1
+_ROWS_PER_WRITE = 1 << 12
 _NAMES = (b"S", b"R+")
-"""Names, in the kernel's own traces, of a thread that sleeps, and of one that was preempted."""
+"""Names, in the kernel's own traces, of a thread that sleeps (0), and of one that was preempted (1)."""
 
 
 def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
@@ -93,7 +93,7 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
     names = [*(b'"%b"' % name for name in _NAMES), *running]
     heads = chunk_array(b'{"ph":"T","name":%b,"ts":' % name for name in names)
     tails = ids_of(tracks.pid, tracks.tid)
-    for rows in row_slices(len(track), _STATES_PER_WRITE):
+    for rows in row_slices(len(track), _ROWS_PER_WRITE):
         times = time_chunks(start[rows], b',"dur":'), time_chunks(end[rows] - start[rows])
         yield interleaved(heads[state[rows]], *times, tails[track[rows]])
 
@@ -107,7 +107,7 @@ def _states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
         (runs.track, runs.track[off]),
         (start, end[off]),
         (end, start[off + 1]),
-        (len(_NAMES) + 1 + runs.cpu, np.where(runs.is_preempted[off], _PREEMPTED, _SLEEPING)),
+        (len(_NAMES) + 1 + runs.cpu, as_int64(runs.is_preempted[off])),
     )
     track, begin, finish, state = (np.concatenate(pair)[order] for pair in columns)
     some = finish > begin
@@ -116,7 +116,6 @@ def _states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
 
 _STEPS = 1000
 _SHORTEST_STEP_US = 1000
-_STEPS_PER_WRITE = 1 << 12
 
 
 def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[bytes]:
@@ -124,7 +123,7 @@ def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[by
     steps = running_steps(profile, origin, TICK_NS)
     pid = int(tracks.pid[0]) if len(tracks) else 0
     head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
-    for rows in row_slices(len(steps), _STEPS_PER_WRITE):
+    for rows in row_slices(len(steps), _ROWS_PER_WRITE):
         times = time_chunks(steps.time[rows], tail % (pid, pid or 1))
         yield interleaved(head, times, number_chunks(steps.threads[rows], b"}},\n"))
 
@@ -162,16 +161,13 @@ def _sums(step: I64, value: I64) -> tuple[I64, I64]:
     return changes, sums[changes]
 
 
-_EVENTS_PER_WRITE = 1 << 12
-
-
 def marker_events(profile: Profile, tracks: Tracks, origin: int, wanted: I64) -> Iterator[bytes]:
     """Yield an instant, named after its event, for each wanted sample that is drawn nowhere else."""
     samples = profile.samples
     if samples.time is None or not len(wanted):
         return
     is_moment = durations_of(profile, wanted).time == 0
-    rows = wanted[is_moment & ran_then(samples, wanted)]
+    rows = wanted[is_moment & (samples.waits[wanted] == Wait.RAN)]
     if not len(rows):
         return
     track = tracks_of(profile)[1]
@@ -180,6 +176,6 @@ def marker_events(profile: Profile, tracks: Tracks, origin: int, wanted: I64) ->
     heads = chunk_array(b'{"ph":"n","cat":%b,"name":%b,"ts":' % (name, name) for name in names)
     ids = [(pid, tid, tid, tid) for pid, tid in zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)]
     tails = chunk_array(b',"pid":%d,"tid":%d,"id2":{"local":"%d"},"args":{"tid":%d}},\n' % one for one in ids)
-    for part in row_slices(len(rows), _EVENTS_PER_WRITE):
+    for part in row_slices(len(rows), _ROWS_PER_WRITE):
         chosen = rows[part]
         yield interleaved(heads[samples.event[chosen]], time_chunks(ticks[part]), tails[track[chosen]])

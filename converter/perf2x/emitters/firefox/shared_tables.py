@@ -25,7 +25,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.encoding.json_encoder import JsonObject
 from perf2x.model.printable_text import base_name, one_line
-from perf2x.model.profile import FrameRows, LocationFrames, Profile, ProfileEvent, Wait, are_jit, expand, folded
+from perf2x.model.profile import LocationFrames, Profile, ProfileEvent, Wait, are_jit, expand, folded
 from perf2x.model.recording import event_name, is_tracepoint
 
 _BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "mips", "mips64", "m68k", "parisc"})
@@ -144,25 +144,19 @@ class SharedStacks(Frozen):
 
 def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
     """Return all stacks, equal ones once; frames that waits ended in are told apart, for their category."""
-    rows = folded(expand(profile.stacks, frames.of_location), arange(len(frames)))
-    leaf = rows.innermost(as_int64(profile.samples.stack))
     every = arange(len(frames))
-    none = SharedStacks(rows.parent, rows.frame, every, zeros(len(every)), leaf)
-    return none if profile.samples.wait is None else _with_waits(none, rows, as_int64(profile.samples.wait))
-
-
-def _with_waits(stacks: SharedStacks, rows: FrameRows, wait: I64) -> SharedStacks:
-    held = flatnonzero((wait > 0) & (stacks.of_sample >= 0))
-    pairs, place = unique_inverse(stacks.of_sample[held] * _KINDS + wait[held])
+    rows = folded(expand(profile.stacks, frames.of_location), every)
+    of_sample, wait = rows.innermost(as_int64(profile.samples.stack)), as_int64(profile.samples.waits)
+    held = flatnonzero((wait > 0) & (of_sample >= 0))
+    pairs, place = unique_inverse(of_sample[held] * _KINDS + wait[held])
     leaf = pairs // _KINDS
     kinds, frame = unique_inverse(rows.frame[leaf] * _KINDS + pairs % _KINDS)
-    of_sample = stacks.of_sample.copy()
     of_sample[held] = len(rows.parent) + place
     return SharedStacks(
         np.append(rows.parent, rows.parent[leaf]),
-        np.append(rows.frame, len(stacks.origin) + frame),
-        np.append(stacks.origin, kinds // _KINDS),
-        np.append(stacks.wait, kinds % _KINDS),
+        np.append(rows.frame, len(every) + frame),
+        np.append(every, kinds // _KINDS),
+        np.append(zeros(len(every)), kinds % _KINDS),
         of_sample,
     )
 

@@ -29,7 +29,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.encoding.json_encoder import json_member, json_table
 from perf2x.emitters.timeline.running_time import since
-from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, ran_then, shown_samples
+from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, shown_samples
 from perf2x.model.profile import Profile, Wait, placed_waits, wait_ends
 
 
@@ -70,12 +70,8 @@ def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSample
 def _off_cpu(profile: Profile) -> I64 | None:
     """(samples,) 1 for waits."""
     of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
-    if profile.samples.wait is not None:
-        is_off = profile.samples.wait != Wait.RAN
-    elif of_waits.any():
-        is_off = of_waits[profile.samples.event]
-    else:
-        return None
+    wait = profile.samples.wait
+    is_off = of_waits[profile.samples.event] if wait is None else wait != Wait.RAN
     return as_int64(is_off) if is_off.any() else None
 
 
@@ -101,7 +97,7 @@ def moment_table(profile: Profile, track: AnyArray, node: I64) -> Iterator[bytes
     ``track``, ``node`` (samples,). ``wait`` is a Wait; it is left out where nothing waited.
     """
     shown = in_ticks(shown_samples(profile, track, arange(len(profile.samples))), _MICROSECOND)
-    stack, wait = node[shown.sample], _waits(profile)[shown.sample]
+    stack, wait = node[shown.sample], profile.samples.waits[shown.sample]
     begins = trues(len(shown))
     begins[1:] = (stack[1:] != stack[:-1]) | (wait[1:] != wait[:-1]) | ~shown.joined[:-1]
     first = flatnonzero(begins)
@@ -124,7 +120,7 @@ def lane_table(profile: Profile, track: AnyArray) -> Iterator[bytes]:
     parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _MOST_SUMS // tracks))
     length = int(shown.end.max(initial=0)) // parts + 1
     edges = arange(parts + 1) * length
-    ran = ran_then(profile.samples, shown.sample)
+    ran = profile.samples.waits[shown.sample] == Wait.RAN
     yield b'{"origin":"%d","length":%d,"parts":%d' % (origin_of(profile), length, parts)
     for name, chosen in (("ran", ran), ("waited", ~ran)):
         yield from json_member(name, np.diff(_time_until(shown, chosen, tracks, edges)).ravel())
@@ -142,11 +138,6 @@ def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> 
     last = np.append(track * reach + np.where(chosen, shown.end, 0), 0)[row - 1]
     until: I64 = before[row] - np.maximum(last - asked, 0)
     return until
-
-
-def _waits(profile: Profile) -> I64:
-    wait = profile.samples.wait
-    return zeros(len(profile.samples)) if wait is None else as_int64(wait)
 
 
 def burst_table(profile: Profile, track: AnyArray, summed: SummedSamples) -> Iterator[bytes]:
@@ -171,7 +162,7 @@ def _burst_columns(
     profile: Profile, track: AnyArray, summed: SummedSamples, origin: int
 ) -> Iterator[tuple[str, AnyArray]]:
     moment, lasts = _moments_of(profile)
-    kept = flatnonzero(_waits(profile) != Wait.UNPLACED)
+    kept = flatnonzero(profile.samples.waits != Wait.UNPLACED)
     time = since(moment[kept], origin) // _MICROSECOND
     order = argsort_rows([track[kept], time])
     rows, samples, row = kept[order], profile.samples, summed.row_of_sample()

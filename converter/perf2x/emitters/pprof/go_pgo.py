@@ -33,9 +33,7 @@ def for_go_pgo(profile: Profile) -> Profile:
 def _one_event(profile: Profile) -> Profile:
     """Keep samples of the event to be shown, without waits."""
     shown, samples = shown_event(profile), profile.samples
-    held = samples.event == shown
-    if samples.wait is not None:
-        held &= samples.wait == Wait.RAN
+    held = (samples.event == shown) & (samples.waits == Wait.RAN)
     event = profile.events[shown]
     name = _CLOCK_NAME if event.unit == "nanoseconds" else event.name
     events = tuple(replace(each, name=name if row == shown else each.name) for row, each in enumerate(profile.events))

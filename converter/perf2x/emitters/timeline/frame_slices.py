@@ -31,7 +31,6 @@ from perf2x.base.columnar import (
     ranges,
     repeat,
     row_numbers,
-    sum_of,
     take_rows_of,
     unique_inverse,
 )
@@ -70,11 +69,6 @@ def piles_of(
         kept = duration >= shortest
         piles, duration = take_rows_of(piles, kept), duration[kept]
     return piles, duration - is_mistakable[piles.last]
-
-
-def count_of(shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, outermost: int, shortest: int) -> int:
-    """Count the slices of all rows that are long enough."""
-    return sum_of(piles_of(shown, node, tree, key, outermost, shortest)[0].count)
 
 
 def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Piles:

@@ -32,7 +32,16 @@ from perf2x.base.columnar import (
     take_rows_of,
 )
 from perf2x.emitters.timeline.box_times import BoxChains, earlier_ends, place
-from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, last_until, rows_until, since, spans_of
+from perf2x.emitters.timeline.running_time import (
+    FAR,
+    RunningTime,
+    Spans,
+    last_until,
+    rows_until,
+    since,
+    spans_of,
+    until_next,
+)
 from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.profile import Profile
 
@@ -53,11 +62,18 @@ class RunningSpans(ColumnTable):
         return Spans(self.track, self.start, self.end)
 
 
-def runs_of(profile: Profile, origin: int, samples: Spans) -> RunningSpans:
-    """Return the runs of all tracks (``tracks_of``) whose switches were recorded.
+class Boxes(Frozen):
+    """One row per sample that is drawn, by track, then time: what is known of it before it is placed."""
 
-    ``samples`` are moments (``start``) by track, then time, with the time that each stands for as ``end``.
-    """
+    track: AnyArray
+    """Here and below: 32 bits where that is enough."""
+    sample: AnyArray
+    moment: I64
+    length: I64
+
+
+def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
+    """Return the runs of all tracks (``tracks_of``) whose switches were recorded; ``boxes`` are those of samples."""
     switches = profile.switches
     if not switches:
         return no_rows(RunningSpans)
@@ -65,7 +81,7 @@ def runs_of(profile: Profile, origin: int, samples: Spans) -> RunningSpans:
     known = flatnonzero(track >= 0)
     order = known[argsort_rows([track[known], time[known], known])]
     track, time, is_out = track[order], time[order], switches.is_out[order]
-    is_run, start, end = _bounds(track, time, is_out, samples)
+    is_run, start, end = _bounds(track, time, is_out, boxes)
     leaving = switches.is_preempted[order]
     is_told = end == of_next(time, FAR)
     leaving = np.where(is_out, leaving, of_next(leaving, False) & is_told)
@@ -88,52 +104,40 @@ def _on_free_cpus(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> Running
 
 def _in_order(runs: RunningSpans) -> RunningSpans:
     runs = take_rows_of(runs, argsort_rows([runs.track, runs.start, runs.end]))
-    end = np.where(ends_run(runs.track), runs.end, np.minimum(runs.end, of_next(runs.start, 0)))
+    end = until_next(runs.track, runs.start, runs.end)
     return take_rows_of(replace(runs, end=end), end > runs.start)
 
 
-def _bounds(track: I64, time: I64, is_out: Bools, samples: Spans) -> tuple[Bools, I64, I64]:
+def _bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Bools, I64, I64]:
     """Return which switches tell of a run of their own, and its start and end: all in, and those out without an in."""
     is_first, is_last = begins_run(track), ends_run(track)
     before, after = np.roll(time, 1), np.roll(time, -1)
     is_orphan = is_out & (is_first | np.roll(is_out, 1))
     is_open = ~is_out & (is_last | ~np.roll(is_out, -1))
     start, end = time.copy(), after
-    end[is_open] = _last_sample(samples, track[is_open], np.where(is_last, FAR, after)[is_open], time[is_open])
+    end[is_open] = _last_sample(boxes, track[is_open], np.where(is_last, FAR, after)[is_open], time[is_open])
     end[is_orphan] = time[is_orphan]
-    start[is_orphan] = _first_sample(
-        samples, track[is_orphan], np.where(is_first, 0, before)[is_orphan], time[is_orphan]
-    )
+    start[is_orphan] = _first_sample(boxes, track[is_orphan], np.where(is_first, 0, before)[is_orphan], time[is_orphan])
     return ~is_out | is_orphan, start, end
 
 
-def _last_sample(samples: Spans, track: I64, until: I64, otherwise: I64) -> I64:
+def _last_sample(boxes: Boxes, track: I64, until: I64, otherwise: I64) -> I64:
     """The moment of the last sample of a track until a time; ``otherwise`` where none is later than that."""
-    row = last_until((samples.track, samples.start), (track, until))
-    return np.where(row >= 0, np.maximum(np.append(samples.start, 0)[row], otherwise), otherwise)
+    row = last_until((boxes.track, boxes.moment), (track, until))
+    return np.where(row >= 0, np.maximum(np.append(boxes.moment, 0)[row], otherwise), otherwise)
 
 
-def _first_sample(samples: Spans, track: I64, behind: I64, otherwise: I64) -> I64:
+def _first_sample(boxes: Boxes, track: I64, behind: I64, otherwise: I64) -> I64:
     """A period before the first sample of a track behind a time, but not before that; ``otherwise`` without one."""
-    row = rows_until((samples.track, samples.start), (track, behind))
-    moment = np.append(samples.start, FAR)[row]
-    found = (np.append(samples.track, -1)[row] == track) & (moment <= otherwise)
-    begin = np.maximum(moment - np.append(samples.end, 0)[row], behind)
+    row = rows_until((boxes.track, boxes.moment), (track, behind))
+    moment = np.append(boxes.moment, FAR)[row]
+    found = (np.append(boxes.track, -1)[row] == track) & (moment <= otherwise)
+    begin = np.maximum(moment - np.append(boxes.length, 0)[row], behind)
     return np.where(found, begin, otherwise)
 
 
 _EVEN = 1.05
 """Boxes of lengths that differ by no more than this take turns on CPUs."""
-
-
-class Boxes(Frozen):
-    """One row per sample that is drawn, by track, then time: what is known of it before it is placed."""
-
-    track: AnyArray
-    """Here and below: 32 bits where that is enough."""
-    sample: AnyArray
-    moment: I64
-    length: I64
 
 
 def pieces_without_switches(

@@ -59,9 +59,14 @@ def spans_of(track: I64, start: I64, end: I64) -> Spans:
     """Put stretches in order; one ends where the next begins, and empty ones are left out."""
     order = argsort_rows([track, start, end])
     track, start, end = track[order], start[order], end[order]
-    end = np.where(ends_run(track), end, np.minimum(end, of_next(start, 0)))
+    end = until_next(track, start, end)
     some = end > start
     return Spans(track[some], start[some], end[some])
+
+
+def until_next(track: AnyArray, start: I64, end: I64) -> I64:
+    """Return ends, none of them behind the start of the track's next stretch."""
+    return np.where(ends_run(track), end, np.minimum(end, of_next(start, 0)))
 
 
 def gaps_between(spans: Spans) -> Spans:

@@ -42,14 +42,22 @@ from perf2x.base.columnar import (
     of_previous,
     searchsorted,
     take_rows_of,
-    trues,
     unique,
 )
 from perf2x.emitters.timeline.box_times import order_of
 from perf2x.emitters.timeline.running_spans import Boxes, RunningSpans, pieces_without_switches, runs_of
-from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
+from perf2x.emitters.timeline.running_time import (
+    FAR,
+    RunningTime,
+    Spans,
+    gaps_between,
+    last_until,
+    since,
+    union_of,
+    until_next,
+)
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
-from perf2x.model.profile import Profile, ProfileSamples, Wait, placed_waits, sampled
+from perf2x.model.profile import Profile, Wait, placed_waits, sampled
 
 _LONGEST_GUESS_NS = 10_000_000
 _SHORTEST_GUESS_NS = 1000
@@ -72,17 +80,12 @@ def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Dur
     samples, rows = profile.samples, slice(None) if len(wanted) == len(profile.samples) else wanted
     event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
     is_wait = placed_waits(samples)[rows]
-    ran = ran_then(samples, wanted) & sampled(profile)[rows]
+    ran = (samples.waits[rows] == Wait.RAN) & sampled(profile)[rows]
     clock = _clock(profile, flatnonzero(bincount(event[ran])).tolist())
     if clock is not None:
         return Durations(np.where(is_wait | (ran & (event == clock)), value, 0), is_wait)
     typical = typical_interval(profile, tracks_of(profile)[1] if track is None else track, wanted[ran])
     return Durations(np.where(is_wait, value, np.where(ran, typical, 0)), is_wait)
-
-
-def ran_then(samples: ProfileSamples, rows: I64) -> Bools:
-    """(rows,) whether the thread of a sample ran; it waited in others."""
-    return trues(len(rows)) if samples.wait is None else samples.wait[rows] == Wait.RAN
 
 
 def _clock(profile: Profile, events: list[int]) -> int | None:
@@ -142,7 +145,7 @@ def thread_runs(profile: Profile) -> RunningSpans:
     everything, track = arange(len(samples)), tracks_of(profile)[1]
     origin = origin_of(profile)
     boxes = _boxes(track, everything, since(samples.times, origin), durations_of(profile, everything, track))
-    return runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
+    return runs_of(profile, origin, boxes)
 
 
 def origin_of(profile: Profile, standing: Durations | None = None) -> int:
@@ -170,9 +173,11 @@ def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownS
         return no_rows(ShownSamples)
     standing = durations_of(profile, wanted, track)
     origin = origin_of(profile, standing if len(wanted) == len(profile.samples) else None)
-    boxes, waits, waiting = _boxes_and_waits(track, wanted, since(profile.samples.time, origin), standing)
-    del standing
-    runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
+    time, waits = since(profile.samples.time, origin), wanted[standing.is_wait]
+    boxes = _boxes(track, wanted, time, standing)
+    waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
+    del standing, time
+    waiting, runs = _giving_way(waiting, boxes), runs_of(profile, origin, boxes)
     parts = []
     if len(runs):
         watched = np.isin(boxes.track, runs.track)
@@ -183,16 +188,6 @@ def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownS
     parts.append(pieces_without_switches(profile, boxes, waiting, runs))
     del boxes
     return _in_order(parts)
-
-
-def _boxes_and_waits(
-    track: AnyArray, wanted: AnyArray, time: I64, standing: Durations
-) -> tuple[Boxes, AnyArray, Spans]:
-    """Return the boxes of what ran, and which samples are waits, with the time that these take."""
-    waits = wanted[standing.is_wait]
-    waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
-    boxes = _boxes(track, wanted, time, standing)
-    return boxes, waits, _giving_way(waiting, boxes)
 
 
 def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
@@ -207,7 +202,7 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     """Return what ran on each CPU that is known, on the tracks of ``cpu_tracks_of``; waits lie on none."""
     samples = profile.samples
     cpu = as_int64(samples.cpus[shown.sample])
-    known = flatnonzero((cpu >= 0) & ran_then(samples, shown.sample))
+    known = flatnonzero((cpu >= 0) & (samples.waits[shown.sample] == Wait.RAN))
     track = searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
     return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
 
@@ -273,18 +268,11 @@ def _in_order(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
     some = end > start
     if not some.all():  # nothing ends where an empty one begins
         track, sample, start, end = track[some], sample[some], start[some], end[some]
-    end = np.minimum(end, _next_start(track, start))
+    end = until_next(track, start, end)
     some = end > start
     if some.all():
         return _joined(track, sample, start, end)
     return _joined(track[some], sample[some], start[some], end[some])
-
-
-def _next_start(track: AnyArray, start: I64) -> I64:
-    """(rows,) the start of the track's next row, FAR beyond anything behind the last one."""
-    following = np.full(len(start), np.iinfo(np.int64).max, np.int64)
-    np.copyto(following[:-1], start[1:], where=track[1:] == track[:-1])
-    return following
 
 
 def _put_together(column: list[AnyArray]) -> AnyArray:

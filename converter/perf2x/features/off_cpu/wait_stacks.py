@@ -21,7 +21,6 @@ from perf2x.base.columnar import (
     as_int32,
     as_int64,
     as_uint64,
-    falses,
     flatnonzero,
     group_rows,
     minus_ones,
@@ -41,8 +40,7 @@ def without_scheduler_frames(profile: Profile) -> Profile:
     samples, parent = profile.samples, as_int64(profile.stacks.parent)
     is_cut = all_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
     stack = as_int64(samples.stack)
-    waited = falses(len(samples)) if samples.wait is None else samples.wait != Wait.RAN
-    rows = flatnonzero(waited & (stack >= 0))
+    rows = flatnonzero((samples.waits != Wait.RAN) & (stack >= 0))
     while len(rows := rows[is_cut[stack[rows]]]):
         stack[rows] = parent[stack[rows]]
     wait = None if samples.time is None else samples.wait

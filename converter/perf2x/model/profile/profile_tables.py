@@ -6,6 +6,7 @@ Everything is in a fixed order that depends on the input alone, so the same inpu
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from msgspec import field
 
 from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Frozen, SampleColumns
@@ -147,6 +148,11 @@ class ProfileSamples(SampleColumns):
     """Row in all of Profile.fields, one behind the other; −1: none. None unless fields of tracepoints were wanted."""
     position: I64 | None = None
     """Position of each sample's record in the recording, by which fields are found; None once they are there."""
+
+    @property
+    def waits(self) -> U8:
+        """(n,) the kind of wait of each row, 0 without the column."""
+        return self._column("wait", np.uint8(0))
 
 
 class ThreadSwitches(ColumnTable):

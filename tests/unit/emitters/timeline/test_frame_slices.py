@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
-from perf2x.emitters.timeline.frame_slices import count_of, piles_of
+from perf2x.emitters.timeline.frame_slices import piles_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples
 from perf2x.model.profile.frame_tree import FrameTree
 from perf2x.model.profile.stack_tree import ancestors, depths, paths_of_length
@@ -85,8 +85,6 @@ def test_slices_are_what_opens_and_closes(outermost, picks, drawn, shortest) -> 
     assert slices == wanted
     together = [(row, shown.end[last]) for row, last in zip(piles.first, piles.last, strict=True)]
     assert len(set(together)) == len(together)  # as few piles as can be
-    count = count_of(shown, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
-    assert count == len(wanted)
 
 
 @given(TREES, st.lists(st.tuples(st.integers(0, 29), st.integers(0, 30)), max_size=9))
