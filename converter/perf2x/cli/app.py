@@ -16,7 +16,7 @@ from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import DONE, USAGE
-from perf2x.cli.help import CONTEXT, PlainHelp
+from perf2x.cli.help import CONTEXT, PlainHelp, show_all
 from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.usage_errors import report_usage_errors
 
@@ -157,17 +157,11 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _show_help(context: typer.Context, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        typer.echo(context.get_help())
-        raise typer.Exit
-
-
 @app.callback()
 def _options_before_commands(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version.")
     ] = False,
-    help_all: Annotated[bool, typer.Option("--help-all", is_eager=True, hidden=True, callback=_show_help)] = False,
+    help_all: Annotated[bool, typer.Option("--help-all", is_eager=True, hidden=True, callback=show_all)] = False,
 ) -> None:
     """Declare the options that stand before a command; their callbacks do what they ask for."""

@@ -90,7 +90,8 @@ class HelpfulCommand(PlainHelp, TyperCommand):
                 formatter.write(indent(f"{self.epilog}\n", "  "))
 
 
-def _show_all(context: typer.Context, wanted: bool) -> None:
+def show_all(context: typer.Context, wanted: bool) -> None:
+    """Print the help with all options, and end."""
     if wanted and not context.resilient_parsing:
         context.meta[_ALL] = True
         typer.echo(context.get_help())
@@ -99,5 +100,5 @@ def _show_all(context: typer.Context, wanted: bool) -> None:
 
 HelpAll = Annotated[
     bool,
-    typer.Option("--help-all", is_eager=True, expose_value=False, callback=_show_all, help="Show all options."),
+    typer.Option("--help-all", is_eager=True, expose_value=False, callback=show_all, help="Show all options."),
 ]

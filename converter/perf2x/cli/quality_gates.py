@@ -10,7 +10,6 @@ from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import GATE
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.gate_options import LIMITS, GateFlags
-from perf2x.model.diagnostics import Severity
 from perf2x.model.printable_text import message
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
         yield f"{missing}: how many samples that cost is not known (--fail-if lost)"
     if limits.get("unresolved", 100) < 100:
         yield from _replaced_objects([loaded], "unresolved names", "--fail-if unresolved")
-    losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
-    for count in losses if gates.strict else ():
+    for count in loaded.diagnostics.losses if gates.strict else ():
         yield f"{count.words} (--strict); {count.advice}"
 
 
@@ -79,9 +77,8 @@ def exit_for_failed_gates(sentences: list[str]) -> None:
 
 def warn_of_losses(loaded: "Loaded") -> None:
     """In GitHub Actions, annotate the run with a warning for every loss; do nothing elsewhere."""
-    for count in loaded.diagnostics.counts.values() if _is_github() else ():
-        if count.severity is Severity.LOSS:
-            _say("warning", f"{count.words}; {count.advice}" if count.advice else count.words)
+    for count in loaded.diagnostics.losses if _is_github() else ():
+        _say("warning", count.sentence)
 
 
 def warn_of_idle_limits(unmatched: Iterable[str]) -> None:

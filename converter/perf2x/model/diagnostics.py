@@ -38,6 +38,11 @@ class Count(Struct):
         """Number and description in plain words: ``3 damaged records``."""
         return _in_words(self.name, self.count)
 
+    @property
+    def sentence(self) -> str:
+        """The same, and what to do."""
+        return f"{self.words}; {self.advice}" if self.advice else self.words
+
 
 class Diagnostics(Struct):
     """All counters of one conversion, in the order of their first occurrence."""
@@ -55,6 +60,11 @@ class Diagnostics(Struct):
         """Add the counts of another Diagnostics."""
         for count in counts:
             self.add(count.name, count.severity, count.advice, count.count, count.first)
+
+    @property
+    def losses(self) -> list[Count]:
+        """Counts of what is not in the result."""
+        return [count for count in self.counts.values() if count.severity is Severity.LOSS]
 
     def missing_ends(self) -> list[Count]:
         """Counts which say that the end of a recording is missing, so that nobody knows how many samples are."""

@@ -77,17 +77,10 @@ def dump(
     why = damage(diagnostics.counts) if totals.to_the_end and not totals.samples else ""
     if why:
         raise FormatError(f"{source}: no samples: {why}")
-    _warn_of_losses(diagnostics)
+    if diagnostics.losses:
+        from perf2x.cli.render.summary import loss_line
 
-
-def _warn_of_losses(diagnostics: Diagnostics) -> None:
-    if not diagnostics.counts:
-        return
-    from perf2x.cli.render.summary import loss_line
-
-    troubles = loss_line(diagnostics)
-    if troubles:
-        print_message(troubles)
+        print_message(loss_line(diagnostics))
 
 
 def _parse_time_range(time: str | None) -> tuple[int | None, int | None]:

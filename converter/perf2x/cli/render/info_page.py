@@ -149,7 +149,7 @@ def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
         yield f"unwound: {unwound}"
     yield from symbol_lines(loaded, objects)
     for count in loaded.diagnostics.counts.values():
-        yield f"{count.severity}: {count.words}; {count.advice}"
+        yield f"{count.severity}: {count.sentence}"
 
 
 def _judged(loaded: Loaded) -> Iterator[str]:

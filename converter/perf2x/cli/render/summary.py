@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.number_format import plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
@@ -156,13 +156,13 @@ def _troubles(loaded: Loaded) -> Iterator[str]:
     filtered = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
     told = "; ".join(count.words + (f": {short(count.first, 200)}" if count.first else "") for count in filtered)
     guessed = (counts[name] for name in ("jitdump_replaced", "perf_map_replaced") if name in counts)
-    replaced = [f"guessed: {count.words}; {count.advice}" for count in guessed]
+    replaced = [f"guessed: {count.sentence}" for count in guessed]
     yield from filter(None, (loss_line(loaded.diagnostics), told, *replaced))
 
 
 def loss_line(diagnostics: Diagnostics) -> str:
     """All losses in one line, with the advice for a missing end, else for the largest; "" without any."""
-    losses = [count for count in diagnostics.counts.values() if count.severity is Severity.LOSS]
+    losses = diagnostics.losses
     if not losses:
         return ""
     listed = ", ".join(count.words for count in losses)
