@@ -63,25 +63,25 @@ from typing import Literal, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.analysis.diff.changed_rows import DiffTable, Shown
-from perf2x.analysis.diff.matching_objects import parse_object_names
-from perf2x.analysis.sample_table import SampleTable, columns_of
-from perf2x.analysis.top_rows import TopTable
 from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
+from perf2x.kernel.conversion import convert_to, write_file
+from perf2x.kernel.format_suffix import format_of
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions, load_options
+from perf2x.kernel.load_result import EventCount, Loaded
+from perf2x.kernel.registry import Emitter, build_emitter
 from perf2x.library_types import FormatName, ReadOptions, TableOptions
+from perf2x.model.filters.filter_options import Choice, Grouping
 from perf2x.model.profile import Profile, View, view_of
-from perf2x.pipeline.conversion import convert_to, write_file
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions, load_options
-from perf2x.pipeline.load_result import EventCount, Loaded
-from perf2x.plugins.format_suffix import format_of
-from perf2x.plugins.registry import Emitter, build_emitter
+from perf2x.model.transforms.weights_and_mispredicts import value_options
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.tools.diff.changed_rows import DiffTable, Shown
+from perf2x.tools.diff.matching_objects import parse_object_names
 from perf2x.tools.diff.recording_pair import PairOptions, pair_of
-from perf2x.transforms.filters.filter_options import Choice, Grouping
-from perf2x.transforms.weights_and_mispredicts import value_options
+from perf2x.tools.tables.sample_table import SampleTable, columns_of
+from perf2x.tools.tables.top_rows import TopTable
 
 __all__ = [
     "ArrowTable",

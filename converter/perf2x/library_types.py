@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.model.code_request import CodeRequest
+from perf2x.model.filters.filter_options import Choice, Grouping
+from perf2x.model.listing_options import ListingOptions
 from perf2x.stitcher.call_graph_options import CallGraphOptions
-from perf2x.transforms.filters.filter_options import Choice, Grouping
 
 FormatName = Literal[
     "autofdo",

@@ -9,7 +9,7 @@ from tests.support.command import perf2x
 from tests.support.recordings import ROOT
 
 EXAMPLE = ROOT / "examples/deferred"
-LISTED = ROOT / "tests/unit/analysis/annotate/data"
+LISTED = ROOT / "tests/unit/features/annotate/data"
 SWITCHES = ROOT / "tests/laws/schedules/switches.data"
 RECORDINGS = {
     "threads": (EXAMPLE / "perf.data", "--symfs", EXAMPLE / "symfs", "--kallsyms", EXAMPLE / "kallsyms.xz"),

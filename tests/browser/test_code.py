@@ -8,7 +8,7 @@ from tests.support.recordings import ROOT
 
 pytestmark = pytest.mark.browser
 
-DATA = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
+DATA = ROOT / "tests" / "unit" / "features" / "annotate" / "data"
 EVIL = "<img src=x onerror=\"document.title='run'\">"
 SELECT = (
     "((name) => select([...Array(layout.next).keys()]"

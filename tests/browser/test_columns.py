@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.analysis.event_columns import Cell, LineColumns, cell_text, event_columns, measures_beside
-from perf2x.analysis.top_rows import TopTable
 from perf2x.model.profile.listings import FunctionListing, LineCost, Listings, SourceListing
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
+from perf2x.model.totals.event_columns import Cell, LineColumns, cell_text, event_columns, measures_beside
 from perf2x.testing import ProfileBuilder
+from perf2x.tools.tables.top_rows import TopTable
 from tests.browser.commands_numbers import percent
 from tests.browser.opened import opened
 from tests.browser.test_viewers import write

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.emitters.flame.diff_page import DifferencePage
+from perf2x.kernel.registry import build_emitter
 from perf2x.model.profile.profile import Profile, Wait
-from perf2x.plugins.registry import build_emitter
 from perf2x.testing import ODD_NAMES, ProfileBuilder
 from tests.browser.opened import opened
 

@@ -67,7 +67,7 @@ def plain(data: bytes, table: str) -> bytes:
     """Return the same rows uncompressed, without checksums and statistics."""
     from pyarrow import BufferReader, parquet
 
-    from perf2x.storage.dataset.dataset_schema import schema_of
+    from perf2x.sources.dataset.dataset_schema import schema_of
 
     out = io.BytesIO()
     rows = parquet.read_table(BufferReader(data)).cast(schema_of(table))

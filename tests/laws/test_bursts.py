@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import load_options
+from perf2x.model.filters.filter_options import Choice
 from perf2x.model.profile.profile import Profile
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import load_options
-from perf2x.transforms.filters.filter_options import Choice
 from tests.support.command import perf2x
 from tests.support.page_scripts import answers
 from tests.support.recordings import CORPUS

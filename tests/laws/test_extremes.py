@@ -9,7 +9,7 @@ import pytest
 
 from perf2x.base.errors import FormatError, Perf2xError
 from perf2x.base.installed_packages import available
-from perf2x.plugins.registry import EMITTERS
+from perf2x.kernel.registry import EMITTERS
 from tests import forge
 from tests.support import extremes, outputs
 from tests.support.command import perf2x

@@ -15,24 +15,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec import Struct, structs
+from perf2x.pipeline import load as loading
 
 from perf2x.base.errors import FormatError
+from perf2x.kernel import open_sessions
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_result import Loaded
+from perf2x.kernel.registry import build_emitter
 from perf2x.model.profile.profile import Profile
-from perf2x.pipeline import load as loading
-from perf2x.pipeline import open_sessions
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.pipeline.load_result import Loaded
-from perf2x.plugins.registry import build_emitter
+from perf2x.model.transforms import profile_fold
+from perf2x.model.transforms.drop_unused import TEXTS
+from perf2x.model.transforms.merge_profiles import merge_profiles, with_tags
+from perf2x.model.transforms.profile_fold import ProfileFold
 from perf2x.reader import PerfRecording
 from perf2x.symbolizer.known.known_names import KnownNames
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of
 from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms import profile_fold
-from perf2x.transforms.drop_unused import TEXTS
-from perf2x.transforms.merge_profiles import merge_profiles, with_tags
-from perf2x.transforms.profile_fold import ProfileFold
 from tests import forge
 from tests.forge import kernel as k
 from tests.laws.test_scaling import ONE

@@ -8,11 +8,11 @@ import numpy.typing as npt
 import pytest
 from msgspec.structs import replace
 
-from perf2x.analysis.diff.changes import Change, Comparison
-from perf2x.analysis.diff.host_noise import HOST, Hosts, host_spread, split_hosts
-from perf2x.analysis.totals import totals
 from perf2x.model.profile.profile import Profile
+from perf2x.model.totals.host_noise import HOST, Hosts, host_spread, split_hosts
+from perf2x.model.totals.totals import totals
 from perf2x.testing import ProfileBuilder
+from perf2x.tools.diff.changes import Change, Comparison
 
 FUNCTIONS, HOSTS, TRIALS = 8, 8, 150
 Counts = npt.NDArray[np.int64]

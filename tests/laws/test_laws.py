@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.installed_packages import available
-from perf2x.plugins.registry import EMITTERS
+from perf2x.kernel.registry import EMITTERS
 from tests.forge import rewrite
 from tests.support import outputs
 from tests.support.from_reference import opinion_of

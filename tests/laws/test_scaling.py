@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.transforms.filters.filter_options import Grouping
-from perf2x.transforms.group_samples import grouped
+from perf2x.model.filters.filter_options import Grouping
+from perf2x.model.transforms.group_samples import grouped
 from tests import forge
 from tests.forge import kernel as k
 from tests.support import outputs

@@ -16,9 +16,11 @@ from perf2x.binaries.dwarf.line_lookup import UnitLines
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
 from perf2x.binaries.find.object_finder import Finder
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.model.filters.filter_options import Choice
+from perf2x.model.transforms.merge_profiles import merge_profiles
 from perf2x.reader import open_recording
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.symbolizer.sources.elf_symbols import _SymbolTables
@@ -28,8 +30,6 @@ from perf2x.symbolizer.sources.kallsyms import parse_kallsyms
 from perf2x.symbolizer.sources.perf_map_source import read_perf_map
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.filter_options import Choice
-from perf2x.transforms.merge_profiles import merge_profiles
 from tests import forge
 from tests.forge.features import text
 from tests.laws.split_debug_info import dwo_shared, dwo_turns, dwp_common, dwp_overlaps, dwp_packed, one_unit_of_all

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from perf2x.base.installed_packages import available
-from perf2x.plugins.registry import EMITTERS
+from perf2x.kernel.registry import EMITTERS
 from tests.support import outputs
 from tests.support.command import perf2x
 from tests.support.perfetto_trace import read_trace
@@ -75,4 +75,4 @@ def test_tiny_pieces_of_samples_that_are_read_again(
 
 def test_constants_are_found() -> None:
     names = {module for module, _ in small_parts()}
-    assert len(small_parts()) > 40 and {"emitters.firefox.thread_drawing", "pipeline.sample_pass"} <= names
+    assert len(small_parts()) > 40 and {"emitters.firefox.thread_drawing", "kernel.sample_pass"} <= names

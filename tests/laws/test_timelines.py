@@ -19,10 +19,10 @@ from msgspec.structs import replace
 from perf2x.base.installed_packages import available
 from perf2x.emitters.timeline.shown_samples import durations_of, origin_of
 from perf2x.emitters.timeline.tracks import CPUS_ID, tracks_of
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions, load_options
+from perf2x.kernel.registry import EMITTERS
 from perf2x.model.profile.profile import Profile
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions, load_options
-from perf2x.plugins.registry import EMITTERS
 from tests.support import outputs
 from tests.support.recordings import CORPUS, HALVES, corpus_cases, quick_first
 from tests.support.timelines import (

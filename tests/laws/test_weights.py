@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.base.columnar import hashing
 from perf2x.base.installed_packages import available
-from perf2x.plugins.registry import EMITTERS
+from perf2x.kernel.registry import EMITTERS
 from tests import forge
 from tests.support import outputs
 from tests.support.collisions import chains_alike, other_weights

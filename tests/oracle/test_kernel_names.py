@@ -9,10 +9,10 @@ from collections import Counter
 import pytest
 
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import location_rows
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.perf_script import Block, read_blocks
 from tests.support.profile_builder import name_of

@@ -3,8 +3,8 @@
 In samples of the kernel perf repeats the kernel's own address where the user's should be; the user's is recorded.
 """
 
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from tests.forge import Branch, Comm, Event, Mmap2, Sample, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import Features

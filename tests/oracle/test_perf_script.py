@@ -16,8 +16,8 @@ from functools import cache
 import pytest
 
 from perf2x.emitters.perf_script.perf_script import PerfScript
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from tests.support import outputs
 from tests.support.against_perf import MAX_LINES
 from tests.support.perf_script import parse

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.against_perf import Ours, compare, perf_object
 from tests.support.perf_script import read_blocks

@@ -1,14 +1,14 @@
-"""Filters of frames on one stack at a time: the second opinion on perf2x.transforms.filters.frame_filters."""
+"""Filters of frames on one stack at a time: the second opinion on perf2x.model.filters.frame_filters."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from perf2x.model.filters.filter_options import Choice
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import frame_name
-from perf2x.transforms.filters.filter_options import Choice
 
 
 class Frame(NamedTuple):

@@ -11,20 +11,20 @@ import numpy as np
 
 from perf2x.fleet.executors import Here
 from perf2x.fleet.ingest import IngestTotals, Job, ingest
+from perf2x.fleet.ingest_recording import ingest_session
 from perf2x.fleet.symbolize_dataset import commit_symbols
+from perf2x.kernel.load_options import LoadContext, LoadOptions
+from perf2x.kernel.open_sessions import Input, find_sessions
+from perf2x.kernel.stage_timer import Stages
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
-from perf2x.pipeline.datasets.ingest_recording import ingest_session
-from perf2x.pipeline.load_options import LoadContext, LoadOptions
-from perf2x.pipeline.open_sessions import Input, find_sessions
-from perf2x.pipeline.stage_timer import Stages
-from perf2x.storage.dataset.content_ids import recording_id
-from perf2x.storage.dataset.dataset_schema import KEY
-from perf2x.storage.dataset.delta_tables import DeltaTables
-from perf2x.storage.dataset.place_keys import MODES, PlaceKeys
-from perf2x.storage.dataset.write.recording_to_store import StoredRecording
-from perf2x.storage.dataset.write.table_rows import object_symbols
+from perf2x.sources.dataset.content_ids import recording_id
+from perf2x.sources.dataset.dataset_schema import KEY
+from perf2x.sources.dataset.delta_tables import DeltaTables
+from perf2x.sources.dataset.place_keys import MODES, PlaceKeys
+from perf2x.sources.dataset.write.recording_to_store import StoredRecording
+from perf2x.sources.dataset.write.table_rows import object_symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from perf2x.cli.app import command
-from perf2x.storage.dataset.dataset_schema import TABLES
+from perf2x.sources.dataset.dataset_schema import TABLES
 from tests.support.command import perf2x
 from tests.support.datasets import rows
 from tests.support.option_pairs import Case, Place
@@ -81,7 +81,7 @@ QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
 _ASKED = {"query": (QUERY,)}
 HARMLESS = {
     ("ingest", "--replace"): "of recordings that are there: tests/unit/fleet/test_writers.py",
-    ("ingest", "--partition"): "rows are the same: tests/unit/storage/dataset/test_equality.py",
+    ("ingest", "--partition"): "rows are the same: tests/unit/sources/dataset/test_equality.py",
     ("maintain", "--older-than"): "of recordings of some age: tests/unit/fleet/test_upkeep.py",
     ("ingest", "--workers"): "the dataset is the same, however many processes make it",
     ("ingest", "--debug-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",

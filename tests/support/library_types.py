@@ -13,10 +13,10 @@ from typing import Any
 
 import perf2x
 from perf2x.base.installed_packages import available
+from perf2x.kernel.feature import feature_settings
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.registry import EMITTERS, is_built_in
 from perf2x.model.setting import hints_of, setting_of
-from perf2x.pipeline.feature import feature_settings
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.registry import EMITTERS, is_built_in
 
 FILE = Path(perf2x.__file__).with_name("library_types.py")
 OF_READ = ("value", "data_objects", "latency")
@@ -28,10 +28,10 @@ HEAD = '''"""Keyword arguments of the library, written for type checkers: ``pyth
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.model.listing_options import ListingOptions
 from perf2x.model.code_request import CodeRequest
 from perf2x.stitcher.call_graph_options import CallGraphOptions
-from perf2x.transforms.filters.filter_options import Choice, Grouping
+from perf2x.model.filters.filter_options import Choice, Grouping
 
 FormatName = Literal[
 {formats}

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from perf2x.base.installed_packages import available
-from perf2x.plugins.registry import EMITTERS, load_emitter
+from perf2x.kernel.registry import EMITTERS, load_emitter
 from tests.forge import Branch, Comm, Event, LostSamples, Mmap2, Record, Sample, Session, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import Features
@@ -32,7 +32,7 @@ from tests.support.traced_program import FOLDER, NAMES, OFFSET, SIZE, START, sam
 
 FORMATS = (*available(EMITTERS),)
 CODE = tuple(name for name in available(EMITTERS) if load_emitter(name)().needs.code is not None)
-LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
+LISTED = ROOT / "tests" / "unit" / "features" / "annotate" / "data"
 
 
 @dataclass(frozen=True)

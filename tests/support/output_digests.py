@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.installed_packages import available
-from perf2x.plugins.registry import EMITTERS
+from perf2x.kernel.registry import EMITTERS
 from tests.support.command import Ran, perf2x
 from tests.support.isolation import isolated
 from tests.support.recordings import ROOT

@@ -9,10 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from perf2x.emitters.pprof import profile_pb2
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.registry import load_emitter
 from perf2x.model.profile.profile import Profile
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.registry import load_emitter
 from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from tests.support.recordings import Case
 

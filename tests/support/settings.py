@@ -5,9 +5,9 @@ from typing import get_type_hints
 
 from msgspec import Struct
 
+from perf2x.kernel.feature import feature_settings
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Setting, setting_of, struct_in
-from perf2x.pipeline.feature import feature_settings
-from perf2x.pipeline.load_options import LoadOptions
 
 
 def settings(kind: type[Struct] = LoadOptions, above: str = "") -> Iterator[tuple[str, Setting]]:

@@ -12,7 +12,7 @@ NONE = (*CODE, "perf-script")
 """Formats that take no dataset."""
 TIMED = ("chrome", "firefox", "perfetto")
 SUMS = tuple(name for name in FORMATS if name not in (*NONE, *TIMED))
-_NAMED = "code that only its recording can name is named when it is added: tests/unit/storage/dataset/test_equality.py"
+_NAMED = "code that only its recording can name is named when it is added: tests/unit/sources/dataset/test_equality.py"
 
 
 class SumsPlace(Place):

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 import perf2x
-from perf2x.pipeline.feature import feature_settings
+from perf2x.kernel.feature import feature_settings
 from perf2x.testing import ProfileBuilder
 from tests.support.command import recording
 from tests.support.library_types import FILE, library_types
@@ -39,7 +39,7 @@ def test_importing_perf2x_imports_nothing_else() -> None:
     "before",
     [
         "import perf2x.reader.recording; ",
-        *(pytest.param(code, marks=pytest.mark.slow) for code in ("", "import perf2x.pipeline.load, perf2x.reader; ")),
+        *(pytest.param(code, marks=pytest.mark.slow) for code in ("", "import perf2x.kernel.load, perf2x.reader; ")),
     ],
 )
 def test_read_can_be_called_whatever_was_imported_before(before: str) -> None:

@@ -16,7 +16,7 @@ _GIVEN = "perf2x.format_options"
 
 def flags_of(kind: type, taken: Container[str] = (), panel: str = "") -> type[Struct]:
     """Make the group of a format's fields that have options, but for those that are ``taken``."""
-    from perf2x.plugins.registry import emitter_options
+    from perf2x.kernel.registry import emitter_options
 
     fields: list[tuple[str, Any, object]] = []
     for entry in emitter_options(kind):
@@ -38,7 +38,7 @@ def given_flags(flags: Struct) -> dict[str, object]:
 
 def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> list[Any]:
     """Parameters that a command has besides its own for the format that was typed; none where that is none."""
-    from perf2x.plugins.registry import load_emitter
+    from perf2x.kernel.registry import load_emitter
 
     parser = command.make_parser(context)
     parser.ignore_unknown_options = True
@@ -66,7 +66,7 @@ def given_options(context: Any) -> dict[str, object]:
 def options_of_formats() -> dict[str, tuple[str, list[str]]]:
     """Words to type for each field of a format, and the formats that have it, by names of an option of its own."""
     from perf2x.base.installed_packages import available
-    from perf2x.plugins.registry import EMITTERS, emitter_options
+    from perf2x.kernel.registry import EMITTERS, emitter_options
 
     found: dict[str, tuple[str, list[str]]] = {}
     for name, point in available(EMITTERS).items():

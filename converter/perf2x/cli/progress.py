@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress as ProgressBar
 
-    from perf2x.pipeline.load_options import LoadOptions, Progress
-    from perf2x.pipeline.load_result import Loaded
+    from perf2x.kernel.load_options import LoadOptions, Progress
+    from perf2x.kernel.load_result import Loaded
 
 listener: "Progress | None" = None
 """Told of progress in place of a terminal: the page of ``perf2x web``."""
@@ -35,7 +35,7 @@ def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
 
 def load_shown(sources: str | Sequence[str], options: "LoadOptions", quiet: bool) -> "Loaded":
     """Load recordings behind such a bar."""
-    from perf2x.pipeline.load import load
+    from perf2x.kernel.load import load
 
     with progress_bar(quiet) as progress:
         return load(sources, options, progress)

@@ -13,7 +13,7 @@ from perf2x.cli.options.gate_options import LIMITS, GateFlags
 from perf2x.model.printable_text import message
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load_result import Loaded
+    from perf2x.kernel.load_result import Loaded
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 

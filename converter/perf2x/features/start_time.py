@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec.structs import replace
 
 from perf2x.base.errors import SettingError
+from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
 from perf2x.model.plugin_options import START_TIME
 from perf2x.model.setting import FeatureSettings, Setting
-from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
 
 if TYPE_CHECKING:
+    from perf2x.kernel.load_result import Loaded
     from perf2x.model.profile import Meta
     from perf2x.model.recording import Session
-    from perf2x.pipeline.load_result import Loaded
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS = re.compile(r"(\d{1,10})(?:\.(\d{1,9}))?")

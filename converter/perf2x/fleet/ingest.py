@@ -21,17 +21,17 @@ from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.fleet.executors import Totals, done
 from perf2x.fleet.input_names import changed_ns, local_copy
 from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.bundle.open_bundle import open_bundles
-from perf2x.storage.dataset.content_ids import recording_id, text_id
-from perf2x.storage.dataset.delta_tables import DeltaTables
-from perf2x.storage.dataset.write.recording_to_store import failed_recording
-from perf2x.storage.dataset.write.write_recordings import TOGETHER, RowsOfRecordings, commit_recordings
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.open_bundle import open_bundles
+from perf2x.sources.dataset.content_ids import recording_id, text_id
+from perf2x.sources.dataset.delta_tables import DeltaTables
+from perf2x.sources.dataset.write.recording_to_store import failed_recording
+from perf2x.sources.dataset.write.write_recordings import TOGETHER, RowsOfRecordings, commit_recordings
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from perf2x.storage.dataset.write.recording_to_store import StoredRecording
+    from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 
 _NAMED = 20
 """Errors that are kept."""
@@ -144,15 +144,15 @@ def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredR
 
     FormatError where it cannot be read, or is unfinished and has no sample that tells it from others.
     """
+    from perf2x.fleet.ingest_recording import ingest_session
+    from perf2x.kernel.load_options import LoadContext
+    from perf2x.kernel.no_samples import reason
+    from perf2x.kernel.open_sessions import Input, sessions_of_files
+    from perf2x.kernel.stage_timer import Stages
     from perf2x.model.diagnostics import Diagnostics
-    from perf2x.pipeline.datasets.ingest_recording import ingest_session
-    from perf2x.pipeline.load_options import LoadContext
-    from perf2x.pipeline.no_samples import reason
-    from perf2x.pipeline.open_sessions import Input, find_sessions
-    from perf2x.pipeline.stage_timer import Stages
 
     context = LoadContext(job.options, Diagnostics(), None, Stages())
-    (session,) = find_sessions([Input(file, name, job.tags)], context)
+    (session,) = sessions_of_files([Input(file, name, job.tags)], context)
     if context.diagnostics.missing_ends():
         if abs(time_ns() - changed_ns(source)) < job.leave_ns:
             return None

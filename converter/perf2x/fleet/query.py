@@ -16,10 +16,10 @@ import numpy as np
 
 from perf2x.base.errors import OptionError
 from perf2x.base.frozen import Frozen
-from perf2x.storage.dataset.dataset_address import parse_address
-from perf2x.storage.dataset.dataset_schema import arrow
-from perf2x.storage.dataset.read.dataset_part import DatasetPart
-from perf2x.storage.dataset.sql.duckdb_engine import Limits, address_space, engine, told_apart
+from perf2x.sources.dataset.dataset_address import parse_address
+from perf2x.sources.dataset.dataset_schema import arrow
+from perf2x.sources.dataset.read.dataset_part import DatasetPart
+from perf2x.sources.dataset.sql.duckdb_engine import Limits, address_space, engine, told_apart
 
 if TYPE_CHECKING:
     import pyarrow

@@ -10,11 +10,11 @@ from msgspec import field
 from perf2x.base.columnar import Frozen, flatnonzero, sum_of
 from perf2x.fleet.executors import Totals, done
 from perf2x.model.printable_text import base_name
-from perf2x.storage.dataset.dataset_schema import KEY, arrow
-from perf2x.storage.dataset.delta_tables import DeltaTables
-from perf2x.storage.dataset.names.object_profile import object_profile, object_session
-from perf2x.storage.dataset.names.unnamed_places import CodeObject
-from perf2x.storage.dataset.write.table_rows import object_symbols
+from perf2x.sources.dataset.dataset_schema import KEY, arrow
+from perf2x.sources.dataset.delta_tables import DeltaTables
+from perf2x.sources.dataset.names.object_profile import object_profile, object_session
+from perf2x.sources.dataset.names.unnamed_places import CodeObject
+from perf2x.sources.dataset.write.table_rows import object_symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class NamingTotals(Totals):
 def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pyarrow.Table]":
     """Name the places of an object, and make rows of what is found, or why nothing is; whoever asked commits them."""
     from perf2x.base.files.unpack_limit import limit_unpacking
+    from perf2x.kernel.registry import load_symbol_sources
     from perf2x.model.diagnostics import Diagnostics
-    from perf2x.plugins.registry import load_symbol_sources
     from perf2x.symbolizer.make_finder import make_context, make_finder
     from perf2x.symbolizer.mapped_objects import mapped_objects
     from perf2x.symbolizer.object_resolver import ObjectResolver

@@ -9,11 +9,11 @@ from pathlib import Path, PurePath
 from msgspec import Struct
 
 from perf2x.base.errors import OptionError
-from perf2x.storage.dataset.dataset_address import DatasetAddress
-from perf2x.storage.dataset.dataset_schema import OF_RECORDINGS, TABLES
-from perf2x.storage.dataset.delta_tables import DeltaTables, writing, written_ns
-from perf2x.storage.dataset.read.dataset_part import DatasetPart, Row
-from perf2x.storage.dataset.sql.table_views import quoted
+from perf2x.sources.dataset.dataset_address import DatasetAddress
+from perf2x.sources.dataset.dataset_schema import OF_RECORDINGS, TABLES
+from perf2x.sources.dataset.delta_tables import DeltaTables, writing, written_ns
+from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
+from perf2x.sources.dataset.sql.table_views import quoted
 
 _DAY = 24 * 3600 * 10**9
 _KEPT_HOURS = 24

@@ -45,7 +45,7 @@ class Needs(Frozen):
     original: int = 0
     """Bytes of the recording itself that it writes at most (``View.original``)."""
     honours: frozenset[str] = FINISHED
-    """Groups of options that show in the output; pipeline/for_output.py has their options, and refuses others.
+    """Groups of options that show in the output; kernel/for_output.py has their options, and refuses others.
 
     ``samples`` (as stitched), ``frames`` (filters of stacks), ``stacks``, ``waits`` (off-CPU time), ``names`` and
     ``inline`` (of a finished profile), ``tags``, ``start_time``, ``listings`` (source lines and instructions).

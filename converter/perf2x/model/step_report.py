@@ -6,7 +6,7 @@ from perf2x.base.frozen import Frozen
 
 
 class StepReport(Frozen):
-    """Figures; those of several recordings are added up field by field (pipeline/merge_reports.py)."""
+    """Figures; those of several recordings are added up field by field (kernel/merge_reports.py)."""
 
     NAME: ClassVar[str] = ""
     """Key in JSON; empty: it is for the feature alone."""

@@ -68,7 +68,7 @@ class ProfileSymbolizer:
         known: KnownNames | None = None,
         given: LocationNames | None = None,
     ) -> None:
-        """``sources`` are the classes behind the entry points (``perf2x.plugins.registry``).
+        """``sources`` are the classes behind the entry points (``perf2x.kernel.registry``).
 
         ``known`` has the names of earlier recordings, which are not looked up again, and gets those of this one;
         ``given`` are names of this profile's own locations that were found earlier.

@@ -1,1 +1,1 @@
-"""Commands on finished profiles, for the command line, the library and agents."""
+"""Work of commands on finished profiles, for the command line, the library and agents."""

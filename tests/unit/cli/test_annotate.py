@@ -12,7 +12,7 @@ from perf2x.model.profile.listings import CodeListing, FunctionListing, Instruct
 from tests.support.command import perf2x
 from tests.support.recordings import ROOT
 
-DATA = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
+DATA = ROOT / "tests" / "unit" / "features" / "annotate" / "data"
 RECORDING = (DATA / "inlines.data", "--symfs", DATA, "-q")
 
 
@@ -106,7 +106,7 @@ def test_lines_fit_the_terminal() -> None:
 
 
 def test_too_many_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perf2x.analysis.annotate.make_listings.MOST", 2)
+    monkeypatch.setattr("perf2x.features.annotate.make_listings.MOST", 2)
     ran = perf2x("annotate", "*", *RECORDING)
     assert (ran.code, "7 functions have such names; 2 are listed at most" in ran.said) == (2, True)
 

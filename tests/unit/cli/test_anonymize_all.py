@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from perf2x import Choice, Grouping, SymbolOptions, convert, read
-from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError
 from perf2x.base.installed_packages import available
+from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
 from perf2x.model.code_request import CodeRequest
+from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import NAMES
-from perf2x.plugins.registry import EMITTERS, emitter_options, load_emitter
 from tests.support import rich_recording
 from tests.support.command import perf2x
 from tests.support.rich_recording import SECRETS

@@ -12,7 +12,7 @@ from tests.support.recordings import ROOT
 
 CLOSED = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
 CALLS = recording("calls")
-LISTED = str(ROOT / "tests/unit/analysis/annotate/data/inlines.data")
+LISTED = str(ROOT / "tests/unit/features/annotate/data/inlines.data")
 PRINTS = {
     "info": ["info", CALLS], "top": ["top", CALLS], "report": ["report", CALLS], "dump": ["dump", CALLS],
     "diff": ["diff", CALLS, CALLS],

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.analysis.diff.changes import normalized
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import ProfileBuilder
+from perf2x.tools.diff.changes import normalized
 from tests.support.command import perf2x
 from tests.unit.cli.diff_inputs import QUICK, forged, labelled, read_pprof
 from tests.unit.emitters.flame.test_html import data as page_data

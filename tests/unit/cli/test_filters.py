@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
 from perf2x.cli.parameters import typed
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.filters.filter_options import Choice, Grouping
 from perf2x.model.recording.events import Want
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader import open_recording
-from perf2x.transforms.filters.filter_options import Choice, Grouping
 from tests.support.ask_perf import ANSWERS, digest, kallsyms_of, path_of, words_of
 from tests.support.command import folded, perf2x, recording, spellings
 from tests.support.recordings import CORPUS

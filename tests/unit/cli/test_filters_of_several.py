@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
+from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from tests.support.command import folded, perf2x, recording
 
 CALLS, FORKER, EVENTS = recording("calls"), recording("forker"), recording("events")

@@ -10,7 +10,7 @@ from perf2x.base.installed_packages import available
 from perf2x.cli.app import app, command
 from perf2x.cli.commands import perf_to_profile
 from perf2x.emitters.pprof import profile_pb2
-from perf2x.plugins.registry import EMITTERS, emitter_options, load_emitter
+from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 EVENTS = CORPUS / "events/perf.data"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from tests.support.command import perf2x, recording
 
 EVERY_KIND = ("calls", "events", "forker", "per_thread", "group_read", "shapes", "unwind", "zstd")

@@ -21,13 +21,13 @@ from perf2x.cli.agents import agent_tools  # noqa: E402
 from perf2x.cli.agents.agent_tools import AgentTools  # noqa: E402
 from perf2x.cli.agents.below_folders import BelowFolders  # noqa: E402
 from perf2x.cli.agents.mcp_server import make_server  # noqa: E402
-from perf2x.pipeline.load_options import LoadOptions  # noqa: E402
+from perf2x.kernel.load_options import LoadOptions  # noqa: E402
 from perf2x.symbolizer.symbol_options import SymbolOptions  # noqa: E402
 
 Ask = Callable[..., str]
 TOKENS = re.compile(r"\n\(about ([\d,]+) tokens\)\Z")
 TOOLS = ["report", "top", "callers", "annotate", "diff", "explain", "query"]
-DATA = Path(__file__).parents[1] / "analysis" / "annotate" / "data"
+DATA = Path(__file__).parents[1] / "features" / "annotate" / "data"
 PROGRAM = DATA / "demo" / "inlines"
 
 

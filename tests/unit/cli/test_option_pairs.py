@@ -12,12 +12,12 @@ from perf2x.base.errors import OptionError
 from perf2x.base.installed_packages import available
 from perf2x.cli.app import command
 from perf2x.cli.as_typed import option_of
-from perf2x.pipeline.for_output import OF_COMMAND
-from perf2x.plugins.registry import EMITTERS, emitter_options, load_emitter
+from perf2x.kernel.for_output import OF_COMMAND
+from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
+from perf2x.model.filters.choice import FILTERS
+from perf2x.model.filters.filter_options import Choice, Grouping
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
-from perf2x.transforms.filters.choice import FILTERS
-from perf2x.transforms.filters.filter_options import Choice, Grouping
 from tests.support.command import perf2x, recording
 from tests.support.option_pairs import CASES, CODE, FORMATS, HARMLESS, NO_PAIRS, Place, pairs
 from tests.support.recordings import ROOT

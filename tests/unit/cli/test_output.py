@@ -242,8 +242,8 @@ def test_a_memory_error_is_reported_in_one_sentence(
     def load(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("perf2x.pipeline.load.load", load)
-    monkeypatch.setattr("perf2x.pipeline.conversion.load", load)
+    monkeypatch.setattr("perf2x.kernel.load.load", load)
+    monkeypatch.setattr("perf2x.kernel.conversion.load", load)
     source, target = recording("calls"), tmp_path / "out.folded"
     words = {"convert": ["-o", target], "bundle": ["-o", target], "diff": [source]}.get(command, [])
     ran = perf2x(command, source, *words)
@@ -256,7 +256,7 @@ def test_other_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> N
     def load(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("perf2x.pipeline.load.load", load)
+    monkeypatch.setattr("perf2x.kernel.load.load", load)
     with pytest.raises(RuntimeError, match="a bug"):
         perf2x("top", recording("calls"))
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import Struct
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import Perf2xError
 from perf2x.cli.app import LINES, command, commands
 from perf2x.cli.help import CONTEXT
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring, Only, Without, make_command, typed
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import LISTINGS
 from perf2x.model.setting import Argument, Setting
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from tests.support.command import perf2x, recording
 

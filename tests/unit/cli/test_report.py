@@ -15,9 +15,9 @@ from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.report.next_steps import next_steps
 from perf2x.cli.report.report_page import recording_report
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.profile.profile import Meta
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.testing import ProfileBuilder
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS

@@ -11,7 +11,7 @@ import pytest
 
 from perf2x.base.installed_packages import available
 from perf2x.emitters.perfetto.trace_schema import TrackEventType
-from perf2x.plugins.registry import EMITTERS, build_emitter
+from perf2x.kernel.registry import EMITTERS, build_emitter
 from tests.support.command import perf2x
 from tests.support.perfetto_trace import read_trace
 

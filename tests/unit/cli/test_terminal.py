@@ -24,7 +24,7 @@ from tests.unit.cli.diff_inputs import QUICK, forged
 
 SYMBOLS = ("--symfs", CORPUS / "common" / "symfs", "--kallsyms", CORPUS / "calls" / "kallsyms.xz", "-q")
 CALLS = (recording("calls"), *SYMBOLS)
-LISTED = Path(__file__).parents[1] / "analysis" / "annotate" / "data"
+LISTED = Path(__file__).parents[1] / "features" / "annotate" / "data"
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 HOSTILE = "evil\x1b[2J\x1b]0;title\x07\r\u202e"
 COMMANDS: dict[str, tuple[object, ...]] = {

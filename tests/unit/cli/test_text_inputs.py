@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.installed_packages import available
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.registry import EMITTERS, load_emitter
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.registry import EMITTERS, load_emitter
 from tests.forge.session import zstd
 from tests.support.command import perf2x, recording
 from tests.support.datasets import content
@@ -116,8 +116,8 @@ def test_packed_texts_and_pipes(
     assert ran.out == "main;read 3\nmain;work 2\n"
     for data in (packed, TEXTS["folded"].encode()):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-        from perf2x.pipeline.load import load
-        from perf2x.pipeline.load_options import LoadOptions
+        from perf2x.kernel.load import load
+        from perf2x.kernel.load_options import LoadOptions
 
         assert load("-", LoadOptions()).samples == 5
 

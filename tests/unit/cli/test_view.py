@@ -18,7 +18,7 @@ from tests.support.recordings import ROOT
 from tests.unit.cli.diff_inputs import forged
 from tests.unit.emitters.flame.test_html import data as page_data
 
-LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
+LISTED = ROOT / "tests" / "unit" / "features" / "annotate" / "data"
 QUICK = (recording("calls"), "--no-symbols")
 NO_SCREEN = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
 SCREEN = {**NO_SCREEN, "DISPLAY": ":7"}

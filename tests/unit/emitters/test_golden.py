@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.kernel.registry import build_emitter
 from perf2x.model.profile.profile import Meta, Profile
-from perf2x.plugins.registry import build_emitter
 from perf2x.testing import ProfileBuilder
 
 GOLDEN = Path(__file__).parents[2] / "golden"

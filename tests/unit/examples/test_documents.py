@@ -16,8 +16,8 @@ from perf2x.cli.app import LINES
 from tests.support.command import perf2x, recording
 from tests.support.phone_recording import write_phone
 from tests.support.recordings import ROOT
-from tests.unit.transforms.test_weights_and_mispredicts import recorded as loads
-from tests.unit.transforms.test_weights_and_mispredicts import sample as load
+from tests.unit.model.transforms.test_weights_and_mispredicts import recorded as loads
+from tests.unit.model.transforms.test_weights_and_mispredicts import sample as load
 
 ARCHITECTURE = ROOT / "converter" / "ARCHITECTURE.md"
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -29,7 +29,7 @@ OURS = re.compile(
 RECORDING = ROOT / "examples" / "deferred" / "perf.data"
 SWITCHES = ROOT / "tests" / "laws" / "schedules" / "switches.data"
 """A recording with context switches, which waits and latencies need."""
-LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
+LISTED = ROOT / "tests" / "unit" / "features" / "annotate" / "data"
 """A recording, and its program with debug info, which listings need."""
 PROGRAM = ROOT / "tests" / "corpus" / "common" / "symfs" / "demo" / "calls"
 ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "/srv/", "s3://", "perf2x view", "perf2x mcp")

@@ -13,7 +13,7 @@ PLUGIN = Path(__file__).parents[3] / "examples/plugin"
 
 USE = """
 import io
-from perf2x.plugins.registry import EMITTERS, build_emitter
+from perf2x.kernel.registry import EMITTERS, build_emitter
 from perf2x.base.installed_packages import available
 from perf2x.testing import ProfileBuilder
 assert {"tree-csv", "tree-json", "pprof"} <= set(available(EMITTERS))

@@ -9,9 +9,9 @@ import pytest
 
 from perf2x.base.errors import OptionError
 from perf2x.features.start_time import date_of, parse_start_time
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import load_options
 from perf2x.model.profile.profile import Meta
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import load_options
 from tests.forge import Event, Features, Sample, Session, write_file
 from tests.support.recordings import CORPUS
 

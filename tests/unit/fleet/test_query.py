@@ -10,9 +10,9 @@ import pytest
 
 from perf2x.base.errors import OptionError
 from perf2x.fleet.query import check_reads
-from perf2x.storage.dataset.dataset_address import parse_address
-from perf2x.storage.dataset.read.dataset_part import DatasetPart
-from perf2x.storage.dataset.sql.duckdb_engine import Limits, engine, told_apart
+from perf2x.sources.dataset.dataset_address import parse_address
+from perf2x.sources.dataset.read.dataset_part import DatasetPart
+from perf2x.sources.dataset.sql.duckdb_engine import Limits, engine, told_apart
 from tests.support.command import perf2x
 from tests.support.datasets import add_recordings
 from tests.support.fleets import recording_of

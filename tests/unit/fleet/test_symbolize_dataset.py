@@ -9,9 +9,9 @@ import pytest
 
 from perf2x.cli.fleet_progress import progress_line
 from perf2x.fleet.symbolize_dataset import NamingTotals
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.dataset.dataset_schema import KEY
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.sources.dataset.dataset_schema import KEY
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge import Comm, Event, Features, Mmap, Sample, Session, write_file
 from tests.forge import kernel as k

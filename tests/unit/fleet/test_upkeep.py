@@ -12,10 +12,10 @@ import pytest
 
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.fleet.upkeep import maintain
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.dataset.dataset_schema import TABLES
-from perf2x.storage.dataset.delta_tables import DeltaTables
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.sources.dataset.dataset_schema import TABLES
+from perf2x.sources.dataset.delta_tables import DeltaTables
 from tests.fuzz.datasets import plain
 from tests.support.command import perf2x
 from tests.support.datasets import add_recordings, content, counted_rows, rows

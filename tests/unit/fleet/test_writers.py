@@ -16,11 +16,11 @@ from perf2x.base.errors import FormatError
 from perf2x.fleet import ingest as module
 from perf2x.fleet.ingest import Job
 from perf2x.fleet.query import answered
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.dataset.dataset_schema import OF_RECORDINGS
-from perf2x.storage.dataset.delta_tables import DeltaTables
-from perf2x.storage.dataset.write import write_recordings
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.sources.dataset.dataset_schema import OF_RECORDINGS
+from perf2x.sources.dataset.delta_tables import DeltaTables
+from perf2x.sources.dataset.write import write_recordings
 from tests.support.command import perf2x
 from tests.support.datasets import add_recordings, content, counted_rows, rows
 from tests.support.fleets import recording_of, write_fleet
@@ -178,7 +178,7 @@ def test_errors_go_when_the_file_can_be_read(tmp_path: Path) -> None:
 def test_stacks_that_would_fill_a_disk_are_an_error(
     tmp_path: Path, recordings: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from perf2x.storage.dataset.write import table_rows
+    from perf2x.sources.dataset.write import table_rows
 
     monkeypatch.setattr(table_rows, "_MOST", 1)
     assert add_recordings(tmp_path / "profiles", recordings[:1]).failed == 1
@@ -186,7 +186,7 @@ def test_stacks_that_would_fill_a_disk_are_an_error(
 
 
 def test_stacks_are_written_in_pieces(tmp_path: Path, recordings: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    from perf2x.storage.dataset.write import table_rows
+    from perf2x.sources.dataset.write import table_rows
 
     add_recordings(tmp_path / "whole", recordings[:3])
     monkeypatch.setattr(table_rows, "_AT_ONCE", 5)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from tests.support.recordings import CORPUS
 
 FILES = [str(path) for path in sorted((CORPUS / "switch_output").glob("perf.data.*"))]

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from perf2x.cli.render.summary import unwound_line
-from perf2x.pipeline.load import Loaded, load
-from perf2x.pipeline.load_options import load_options
+from perf2x.kernel.load import Loaded, load
+from perf2x.kernel.load_options import load_options
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.stitcher.unwind.unwound_chains import End
 from perf2x.symbolizer.symbol_options import SymbolOptions

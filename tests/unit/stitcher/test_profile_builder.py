@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.profile.profile import ProfileEvent
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader import open_recording
 from perf2x.stitcher.profile_builder import profile_event
 from perf2x.stitcher.timeline_tables import thread_names

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from perf2x.emitters.pprof.sample_labels import labels_of
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Want
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.reader import open_recording
 from perf2x.stitcher.deferred.deferred_matching import JoinOutcome
 from perf2x.stitcher.process_history import build_process_history

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from perf2x.binaries.find import recorded_vdso
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.pipeline.load_result import Loaded
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_result import Loaded
 from perf2x.stitcher.unwind.unwound_chains import End
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge import Event, Mmap2, Registers, Sample, Stamp, write_file

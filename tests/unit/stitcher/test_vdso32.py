@@ -8,9 +8,9 @@ import pytest
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.find import recorded_vdso
 from perf2x.cli.render.summary import symbol_lines
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.pipeline.load_result import Loaded
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_result import Loaded
 from perf2x.stitcher.unwind.unwound_chains import End
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge import Event, Mmap2, Registers, Sample, Stamp, write_file

@@ -5,10 +5,10 @@ perf looks at the address itself, so the address is asked for as it is, without 
 
 import pytest
 
+from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Session
-from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader.recording import open_recording
 from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize

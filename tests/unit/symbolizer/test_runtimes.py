@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.pipeline.load import Loaded, load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load import Loaded, load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.command import perf2x
 from tests.support.perf_script import read_blocks

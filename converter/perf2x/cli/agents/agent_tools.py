@@ -5,22 +5,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
-from perf2x.analysis.report_tables import Caller
 from perf2x.api import diff, top
 from perf2x.base.errors import OptionError
 from perf2x.cli.agents.below_folders import BelowFolders
 from perf2x.cli.render.fit_text import first_lines
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.cli.render.text_table import name_column, number_column, table_lines
+from perf2x.kernel.load import load
+from perf2x.kernel.load_result import Loaded
+from perf2x.model.listing_options import ListingOptions
 from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.printable_text import plain
 from perf2x.model.profile import Profile
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_result import Loaded
+from perf2x.tools.tables.report_tables import Caller
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load_options import LoadOptions
+    from perf2x.kernel.load_options import LoadOptions
 
 MOST = 20_000
 """Bytes of an answer, about 5,000 tokens."""
@@ -71,8 +71,8 @@ class AgentTools:
     def callers(self, recording: str, function: str, limit: int = 20) -> str:
         """List who calls a function of a perf.data recording, and which share of its total cost each caller has.
         ``function`` is a name as ``top`` shows it, or a glob."""
-        from perf2x.analysis.annotate.make_listings import choose_functions
-        from perf2x.analysis.report_tables import call_tree, callers_of
+        from perf2x.features.annotate.make_listings import choose_functions
+        from perf2x.tools.tables.report_tables import call_tree, callers_of
 
         profile, most = self._loaded(recording).profile, _rows(limit)
         found = choose_functions(profile, ListingOptions(function, source=True, value="period"))
@@ -123,10 +123,10 @@ class AgentTools:
     def explain(self, object_file: str) -> str:
         """Show which symbols, lines and unwinding information an ELF file has, and what would help if names are
         missing."""
-        from perf2x.analysis.explain.explain_object import explain_file
         from perf2x.cli.render.explain_page import explain_report
         from perf2x.model.diagnostics import Diagnostics
         from perf2x.symbolizer.make_finder import make_finder
+        from perf2x.tools.explain.explain_object import explain_file
 
         path = str(self._files.find(object_file))
         assert self._options.symbols is not None

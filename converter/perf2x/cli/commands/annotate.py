@@ -5,17 +5,17 @@ from typing import Annotated, Literal
 
 from msgspec.structs import replace
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import Columns, PrintFlags
 from perf2x.cli.parameters import Honouring, Without
 from perf2x.cli.progress import load_shown
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.filters.filter_options import Grouping
+from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Argument, Setting
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.transforms.filters.filter_options import Grouping
 
 Function = Annotated[str, Argument("Name of a function as perf2x top shows it, or a glob.", metavar="FUNCTION")]
 Value = Annotated[Literal["period", "samples"], Setting("What to count.", panel="Table")]

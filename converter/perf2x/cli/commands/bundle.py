@@ -13,8 +13,8 @@ from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.parameters import Only, Without
 from perf2x.cli.progress import progress_bar
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Setting
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Output = Annotated[
@@ -50,11 +50,11 @@ def bundle(
         perf2x bundle perf.data --symbols-only -o small.tar.gz
     """
     from perf2x.base.files.atomic import open_output
-    from perf2x.pipeline.load import load
-    from perf2x.storage.bundle.collect_files import collect_contents
-    from perf2x.storage.bundle.open_bundle import is_bundle
-    from perf2x.storage.bundle.write_bundle import write_bundle
+    from perf2x.kernel.load import load
+    from perf2x.kernel.open_bundle import is_bundle
     from perf2x.symbolizer.make_finder import make_context, make_finder
+    from perf2x.tools.bundle.collect_files import collect_contents
+    from perf2x.tools.bundle.write_bundle import write_bundle
 
     recordings([source])
     options = asked.symbols or SymbolOptions()

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError
 from perf2x.cli.format_parameters import given_options
 from perf2x.cli.messages import print_message, print_messages
@@ -17,9 +16,10 @@ from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import HONOURABLE, Needs
 from perf2x.model.setting import Setting
-from perf2x.pipeline.load_options import LoadOptions
 
 ProfileStages = Annotated[bool, Setting("Print on standard error how long each stage took.", rare=True)]
 
@@ -49,10 +49,10 @@ def convert(
         perf2x convert perf.data -t collapsed -o - | flamegraph.pl > flame.svg
     """
     from perf2x.base.files.atomic import STDOUT
-    from perf2x.pipeline.conversion import convert_to
-    from perf2x.pipeline.for_output import check_of_command
-    from perf2x.pipeline.stage_timer import Stages
-    from perf2x.plugins.registry import load_emitter, notes
+    from perf2x.kernel.conversion import convert_to
+    from perf2x.kernel.for_output import check_of_command
+    from perf2x.kernel.registry import load_emitter, notes
+    from perf2x.kernel.stage_timer import Stages
 
     sources = recordings(inputs)
     name = written.format()

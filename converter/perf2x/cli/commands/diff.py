@@ -16,11 +16,11 @@ from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import exit_for_failed_gates, untold_changes, warn_of_idle_limits
 from perf2x.cli.render.report_formats import print_report
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load_options import LoadOptions
 
 if TYPE_CHECKING:
-    from perf2x.analysis.diff.changed_rows import DiffTable
     from perf2x.cli.diff.diff_gate import GateVerdict
+    from perf2x.tools.diff.changed_rows import DiffTable
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 
@@ -48,10 +48,10 @@ def diff(
         perf2x diff before.data after.data -o diff.html
         perf2x diff main.data branch.data --fail-above total=5%
     """
-    from perf2x.analysis.diff.changed_rows import Shown
     from perf2x.base.files.atomic import STDOUT
     from perf2x.cli.diff.diff_files import format_to_write, write_difference
     from perf2x.cli.render.diff_table import diff_report
+    from perf2x.tools.diff.changed_rows import Shown
     from perf2x.tools.diff.recording_pair import load_pair
 
     gate = DiffGate.of(compared, rows.sort)

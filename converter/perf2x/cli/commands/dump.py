@@ -10,10 +10,10 @@ from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import DEFAULT, Input, recordings
 from perf2x.cli.parameters import Only
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.printable_text import plain
 from perf2x.model.setting import Setting
-from perf2x.pipeline.load_options import LoadOptions
 
 Types = Annotated[
     tuple[str, ...],
@@ -58,9 +58,9 @@ def dump(
         perf2x dump perf.data --type MMAP2 --type COMM
         perf2x dump perf.data --time 12.5,13 -v
     """
-    from perf2x.analysis.dump.dump_records import DumpOptions, DumpTotals, dump_lines
+    from perf2x.kernel.no_samples import damage
     from perf2x.model.recording.branch_words import parse_branch_filter
-    from perf2x.pipeline.no_samples import damage
+    from perf2x.tools.dump.dump_records import DumpOptions, DumpTotals, dump_lines
 
     start, stop = _parse_time_range(time)
     recordings([source])

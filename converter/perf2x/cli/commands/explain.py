@@ -12,8 +12,8 @@ from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Only, Without
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Argument
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Objects = Annotated[tuple[str, ...], Argument("ELF files: programs, libraries, debug files.", metavar="OBJECT")]
@@ -40,11 +40,11 @@ def explain(
         perf2x explain /lib/x86_64-linux-gnu/libc.so.6 --debug-dir debug
         perf2x explain symfs/usr/bin/myserver --symfs symfs --json
     """
-    from perf2x.analysis.explain.explain_object import explain_file
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.cli.render.explain_page import explain_report
     from perf2x.model.diagnostics import Diagnostics
     from perf2x.symbolizer.make_finder import make_finder
+    from perf2x.tools.explain.explain_object import explain_file
 
     known, refused = [], {}
     with limit_unpacking(asked.max_unpacked), progress_bar(quiet) as progress:

@@ -16,7 +16,7 @@ def formats(verbose: Verbose = False) -> None:
         perf2x formats -v
     """
     from perf2x.base.installed_packages import available
-    from perf2x.plugins.registry import EMITTERS, emitter_options, is_built_in
+    from perf2x.kernel.registry import EMITTERS, emitter_options, is_built_in
 
     kinds: dict[str, Any] = {name: point.load() for name, point in available(EMITTERS).items()}
     rows = []

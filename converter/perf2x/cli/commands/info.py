@@ -11,14 +11,14 @@ from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Only, Without, typed
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Setting
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
-    from perf2x.analysis.explain.missing_names import UnnamedObject
-    from perf2x.pipeline.load_options import Progress
-    from perf2x.pipeline.load_result import Loaded
+    from perf2x.kernel.load_options import Progress
+    from perf2x.kernel.load_result import Loaded
+    from perf2x.tools.explain.missing_names import UnnamedObject
 
 EXPLAINED_AT_MOST = 50
 """Number of objects that are explained, those with most frames without names."""
@@ -52,7 +52,7 @@ def info(
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.cli.render.info_page import info_report
-    from perf2x.pipeline.load import load
+    from perf2x.kernel.load import load
 
     recordings([source])
     looked_up = asked.symbols if with_symbols or asked.symbols != typed(SymbolOptions, {}) else None
@@ -68,7 +68,7 @@ def info(
 
 def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
     """Print why there are no samples; exit with code 1 when damage is the reason."""
-    from perf2x.pipeline.no_samples import damage, reason
+    from perf2x.kernel.no_samples import damage, reason
 
     counts = loaded.diagnostics.counts
     damaged = bool(damage(counts))
@@ -84,9 +84,9 @@ def _missing_name_reasons(
     loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None"
 ) -> "list[UnnamedObject]":
     """Reasons why objects have frames without names; searches for their files again."""
-    from perf2x.analysis.explain.missing_names import explain_unnamed
     from perf2x.model.diagnostics import Diagnostics
     from perf2x.symbolizer.make_finder import make_finder
+    from perf2x.tools.explain.missing_names import explain_unnamed
 
     finder = make_finder(options, Diagnostics(), progress)
     lacking = loaded.symbols.lacking() if loaded.symbols is not None else ()

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.cli.parameters import Honouring, Only
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Argument
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Folders = Annotated[tuple[str, ...], Argument("Folders with recordings; nothing else is read.", metavar="FOLDER")]

@@ -15,8 +15,8 @@ from perf2x.cli.parameters import make_command
 from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:
+    from perf2x.kernel.registry import Emitter
     from perf2x.model.profile import View
-    from perf2x.plugins.registry import Emitter
 
 Source = Annotated[str, Setting("The recording.", ("-i", "--input"), "FILE")]
 Target = Annotated[str, Setting("The pprof profile to write.", ("-o", "--output"), "FILE")]
@@ -29,9 +29,9 @@ def perf_to_profile(
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x as a replacement for perf_data_converter)."""
     from perf2x.base.files.atomic import STDOUT
-    from perf2x.pipeline.conversion import convert_to
-    from perf2x.pipeline.load_options import LoadOptions
-    from perf2x.plugins.registry import build_emitter
+    from perf2x.kernel.conversion import convert_to
+    from perf2x.kernel.load_options import LoadOptions
+    from perf2x.kernel.registry import build_emitter
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
     exists = target != STDOUT and Path(target).exists()

@@ -19,7 +19,7 @@ from perf2x.cli.quality_gates import (
     untold_changes,
     warn_of_idle_limits,
 )
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load_options import LoadOptions
 
 
 def report(
@@ -48,7 +48,7 @@ def report(
     from perf2x.cli.render.summary import verbose_lines
     from perf2x.cli.report.report_facts import changes_of
     from perf2x.cli.report.report_page import recording_report
-    from perf2x.pipeline.load import load
+    from perf2x.kernel.load import load
     from perf2x.tools.diff.recording_pair import load_pair
 
     sources, gate, shape = recordings(inputs), DiffGate.of(compared), shown.shape()

@@ -8,8 +8,8 @@ from perf2x.cli.options.input_options import Inputs, Quiet, recordings
 from perf2x.cli.parameters import Honouring
 from perf2x.cli.progress import load_shown
 from perf2x.emitters.perf_script.perf_script import PerfScript
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Setting
-from perf2x.pipeline.load_options import LoadOptions
 
 if TYPE_CHECKING:
     from msgspec import Struct as ScriptFlags
@@ -40,8 +40,8 @@ def script(
     """
     from perf2x.base.files.atomic import STDOUT, open_output
     from perf2x.cli.render.summary import quality_lines
-    from perf2x.pipeline.for_output import for_output
-    from perf2x.plugins.registry import build_emitter
+    from perf2x.kernel.for_output import for_output
+    from perf2x.kernel.registry import build_emitter
 
     sources = recordings([*inputs, *([input_file] if input_file else ())])
     emitter = build_emitter(_NAME, given_flags(shown))

@@ -10,7 +10,7 @@ from perf2x.cli.options.table_options import GraphFlags, PrintFlags
 from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import load_shown
 from perf2x.cli.render.report_formats import print_report
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load_options import LoadOptions
 
 
 def top(
@@ -30,8 +30,8 @@ def top(
         perf2x top perf.data --by object --sort total -n 10
         perf2x top perf.data --graph
     """
-    from perf2x.analysis.top_rows import TopTable
     from perf2x.cli.render.top_table import remarks, top_report
+    from perf2x.tools.tables.top_rows import TopTable
 
     rows.check_graph(form)
     sources = recordings(inputs)

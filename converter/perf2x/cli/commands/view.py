@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError
 from perf2x.cli.format_parameters import flags_of, given_flags
 from perf2x.cli.messages import print_messages
@@ -10,9 +9,10 @@ from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import load_shown
 from perf2x.emitters.flame.html import Html
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Setting
-from perf2x.pipeline.load_options import LoadOptions
 
 if TYPE_CHECKING:
     from msgspec import Struct as HtmlFlags
@@ -54,8 +54,8 @@ def view(
     from perf2x.cli.render.summary import quality_lines
     from perf2x.cli.view.recording_pages import Page, file_name, make_page, with_each_alone
     from perf2x.cli.view.view_page import open_pages, serve_pages
-    from perf2x.pipeline.for_output import for_output
-    from perf2x.plugins.registry import build_emitter, notes
+    from perf2x.kernel.for_output import for_output
+    from perf2x.kernel.registry import build_emitter, notes
 
     if port is not None and not serve:
         raise OptionError("--port is the port of --serve; add --serve")

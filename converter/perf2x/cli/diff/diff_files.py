@@ -44,9 +44,9 @@ def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
 
 def _write_scaled(to: str, pair: RecordingPair, out: BinaryIO) -> None:
     """Write a format that does not scale by itself."""
-    from perf2x.analysis.diff.changes import difference, normalized
     from perf2x.emitters.collapsed import Collapsed, two_columns
     from perf2x.emitters.pprof.pprof import Pprof
+    from perf2x.tools.diff.changes import difference, normalized
 
     before, after = pair.before.profile, pair.scaled_after()
     if pair.normalize:

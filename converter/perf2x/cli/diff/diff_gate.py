@@ -19,14 +19,14 @@ from msgspec.structs import replace
 from perf2x.base.errors import OptionError
 from perf2x.base.frozen import Frozen
 from perf2x.cli.options.gate_options import parse_percentage
+from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.number_format import format_change, format_percent
-from perf2x.transforms.filters.unmatched_filters import no_such
 
 if TYPE_CHECKING:
-    from perf2x.analysis.diff.changed_rows import DiffTable, Shown
-    from perf2x.analysis.diff.changes import Change, Comparison
-    from perf2x.analysis.diff.noise import Interval
     from perf2x.cli.options.diff_options import ComparisonFlags
+    from perf2x.model.totals.noise import Interval
+    from perf2x.tools.diff.changed_rows import DiffTable, Shown
+    from perf2x.tools.diff.changes import Change, Comparison
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 

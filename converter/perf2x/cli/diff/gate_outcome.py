@@ -10,9 +10,9 @@ from perf2x.model.number_format import format_change
 from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
-    from perf2x.analysis.diff.changes import Comparison
     from perf2x.cli.diff.diff_gate import GateVerdict
     from perf2x.cli.render.screen import Screen
+    from perf2x.tools.diff.changes import Comparison
 
 _SIGN = re.compile(r"&#(43|61);(?=\d)")
 """A sign before a number, which is no markup; people read this Markdown in logs, too."""

@@ -13,7 +13,7 @@ from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:
     from perf2x.fleet.query import Answer
-    from perf2x.storage.dataset.sql.duckdb_engine import Limits
+    from perf2x.sources.dataset.sql.duckdb_engine import Limits
 
 Shape = Literal["table", "csv", "json", "markdown", "parquet"]
 _SUFFIXES: dict[str, Shape] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
@@ -88,7 +88,7 @@ class QueryLimits(Frozen):
     def limits(self) -> "Limits":
         """Return what DuckDB is told; OptionError for a folder that is none."""
         from perf2x.base.files.unpack_limit import parse_size
-        from perf2x.storage.dataset.sql.duckdb_engine import Limits
+        from perf2x.sources.dataset.sql.duckdb_engine import Limits
 
         temporary = Path(self.temp_directory) if self.temp_directory else None
         if temporary is not None and not temporary.is_dir():

@@ -18,7 +18,7 @@ from perf2x.model.setting import Argument, Setting
 
 if TYPE_CHECKING:
     from perf2x.fleet.ingest import IngestTotals, Job
-    from perf2x.pipeline.load_options import LoadOptions
+    from perf2x.kernel.load_options import LoadOptions
 
 Folder = Annotated[str, Argument("A folder, or an address (s3://…).", metavar="DATASET")]
 Dataset = Annotated[

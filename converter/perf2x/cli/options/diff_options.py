@@ -55,7 +55,7 @@ class MatchFlags(Frozen):
 
     def names(self) -> dict[str, str]:
         """Names of objects of BEFORE by those of AFTER."""
-        from perf2x.analysis.diff.matching_objects import parse_object_names
+        from perf2x.tools.diff.matching_objects import parse_object_names
 
         return parse_object_names(self.map)
 

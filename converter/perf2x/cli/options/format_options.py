@@ -35,7 +35,7 @@ class FormatFlags(Frozen):
 
     def part_for(self, needs: "Needs") -> dict[str, Any]:
         """Fields of LoadOptions; the latency is beside the values where the format shows both."""
-        from perf2x.transforms.weights_and_mispredicts import value_option
+        from perf2x.model.transforms.weights_and_mispredicts import value_option
 
         latency = "beside" if "latency" in needs.columns else "value"
         return {"value": value_option(self.value), "latency": latency if self.value == "latency" else ""}
@@ -45,7 +45,7 @@ class FormatFlags(Frozen):
 
         SettingError for options that it lacks, ``--set`` in place of an option, and values that it does not take.
         """
-        from perf2x.plugins.registry import build_options, emitter_options
+        from perf2x.kernel.registry import build_options, emitter_options
 
         for entry in emitter_options(kind):
             if entry.flags and entry.name in said:

@@ -14,7 +14,7 @@ DEFAULT_FORMAT = "pprof"
 def installed_formats(incomplete: str) -> list[str]:
     """Complete the name of an output format, plugins included."""
     from perf2x.base.installed_packages import available
-    from perf2x.plugins.registry import EMITTERS
+    from perf2x.kernel.registry import EMITTERS
 
     return [name for name in sorted(available(EMITTERS)) if name.startswith(incomplete)]
 
@@ -56,7 +56,7 @@ class OutputFlags(Frozen):
         """Name of the format; OptionError when the output's suffix does not tell it."""
         if self.to or self.is_default():
             return self.to or DEFAULT_FORMAT
-        from perf2x.plugins.format_suffix import format_of
+        from perf2x.kernel.format_suffix import format_of
 
         return format_of(self.output)
 

@@ -36,7 +36,7 @@ class RowFlags(Frozen):
 
     def part(self) -> dict[str, Any]:
         """Fields of LoadOptions."""
-        from perf2x.transforms.weights_and_mispredicts import value_options
+        from perf2x.model.transforms.weights_and_mispredicts import value_options
 
         return value_options(self.by, self.value) | {"beside": bool(self.columns)}
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from perf2x.analysis.event_columns import LineColumns, cell_text, event_columns, wholes
-from perf2x.analysis.totals import weights
 from perf2x.base.columnar import Frozen, sum_of
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen, heat
@@ -12,6 +10,8 @@ from perf2x.cli.render.text_table import HEAD, Column, number_column, table_line
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import base_name, plain, short
 from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, SourceListing, View
+from perf2x.model.totals.event_columns import LineColumns, cell_text, event_columns, wholes
+from perf2x.model.totals.totals import weights
 
 GAP = "⋮"
 _OF_INSTRUCTION = ("address", "text", "note", "path", "line", "function")

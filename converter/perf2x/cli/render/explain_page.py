@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from perf2x.analysis.explain.explain_object import Explanation
 from perf2x.cli.render.markdown_table import Section, code, markdown_document, pair_section
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain
+from perf2x.tools.explain.explain_object import Explanation
 
 _LABEL = 14
 _WHOLE = 4096

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.analysis.top_rows import TopTable
-from perf2x.analysis.totals import weights
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import flatnonzero, sum_of
 from perf2x.cli.render.fit_text import cell_width, shorten
@@ -15,6 +13,8 @@ from perf2x.emitters.flame.svg_tree import boxes_of
 from perf2x.model.number_format import format_percent, plural
 from perf2x.model.printable_text import plain, short
 from perf2x.model.profile import LocationFrames, Profile, location_frames
+from perf2x.model.totals.totals import weights
+from perf2x.tools.tables.top_rows import TopTable
 
 _MOST = 100_000
 """Boxes that are drawn."""

@@ -12,13 +12,13 @@ from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.cli.render.text_table import name_column, number_column, text_column
+from perf2x.kernel.load_result import Loaded
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import plain
-from perf2x.pipeline.load_result import Loaded
 from perf2x.symbolizer.symbol_report import ObjectReport
 
 if TYPE_CHECKING:
-    from perf2x.analysis.explain.missing_names import UnnamedObject
+    from perf2x.tools.explain.missing_names import UnnamedObject
 
 _MOST_OBJECTS = 1000
 """Objects whose frames lack names."""

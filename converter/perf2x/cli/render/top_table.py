@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from perf2x.analysis.event_columns import wholes
-from perf2x.analysis.top_rows import TopTable
 from perf2x.cli.render.markdown_table import name_list
 from perf2x.cli.render.report_formats import Report, side_columns, table_report
 from perf2x.cli.render.screen import heat
@@ -14,9 +12,11 @@ from perf2x.cli.render.text_table import (
     bar_column,
     number_column,
 )
+from perf2x.kernel.load_result import Loaded
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.profile import numbered_names
-from perf2x.pipeline.load_result import Loaded
+from perf2x.model.totals.event_columns import wholes
+from perf2x.tools.tables.top_rows import TopTable
 
 
 def top_report(table: TopTable, sources: Sequence[str]) -> Report:

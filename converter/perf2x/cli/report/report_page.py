@@ -4,9 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from perf2x.analysis.report_tables import Caller, ReportTables, report_tables
-from perf2x.analysis.result_table import ResultTable
-from perf2x.analysis.top_rows import TopTable
 from perf2x.base.frozen import Frozen
 from perf2x.cli.diff.gate_outcome import Verdict
 from perf2x.cli.options.report_options import ReportFlags
@@ -22,10 +19,13 @@ from perf2x.cli.render.text_table import Layout, name_column
 from perf2x.cli.render.top_table import total_layouts
 from perf2x.cli.report.next_steps import next_steps
 from perf2x.cli.report.report_facts import Changes, report_facts
+from perf2x.kernel.load_result import Loaded
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_percent
 from perf2x.model.printable_text import short
-from perf2x.pipeline.load_result import Loaded
+from perf2x.tools.tables.report_tables import Caller, ReportTables, report_tables
+from perf2x.tools.tables.result_table import ResultTable
+from perf2x.tools.tables.top_rows import TopTable
 
 _SENTENCE, _NAME = 1000, 40
 """Characters of a sentence, and of a caller."""

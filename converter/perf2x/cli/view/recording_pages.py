@@ -9,9 +9,9 @@ from perf2x.base.errors import Perf2xError
 from perf2x.base.files.atomic import default_output
 from perf2x.base.frozen import Frozen
 from perf2x.cli.messages import print_message
+from perf2x.kernel.load_result import Loaded
+from perf2x.kernel.registry import Emitter
 from perf2x.model.printable_text import printable
-from perf2x.pipeline.load_result import Loaded
-from perf2x.plugins.registry import Emitter
 
 _MOST_ALONE = 20
 """Recordings that have a page of their own: each is read a second time."""

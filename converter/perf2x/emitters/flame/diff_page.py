@@ -17,7 +17,7 @@ from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.model.diagnostics import missing_ends
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import LocationFrames, Profile, expand, location_frames, merge_stacks
-from perf2x.transforms.merge_profiles import merge_profiles
+from perf2x.model.transforms.merge_profiles import merge_profiles
 
 _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
 

@@ -8,9 +8,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import flatnonzero
+from perf2x.model.filters.choice import innermost, keep_frames
 from perf2x.model.profile import Meta, Profile, Threads, Wait, keep_samples, shown_event
-from perf2x.transforms.drop_unused import compact
-from perf2x.transforms.filters.choice import innermost, keep_frames
+from perf2x.model.transforms.drop_unused import compact
 
 _LOCATIONS = 2
 """Innermost locations that Go looks at: a call, and where it leads to; each with the functions inlined there."""

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec.structs import replace
 
+from perf2x.kernel.feature import Feature, Place, SessionRun
 from perf2x.model.plugin_options import NAMES
 from perf2x.model.setting import FeatureSettings, Setting
-from perf2x.pipeline.feature import Feature, Place, SessionRun
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load_result import Loaded
+    from perf2x.kernel.load_result import Loaded
 
 
 class _Anonymity(FeatureSettings, frozen=True):
@@ -36,7 +36,7 @@ def _anonymize(loaded: "Loaded", run: SessionRun) -> "Loaded":
     if not salt:
         return loaded
     from perf2x.features.anonymize.hash_names import anonymized, hidden_name
-    from perf2x.transforms.drop_unused import compact
+    from perf2x.model.transforms.drop_unused import compact
 
     for count in run.context.diagnostics.counts.values():
         count.first = ""

@@ -17,6 +17,7 @@ from perf2x.base.errors import OptionError, SettingError
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.profile import (
     EXTERNAL,
     NOT_RECORDED,
@@ -30,16 +31,15 @@ from perf2x.model.recording import Recording, Want, is_real_path, select_rows, w
 from perf2x.stitcher.branch_traces import CodeCounter
 from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
 from perf2x.stitcher.process_history import build_process_history
-from perf2x.transforms.filters.unmatched_filters import no_such
 
 if TYPE_CHECKING:
     from perf2x.base.columnar import I64, U64
     from perf2x.binaries.elf.elf_file import ElfObject
     from perf2x.binaries.find.object_finder import ObjectFiles
+    from perf2x.kernel.load_options import LoadContext
+    from perf2x.model.filters.apply_choice import Selection
     from perf2x.model.profile import Profile
-    from perf2x.pipeline.load_options import LoadContext
     from perf2x.stitcher.process_history import ProcessHistory
-    from perf2x.transforms.filters.apply_choice import Selection
 
 _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 

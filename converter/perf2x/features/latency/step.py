@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec.structs import replace
 
+from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.model.filters.filter_options import SAMPLES_PANEL
 from perf2x.model.plugin_options import STACKS
 from perf2x.model.setting import FeatureSettings, Setting
-from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
-from perf2x.transforms.filters.filter_options import SAMPLES_PANEL
 
 if TYPE_CHECKING:
+    from perf2x.kernel.load_result import Loaded
     from perf2x.model.profile import Profile
-    from perf2x.pipeline.load_result import Loaded
 
 
 class _Parallelism(FeatureSettings, frozen=True):
@@ -55,7 +55,7 @@ def _forget_others(loaded: "Loaded", run: SessionRun) -> "Loaded":
     """Leave out of the tables what no sample uses any more."""
     if not run.options.of(_Parallelism).parallelism:
         return loaded
-    from perf2x.transforms.drop_unused import compact
+    from perf2x.model.transforms.drop_unused import compact
 
     return with_profile(loaded, compact(loaded.profile))
 

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec.structs import replace
 
+from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
 from perf2x.model.plugin_options import WAITS
 from perf2x.model.setting import FeatureSettings, Setting
-from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load_result import Loaded
+    from perf2x.kernel.load_result import Loaded
 
 
 class _OffCpu(FeatureSettings, frozen=True):

@@ -28,9 +28,9 @@ from perf2x.base.columnar import (
 from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.features.schedule.schedule import Schedule
 from perf2x.features.schedule.thread_times import ThreadTimes, next_time
+from perf2x.model.filters.time_ranges import Range
 from perf2x.model.profile import Profile, ProfileSamples, Wait, with_made_up_frames
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
-from perf2x.transforms.filters.time_ranges import Range
 
 
 class WaitSpans(ColumnTable):

@@ -27,9 +27,9 @@ from perf2x.base.columnar import (
 )
 from perf2x.features.schedule.schedule import Departures, sampling_intervals
 from perf2x.features.schedule.thread_times import ThreadTimes, first_at_or_after, last_at_or_before, sample_times
+from perf2x.model.filters.frame_filters import all_match
 from perf2x.model.profile import Profile, Threads, Wait, sum_samples
 from perf2x.model.recording import Sideband
-from perf2x.transforms.filters.frame_filters import all_match
 
 
 def without_scheduler_frames(profile: Profile) -> Profile:

@@ -39,11 +39,11 @@ from perf2x.features.schedule.schedule import (
 )
 from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, sample_times
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.filters.filter_batches import SampleFilter, check_timed
+from perf2x.model.filters.time_ranges import Range
 from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples, Wait
 from perf2x.model.recording import Recording
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.transforms.filters.filter_batches import SampleFilter, check_timed
-from perf2x.transforms.filters.time_ranges import Range
 
 _MEASURED = "offcpu-time"
 _OFF_CPU = "off-cpu"

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
+from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load_options import LoadContext
-    from perf2x.pipeline.load_result import Loaded
+    from perf2x.kernel.load_options import LoadContext
+    from perf2x.kernel.load_result import Loaded
 
 
 def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":

@@ -14,6 +14,7 @@ from perf2x.base.columnar.arrays import I32, I64, U64, argsort, flatnonzero
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import FormatError
+from perf2x.kernel.load_options import LoadContext
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile import (
     NEVER,
@@ -26,13 +27,12 @@ from perf2x.model.profile import (
     names_data,
 )
 from perf2x.model.recording import Event, Samples, Want, take_rows
-from perf2x.pipeline.load_options import LoadContext
 
 if TYPE_CHECKING:
+    from perf2x.model.filters.apply_choice import Selection
     from perf2x.model.profile import Profile
     from perf2x.model.recording import Recording
     from perf2x.symbolizer.sources.symbol_source import Context
-    from perf2x.transforms.filters.apply_choice import Selection
 
 
 def sample_reader(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> SampleReader:
@@ -111,12 +111,12 @@ def _named_places(
     read: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
 ) -> NamedPlaces:
     """Name each place once: samples are stitched as if they had been taken there, and are not counted."""
-    from perf2x.pipeline.perf_data import process_history
-    from perf2x.plugins.registry import load_symbol_sources
+    from perf2x.kernel.perf_data import process_history
+    from perf2x.kernel.registry import load_symbol_sources
+    from perf2x.model.transforms.weights_and_mispredicts import placed
     from perf2x.stitcher.profile_builder import build_profile
     from perf2x.stitcher.stitch import Stitcher, StitchOptions
     from perf2x.symbolizer.symbolize import symbolize
-    from perf2x.transforms.weights_and_mispredicts import placed
 
     apart = LoadContext(context.options, Diagnostics(), None, context.stages)  # all was counted already
     session, sideband, symbols = recording.session, recording.sideband, context.options.symbols
@@ -165,8 +165,8 @@ def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext)
     if facts is None:
         return np.zeros(len(profile.locations), np.uint64)
     with context.stages.stage("symbolize"):
-        from perf2x.analysis.annotate.object_code import symbol_starts
-        from perf2x.plugins.registry import load_symbol_sources
+        from perf2x.features.annotate.object_code import symbol_starts
+        from perf2x.kernel.registry import load_symbol_sources
 
         return symbol_starts(profile, facts, load_symbol_sources())
 

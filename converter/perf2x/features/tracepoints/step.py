@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
+from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load_result import Loaded
+    from perf2x.kernel.load_result import Loaded
 
 
 def _add_switches(loaded: "Loaded", run: SessionRun) -> "Loaded":

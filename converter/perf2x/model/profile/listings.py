@@ -1,4 +1,4 @@
-"""Listings: source lines and instructions of some functions with their costs, from ``analysis/annotate`` to viewers.
+"""Listings: source lines and instructions of some functions with their costs, from ``features/annotate`` to viewers.
 
 Costs are rows of numbers, one for each measure of the listings: ``self`` belongs to samples taken there, ``total`` to
 samples with it anywhere in the stack, once for each stack.

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.analysis.diff.changed_rows import ColumnChange, DiffTable, Shown, Work
-from perf2x.analysis.diff.changes import Change, Comparison, scaled
-from perf2x.analysis.diff.host_noise import host_spread, split_hosts
-from perf2x.analysis.diff.matching_objects import match_objects, renamed
-from perf2x.analysis.event_columns import EventColumn, event_columns
-from perf2x.analysis.totals import totals
 from perf2x.base.columnar import Frozen, sum_of
 from perf2x.base.errors import OptionError, SettingError
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_result import Loaded
 from perf2x.model.profile import find_event, sampled_events
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.pipeline.load_result import Loaded
+from perf2x.model.totals.event_columns import EventColumn, event_columns
+from perf2x.model.totals.host_noise import host_spread, split_hosts
+from perf2x.model.totals.totals import totals
+from perf2x.tools.diff.changed_rows import ColumnChange, DiffTable, Shown, Work
+from perf2x.tools.diff.changes import Change, Comparison, scaled
+from perf2x.tools.diff.matching_objects import match_objects, renamed
 
 if TYPE_CHECKING:
+    from perf2x.kernel.load_options import Progress
     from perf2x.model.profile import Profile
-    from perf2x.pipeline.load_options import Progress
 
 _NAMED = 8
 """Pairs of objects that a sentence names."""
@@ -160,7 +160,7 @@ def load_pair(
     sources: tuple[str, str], options: LoadOptions, value: str, how: PairOptions, progress: "Progress | None"
 ) -> RecordingPair:
     """Load both recordings with the same options; of ``latency`` the options must ask for it beside the values."""
-    from perf2x.pipeline.load import load
+    from perf2x.kernel.load import load
 
     wanted = how.to_load(replace(options, keep=options.keep | {"host"}))
     before, after = (load(source, wanted, progress) for source in sources)
@@ -222,6 +222,6 @@ def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) 
 
 def _only(profile: "Profile", events: tuple[str, ...]) -> "Profile":
     """Without the event that only counts work."""
-    from perf2x.transforms.filters.choice import keep_events
+    from perf2x.model.filters.choice import keep_events
 
     return keep_events(profile, events)

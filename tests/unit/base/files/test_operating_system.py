@@ -14,8 +14,8 @@ import pytest
 from perf2x.base.files import operating_system as system
 from perf2x.base.files.atomic import atomic_file
 from perf2x.base.files.temporary import private_directory
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.pipeline.worker_pool import processes_for, processes_for_work
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.worker_pool import processes_for, processes_for_work
 from tests.support.command import perf2x, recording
 from tests.support.other_systems import NO_LOCKS, SYSTEMS, become
 from tests.support.recordings import ROOT

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.files.temporary import PREFIX, private_directory
-from perf2x.storage.bundle import open_bundle
-from perf2x.storage.bundle.open_bundle import open_bundles
+from perf2x.kernel import open_bundle
+from perf2x.kernel.open_bundle import open_bundles
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support import bombs
 from tests.support.command import recording
@@ -39,7 +39,7 @@ def test_a_killed_process_leaves_nothing_of_a_bundle(here: Path) -> None:
     tar = b"".join(bombs.member_header(name, len(part)) + part + bytes(-len(part) % 512) for name, part in parts)
     (here / "bundle.tar").write_bytes(tar)
     code = (
-        "from perf2x.storage.bundle.open_bundle import open_bundles\n"
+        "from perf2x.kernel.open_bundle import open_bundles\n"
         f"with open_bundles([{str(here / 'bundle.tar')!r}], None) as (files, _):\n"
         "    assert open(files[0], 'rb').read(8) == b'PERFILE2'\n"
         "    os.kill(os.getpid(), signal.SIGKILL)"

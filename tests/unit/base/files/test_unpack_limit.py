@@ -172,7 +172,7 @@ def test_a_killed_process_leaves_no_recording_behind(tmp_path: Path) -> None:
     """Unpacked files have no name while they are read; the directory holds links to them."""
     path = tmp_path / "bundle.tar"
     path.write_bytes(bombs.whole_member())
-    from perf2x.storage.bundle.open_bundle import open_bundles
+    from perf2x.kernel.open_bundle import open_bundles
 
     with open_bundles([str(path)], None) as (files, _):
         assert Path(files[0]).read_bytes() == bombs.recording()

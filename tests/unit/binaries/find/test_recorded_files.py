@@ -11,8 +11,8 @@ from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.find.object_finder import OTHER_FILE, Finder, ObjectFiles
 from perf2x.binaries.find.recorded_files import RecordedFiles, is_own
 from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize

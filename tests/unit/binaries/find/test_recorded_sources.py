@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
-from perf2x.analysis.annotate.source_lines import Sources
 from perf2x.binaries.find.recorded_files import RecordedFiles
+from perf2x.features.annotate.source_lines import Sources
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.listing_options import ListingOptions
 from perf2x.reader import open_recording
 from perf2x.symbolizer.make_finder import make_finder
 from perf2x.symbolizer.sources.symbol_source import Context
@@ -22,7 +22,7 @@ from tests.support.own_machine import HERE, put, write
 from tests.support.profile_builder import make_profile
 from tests.support.recordings import ROOT
 
-DATA = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
+DATA = ROOT / "tests" / "unit" / "features" / "annotate" / "data"
 INLINES, SOURCE = "/demo/inlines", "/demo/inlines.cpp"
 BUILD_ID = bytes.fromhex("f54129ef3e3fa84c3e0d275569bc5254f6830f18")
 SECRET = "the secret of line twenty"

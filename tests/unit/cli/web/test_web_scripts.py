@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.base.installed_packages import available
 from perf2x.cli.diff.diff_files import FORMATS as DIFFERENCES
-from perf2x.plugins.registry import EMITTERS
+from perf2x.kernel.registry import EMITTERS
 from tests.support.page_scripts import evaluated
 
 HERE = Path(__file__).parent

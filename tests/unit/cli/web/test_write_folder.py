@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.cli.web import write_folder
-from perf2x.plugins.registry import build_emitter
+from perf2x.kernel.registry import build_emitter
 from perf2x.testing import ProfileBuilder
 from tests.support.command import perf2x, recording
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.emitters.flame import listing_data
 from perf2x.emitters.flame.listing_data import clean, kept_rows
+from perf2x.kernel.registry import build_emitter
 from perf2x.model.profile.listings import (
     CodeListing,
     FunctionListing,
@@ -18,7 +19,6 @@ from perf2x.model.profile.listings import (
     Measure,
     SourceListing,
 )
-from perf2x.plugins.registry import build_emitter
 from perf2x.testing import ProfileBuilder
 
 EVIL = "</script><img src=x onerror=alert(1)>\x1b[2J\u202e\u2028{{DATA}}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.emitters.flame import page_file
-from perf2x.plugins.registry import build_emitter
+from perf2x.kernel.registry import build_emitter
 from perf2x.testing import ProfileBuilder
 from tests.support.page_scripts import FOLDER
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from perf2x.model.filters.time_ranges import parse_times
 from perf2x.model.profile.profile import Wait
-from perf2x.transforms.filters.time_ranges import parse_times
 from tests.support.page_scripts import answers
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from perf2x.analysis.totals import totals
 from perf2x.api import read
 from perf2x.emitters.collapsed import Collapsed
 from perf2x.emitters.flame.html import Html
 from perf2x.model.profile.profile import Profile
+from perf2x.model.totals.totals import totals
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.testing import ProfileBuilder
 from tests.support.recordings import corpus_cases

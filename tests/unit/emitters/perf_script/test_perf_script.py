@@ -17,15 +17,15 @@ from perf2x.cli.app import command
 from perf2x.emitters.perf_script.frame_lines import FrameLines
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.emitters.perf_script.script_fields import NEEDED, event_fields
+from perf2x.kernel.for_output import for_output
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions, load_options
+from perf2x.kernel.registry import emitter_options
 from perf2x.model.profile.recorded_samples import NEVER
 from perf2x.model.profile.view import RecordedBatch, SampleReader, View
 from perf2x.model.recording.events import Event as Recorded
 from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Cgroups
-from perf2x.pipeline.for_output import for_output
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions, load_options
-from perf2x.plugins.registry import emitter_options
 from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.forge import Branch, Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import load_options
 from perf2x.model.profile.profile import Meta
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import load_options
+from perf2x.model.transforms.merge_profiles import merge_profiles
 from perf2x.testing import ProfileBuilder
-from perf2x.transforms.merge_profiles import merge_profiles
 from tests.forge import Event, Features, Sample, Session, write_file
 from tests.support import rich_recording
 from tests.support.perfetto_trace import Trace, read_trace

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from perf2x.base.abi.uapi import ReadFormat, SampleType
 from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.emitters.perfetto.samples.sample_sequences import streams_of
+from perf2x.model.filters.choice import keep_events
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Event
+from perf2x.model.transforms.merge_profiles import merge_profiles
 from perf2x.stitcher.profile_builder import profile_events
 from perf2x.testing import ProfileBuilder
-from perf2x.transforms.filters.choice import keep_events
-from perf2x.transforms.merge_profiles import merge_profiles
 from tests.support import outputs
 from tests.support.perfetto_trace import Trace, read_trace
 from tests.support.recordings import corpus_cases

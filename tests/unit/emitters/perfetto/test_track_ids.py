@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.profile.profile import Losses, Meta, Profile, Wait
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.testing import ProfileBuilder
 from tests.support.command import recording
 from tests.support.perfetto_trace import Trace, read_trace
@@ -128,7 +128,7 @@ def test_the_first_process_forks_others() -> None:
 
 @pytest.mark.parametrize("chosen", [["main"], ["other"]])
 def test_parents_follow_their_threads(chosen: list[str]) -> None:
-    from perf2x.transforms.drop_unused import compact
+    from perf2x.model.transforms.drop_unused import compact
 
     builder = ProfileBuilder()
     builder.event()

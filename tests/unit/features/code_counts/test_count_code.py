@@ -7,14 +7,14 @@ from random import Random
 import pytest
 
 from perf2x.base.errors import OptionError
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions, load_options
+from perf2x.kernel.merge_reports import ResultFold
 from perf2x.model.code_request import CodeRequest
+from perf2x.model.filters.filter_options import Choice
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, CodeCounts
 from perf2x.model.profile.view import View
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions, load_options
-from perf2x.pipeline.merge_reports import ResultFold
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.filter_options import Choice
 from tests.forge import Branch, Comm, Event, Mmap2, Sample, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.session import Session

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.errors import OptionError
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import load_options
+from perf2x.model.filters.filter_options import Choice
 from perf2x.model.profile.profile import Profile
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import load_options
-from perf2x.transforms.filters.filter_options import Choice
 from tests.forge import Comm, Event, Features, Record, Sample, Session, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA

@@ -7,12 +7,12 @@ import pytest
 
 from perf2x.base.errors import OptionError
 from perf2x.features.off_cpu.wait_report import WaitReport
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import load_options
+from perf2x.kernel.load_result import Loaded
 from perf2x.model.diagnostics import Severity
+from perf2x.model.filters.filter_options import Choice
 from perf2x.model.profile.profile import Wait
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import load_options
-from perf2x.pipeline.load_result import Loaded
-from perf2x.transforms.filters.filter_options import Choice
 from tests.forge import Comm, Event, Features, Mmap2, Record, Session, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import load_options
 from perf2x.model.profile.profile import Profile, Wait, placed_waits, wait_ends
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import load_options
 
 DATA = Path(__file__).parents[2] / "cli" / "data"
 Spans = list[tuple[int, int]]

@@ -9,14 +9,14 @@ import pytest
 from perf2x.base.columnar import hashing
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.features.tracepoints.traced_samples import decode_columns
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions, load_options
+from perf2x.model.filters.filter_options import Choice
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.model.profile.tracepoint_fields import TracepointFields
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions, load_options
+from perf2x.model.transforms.merge_profiles import merge_profiles
 from perf2x.reader.records.tracepoint_decoder import decode_fields, parse_format
-from perf2x.transforms.filters.filter_options import Choice
-from perf2x.transforms.merge_profiles import merge_profiles
 from tests.forge import Event, Features, Mmap2, Sample, Session, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA

@@ -12,9 +12,9 @@ from perf2x.base.columnar.arrays import take_rows_of
 from perf2x.features.schedule.schedule import SwitchSamples, unseen_departures
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.features.tracepoints.traced_switches import traced_switches
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.profile.profile import Threads
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
 from tests.forge import Comm, Event, Features, Sample, Session, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA

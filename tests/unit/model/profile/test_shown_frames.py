@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.analysis.totals import totals
 from perf2x.emitters.collapsed import Collapsed
 from perf2x.emitters.flame.html import Html
 from perf2x.emitters.flame.svg import Svg
@@ -17,8 +16,9 @@ from perf2x.emitters.speedscope import Speedscope
 from perf2x.features.anonymize.hash_names import anonymized
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import full_names, location_frames
+from perf2x.model.totals.totals import totals
+from perf2x.model.transforms.merge_profiles import merge_profiles
 from perf2x.testing import ProfileBuilder
-from perf2x.transforms.merge_profiles import merge_profiles
 
 FULL = {"_Z1fIiEvv": "void f<int>()", "_Z1fIlEvv": "void f<long>()", "_Z1fIcEvv": "void f<char>()"}
 

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace as change
 
 from perf2x.base.errors import FormatError
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.recording.events import Samples, Want
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader import open_recording
 from perf2x.reader.recording import PerfRecording
 from perf2x.reader.records.stat_readings import delivered_readings

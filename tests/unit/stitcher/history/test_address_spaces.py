@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.stitcher.history import address_spaces
 from perf2x.stitcher.history import address_spaces as spaces
 from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.stitcher.history.mapping_lookup import KernelText
 from perf2x.stitcher.stacks import frame_keys
 from tests import forge

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.reader import first_walk
 from perf2x.stitcher import stitch
 from perf2x.stitcher.stacks import raw_stack_cache

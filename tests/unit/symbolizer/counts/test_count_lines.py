@@ -18,10 +18,10 @@ from perf2x.binaries.elf.symtab import function_symbols
 from perf2x.binaries.elf.x86_code import BranchLengths
 from perf2x.emitters.autofdo import Autofdo
 from perf2x.emitters.bolt import Bolt
+from perf2x.kernel.load import Loaded, load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, BranchCounts
-from perf2x.pipeline.load import Loaded, load
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.counts.line_profile import _count_pieces, _ran_in, _ranges
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.tiny_elf import TinySection, tiny_elf

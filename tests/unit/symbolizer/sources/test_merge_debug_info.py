@@ -11,9 +11,9 @@ from perf2x.binaries.dwarf.source_locations import DebugFunction, source_locatio
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolizer.sources.dwarf_units import locations_from_units
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Want
-from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.stitcher.process_history import build_process_history
 from perf2x.stitcher.profile_builder import build_profile

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from perf2x.binaries.find import recorded_files
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.sideband import Sideband
-from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.symbolizer.sources.jit_names import jit_function
 from perf2x.symbolizer.sources.perf_map_source import (

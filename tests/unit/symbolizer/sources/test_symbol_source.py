@@ -6,8 +6,8 @@ import pytest
 
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolizer.sources.elf_source import ElfSource
 from perf2x.symbolizer.sources.go_source import GoSource
 from perf2x.symbolizer.sources.jitdump_source import JitdumpSource

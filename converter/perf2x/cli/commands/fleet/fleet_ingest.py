@@ -10,8 +10,8 @@ from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.parameters import Only
 from perf2x.cli.quality_gates import exit_for_failed_gates
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Argument, Setting
-from perf2x.pipeline.load_options import LoadOptions
 
 Recordings = Annotated[
     tuple[str, ...], Argument("Files, patterns ('*.data') and addresses (s3://…); see --list.", metavar="RECORDING")

@@ -9,8 +9,8 @@ from perf2x.cli.options.answer_options import AnswerFlags, QueryLimits
 from perf2x.cli.options.dataset_options import Dataset
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.parameters import Only
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Argument
-from perf2x.pipeline.load_options import LoadOptions
 
 Sql = Annotated[str, Argument("An SQL statement for DuckDB; - reads it from standard input.", metavar="SQL")]
 

@@ -23,8 +23,8 @@ def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun =
         perf2x fleet rm 'profiles/?service=web&date=2026-11-22'
     """
     from perf2x.fleet.upkeep import chosen, remove
-    from perf2x.storage.dataset.dataset_address import parse_address
-    from perf2x.storage.dataset.read.dataset_part import DatasetPart
+    from perf2x.sources.dataset.dataset_address import parse_address
+    from perf2x.sources.dataset.read.dataset_part import DatasetPart
 
     address = parse_address(dataset)
     if not recordings and not address.tags:

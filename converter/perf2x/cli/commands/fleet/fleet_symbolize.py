@@ -12,9 +12,9 @@ from perf2x.cli.messages import print_message
 from perf2x.cli.options.dataset_options import Folder, WorkerFlags
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.parameters import Only, Without
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.number_format import plural
 from perf2x.model.setting import Argument
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ def fleet_symbolize(
     """
     from perf2x.binaries.find.given_objects import given_objects
     from perf2x.fleet.symbolize_dataset import NamingJob, symbolize
-    from perf2x.storage.dataset.dataset_address import DatasetAddress
-    from perf2x.storage.dataset.names.unnamed_places import unnamed_objects
-    from perf2x.storage.dataset.read.dataset_part import DatasetPart
-    from perf2x.storage.dataset.sql.duckdb_engine import engine
+    from perf2x.sources.dataset.dataset_address import DatasetAddress
+    from perf2x.sources.dataset.names.unnamed_places import unnamed_objects
+    from perf2x.sources.dataset.read.dataset_part import DatasetPart
+    from perf2x.sources.dataset.sql.duckdb_engine import engine
 
     totals, options, builds = None, asked.symbols or SymbolOptions(), None
     part = DatasetPart(DatasetAddress(dataset, {}))

@@ -1,1 +1,0 @@
-"""Results for people: totals, differences, listings, dumps, explanations, reports."""

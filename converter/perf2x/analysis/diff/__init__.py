@@ -1,1 +1,0 @@
-"""Before and after: which functions changed, and which changes noise can explain."""

@@ -1,0 +1,252 @@
+"""Costs of instructions of chosen functions: wherever they are linked, and inlined copies of them.
+
+Code that costs were found in: each function that a chosen one has samples in, disassembled once.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    Frozen,
+    Ragged,
+    arange,
+    as_int64,
+    as_uint64,
+    group_rows,
+    minus_ones,
+    offsets_of,
+    row_numbers,
+    searchsorted,
+    sum_at,
+    trues,
+    unique,
+    zeros,
+)
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.disassembler import Instruction, disassemble
+from perf2x.features.annotate.line_costs import FunctionFrames, StackWeights, own_by_location, total_by_kind
+from perf2x.features.annotate.object_code import ObjectCode
+from perf2x.features.annotate.source_lines import Sources
+from perf2x.model.listing_options import ListingOptions
+from perf2x.model.printable_text import base_name
+from perf2x.model.profile import CodeListing, FunctionListing, FunctionRow, InstructionCost, Profile
+from perf2x.symbolizer.mapped_objects import mapped_objects
+from perf2x.symbolizer.object_resolver import ObjectResolver
+from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
+
+
+class _Spot(Frozen):
+    """Function and line at an instruction, innermost first."""
+
+    names: tuple[str, ...]
+    path: str
+    line: int
+
+
+class _Place(Frozen):
+    """A linked function of one object."""
+
+    code: ObjectCode
+    start: int
+    instructions: Sequence[Instruction]
+    begin: U64
+    """(instructions,) addresses as those of ``code``."""
+    locations: I64
+    """Locations in it."""
+    rows: I64
+    """(locations,) the instruction that each lies in."""
+    reason: str = ""
+    spots: Sequence[_Spot] = ()
+    """One for each instruction."""
+    notes: Sequence[str] = ()
+    """Likewise: names of what an instruction leads or refers to."""
+
+    @property
+    def symbol(self) -> str:
+        """Name that the code is linked as; "" if unknown."""
+        return next((spot.names[-1] for spot in self.spots if spot.names), "")
+
+
+def _places_of(code: ObjectCode, wanted: I64, syntax: str) -> Iterator[_Place]:
+    """Yield the functions that hold any of the ``wanted`` locations (ascending) of an object."""
+    start, end = code.extents(code.address)
+    chosen = np.isin(code.mapped.locations, wanted)
+    kinds, _ = group_rows([start[chosen], end[chosen]])
+    for row in kinds.tolist():
+        first, last = int(start[chosen][row]), int(end[chosen][row])
+        inside = (start == first) & (end == last)
+        yield _place(code, first, last, inside if last else inside & chosen, syntax)
+
+
+def _place(
+    code: ObjectCode, start: int, end: int, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]", syntax: str
+) -> _Place:
+    locations, address = code.mapped.locations[inside], code.address[inside]
+    try:
+        if not end:
+            code.read(0, 0)
+            raise ObjectError("where the function begins and ends is unknown")
+        machine, data = code.read(start, end)
+        moved = code.displacement(start)
+        shown = (start + moved) % 2**64
+        found = list(disassemble(machine, data, shown, syntax))
+    except ObjectError as error:
+        return _Place(code, start, (), address[:0], locations, zeros(len(locations)), str(error))
+    begin = as_uint64([one.address for one in found]) - np.uint64(moved)
+    rows = searchsorted(begin, address, "right") - 1
+    return _Place(code, shown, found, begin, locations, rows)
+
+
+def _noted(place: _Place) -> _Place:
+    code, found = place.code, place.instructions
+    return replace(place, spots=_spots(code, place.begin), notes=_notes(code, found, place.start)) if found else place
+
+
+def _spots(code: ObjectCode, address: U64) -> list[_Spot]:
+    frames, functions = code.functions_at(address)
+    return [_spot(row.tolist(), functions) for row in frames.rows()]
+
+
+def _spot(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -> _Spot:
+    """``frames`` are (function, line), innermost first."""
+    if not frames:
+        return _Spot((), "", 0)
+    return _Spot(tuple(functions[function][0] for function, _ in frames), functions[frames[0][0]][2], frames[0][1])
+
+
+def _notes(code: ObjectCode, found: Sequence[Instruction], start: int) -> list[str]:
+    """``main+0x10`` of what each instruction leads or refers to, "" for jumps inside and where nothing is known."""
+    size = found[-1].address + found[-1].size - start if found else 0
+    meant = [one.refers if one.target is None else one.target for one in found]
+    outside = [one if one is not None and not start <= one < start + size else None for one in meant]
+    address = unique(as_uint64([one for one in outside if one is not None]))
+    names = dict(zip(address.tolist(), _names_at(code, code.addresses_of_shown(address)), strict=True))
+    return [names[one] if one is not None else "" for one in outside]
+
+
+def _names_at(code: ObjectCode, address: U64) -> list[str]:
+    """``address`` is as stated."""
+    frames, functions = code.functions_at(address)
+    begin, _ = code.extents(address)
+    outermost = _last_of_rows(frames)
+    return [
+        _with_offset(functions[row][0], one - first) if row >= 0 else ""
+        for row, one, first in zip(outermost, address.tolist(), begin.tolist(), strict=True)
+    ]
+
+
+def _last_of_rows(frames: Ragged) -> list[int]:
+    """Outermost function of each address, −1 for none."""
+    last = minus_ones(len(frames))
+    row = row_numbers(frames.lengths)
+    last[row] = frames.values[:, 0]  # rows rise, and the last of each is written last
+    return [*last.tolist()]
+
+
+def _with_offset(name: str, offset: int) -> str:
+    return f"{name}+{offset:#x}" if offset else name
+
+
+MOST_PLACES = 8
+"""Places of one function that are shown: a function may be inlined into hundreds."""
+
+
+def with_instructions(
+    listings: Sequence[FunctionListing],
+    profile: Profile,
+    context: Context,
+    sources: Sequence[type[SymbolSource]],
+    entries: FunctionFrames,
+    stacks: StackWeights,
+    texts: Sources,
+    options: ListingOptions,
+) -> list[FunctionListing]:
+    """Add the code of each function, highest cost first; ``entries`` number them in the order of ``listings``."""
+    places = [_noted(place) for place in _places(profile, context, sources, entries.location, options.syntax)]
+    first = offsets_of(as_int64([len(place.instructions) for place in places]))
+    own, total = _costs(profile, places, first, stacks)
+    result = []
+    for number, listing in enumerate(listings):
+        mine = entries.location[entries.function == number]
+        holding = [row for row, place in enumerate(places) if np.isin(place.locations, mine).any()]
+        codes = [_listing(places[row], listing, own[first[row] :], total[first[row] :]) for row in holding]
+        codes.sort(key=lambda code: (-_cost(code), code.object, code.start))
+        shown = tuple(codes[:MOST_PLACES])
+        result.append(replace(listing, code=shown, places=len(codes), text=_texts(shown, texts, mine)))
+    return result
+
+
+def _places(
+    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], wanted: I64, syntax: str
+) -> Iterator[_Place]:
+    resolver = ObjectResolver(profile, context, [source(context) for source in sources])
+    objects = mapped_objects(profile, context.session, trues(len(profile.locations)))
+    codes = (
+        ObjectCode(profile, context, resolver, mapped) for mapped in objects if np.isin(mapped.locations, wanted).any()
+    )
+    return (place for code in codes for place in _places_of(code, wanted, syntax))
+
+
+def instruction_addresses(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
+    """(locations,) address of the instruction that each is in, as stated in its object; 0 where unknown."""
+    address = np.zeros(len(profile.locations), np.uint64)
+    for place in _places(profile, context, sources, arange(len(address)), "att"):
+        if place.instructions:
+            address[place.locations] = place.begin[place.rows]
+    return address
+
+
+def _costs(profile: Profile, places: Sequence[_Place], first: I64, stacks: StackWeights) -> tuple[I64, I64]:
+    """Self and total of the instructions of all places, end to end: (instructions, measures) each."""
+    count = int(first[-1])
+    instruction = minus_ones(len(profile.locations))
+    for place, start in zip(places, first.tolist(), strict=False):
+        if len(place.instructions):
+            instruction[place.locations] = start + place.rows
+    held = instruction >= 0
+    own = sum_at(instruction[held], own_by_location(profile, stacks)[held], count)
+    kinds = Ragged(offsets_of(held), instruction[held])
+    return own, total_by_kind(profile, stacks, kinds, count)
+
+
+def _listing(place: _Place, listing: FunctionListing, own: I64, total: I64) -> CodeListing:
+    """Instructions of ``place`` that are the function's; all of them where it is linked itself."""
+    name = base_name(place.code.mapped.key.name)
+    shown = [row for row, spot in enumerate(place.spots) if listing.name in spot.names]
+    if place.symbol == listing.name:
+        shown = list(range(len(place.spots)))
+    row_of = {place.instructions[row].address: at for at, row in enumerate(shown)}
+    rows = tuple(_instruction(place, row, listing.name, row_of, own, total) for row in shown)
+    return CodeListing(name, place.symbol, place.start, rows, place.reason)
+
+
+def _instruction(place: _Place, row: int, name: str, row_of: dict[int, int], own: I64, total: I64) -> InstructionCost:
+    one, spot = place.instructions[row], place.spots[row]
+    inner = spot.names[0] if spot.names else ""
+    target = row_of.get(one.target, -1) if one.target is not None else -1
+    return InstructionCost(
+        one.address, one.text, place.notes[row], target, spot.path, spot.line, inner, inner == name,
+        tuple(own[row].tolist()), tuple(total[row].tolist()),
+    )  # fmt: skip
+
+
+def _cost(code: CodeListing) -> int:
+    return sum(row.own[0] for row in code.rows if row.is_own)
+
+
+def _texts(codes: Sequence[CodeListing], texts: Sources, locations: I64) -> dict[str, dict[int, str]]:
+    """Text of the lines that instructions have, by path and number."""
+    numbers: dict[str, set[int]] = {}
+    for code in codes:
+        for row in code.rows:
+            numbers.setdefault(row.path, set()).add(row.line)
+    found = {path: (texts.around(path, wanted, locations)[0], wanted) for path, wanted in numbers.items() if path}
+    return {
+        path: {number: line for number, line in text.items() if number in wanted}
+        for path, (text, wanted) in found.items()
+        if text
+    }

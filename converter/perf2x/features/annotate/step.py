@@ -1,0 +1,29 @@
+"""Listings of functions with costs of lines and instructions."""
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from perf2x.kernel.feature import Feature, with_profile
+
+if TYPE_CHECKING:
+    from perf2x.kernel.load_options import LoadContext
+    from perf2x.kernel.load_result import Loaded
+
+
+def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
+    """The result with listings, where they are wanted; of a kernel's code, the first recording's."""
+    wanted, symbols = context.options.listings, context.options.symbols
+    if wanted is None or symbols is None:
+        return loaded
+    with context.stages.stage("list"):
+        from perf2x.features.annotate.make_listings import make_listings
+        from perf2x.kernel.registry import load_symbol_sources
+
+        profile = loaded.profile
+        facts = context.symbol_facts(profile, loaded.recording, symbols)
+        listings = make_listings(profile, facts, load_symbol_sources(), wanted)
+    return with_profile(loaded, replace(profile, listings=listings))
+
+
+FEATURE = Feature(finish=_list)

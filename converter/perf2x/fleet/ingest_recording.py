@@ -1,0 +1,89 @@
+"""Recordings → a dataset: read, stitched and unwound; names are bound when the dataset is read.
+
+Only what has names nowhere else (``only_where_recorded``) is named here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import json
+from msgspec.structs import replace
+
+from perf2x.kernel.load_options import LoadContext
+from perf2x.kernel.open_sessions import SessionInput
+from perf2x.kernel.source import Stitched
+from perf2x.sources.dataset.read.stored_part import StoredFacts
+
+if TYPE_CHECKING:
+    from perf2x.model.recording import Recording
+    from perf2x.sources.dataset.write.recording_to_store import StoredRecording
+    from perf2x.symbolizer.known.place_names import LocationNames
+
+
+def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) -> StoredRecording:
+    """Read, stitch and unwind one session, whose files have this ``recording_id``.
+
+    The context's diagnostics must be of this session alone: they are stored with it.
+    """
+    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.model.recording import kernel_build_id
+    from perf2x.sources.dataset.write.recording_to_store import StoredRecording
+
+    source = session.open()
+    recording = source.recording
+    stitched = source.stitched(Selection(context.options.choice, recording), context)
+    profile, deferred = stitched.profile, stitched.deferred
+    found = _location_names(stitched, recording, context)
+    counts = context.diagnostics.counts
+    facts = StoredFacts(
+        deferred=deferred,
+        unwound=stitched.unwound,
+        record_counts=recording.sideband.record_counts,
+        counts=tuple(counts.values()),
+        comments=profile.meta.comments,
+        kernel_looked_up=found is not None and found.kernel_looked_up,
+        samples_say=_told_by_samples(recording),
+        clock_id=profile.meta.clock_id,
+    )
+    return StoredRecording(
+        recording=ident,
+        profile=profile,
+        tags=session.tags,
+        samples=recording.sample_count,
+        lost=context.diagnostics.lost,
+        deferred_missing=deferred.missing,
+        kernel_build_id=kernel_build_id(recording.session, recording.sideband.mmaps).hex(),
+        facts=json.encode(facts).decode(),
+        names=None if found is None else found.names,
+        looked_up=None if found is None else found.looked_up,
+        session=recording.beginning,
+        unfinished=bool(context.diagnostics.missing_ends()),
+        missing_bytes=context.diagnostics["file_cut"] or None,
+    )
+
+
+def _told_by_samples(recording: Recording) -> tuple[str, ...]:
+    from perf2x.base.abi import SampleType
+
+    asked = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
+    return tuple(name for name, bit in asked if any(event.sample_type & bit for event in recording.session.events))
+
+
+def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
+    symbols, profile = context.options.symbols, stitched.profile
+    if stitched.names:
+        from perf2x.symbolizer.symbol_options import SymbolOptions
+
+        return stitched.names(profile, SymbolOptions())
+    if symbols is None:
+        return None
+    from perf2x.kernel.registry import load_symbol_sources
+    from perf2x.symbolizer.known.place_names import everything, location_names, only_where_recorded
+    from perf2x.symbolizer.symbol_options import NameStyle
+
+    symbols = replace(symbols, names=NameStyle.SHORT, inline=True, keep_full_names=False)  # the reader's choice
+    wanted = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
+    facts = context.symbol_facts(profile, recording, symbols)
+    with context.stages.stage("symbolize"):
+        return location_names(profile, facts, load_symbol_sources(), wanted)

@@ -1,0 +1,1 @@
+"""Wires the stages, and knows what a source, a setting, a step and a feature are."""

@@ -1,0 +1,46 @@
+"""The one way from recordings to written files, of the command line and of the library."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from perf2x.base.files.atomic import open_output, wants_gzip
+from perf2x.kernel.for_output import for_output
+from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions, Progress
+from perf2x.kernel.load_result import Loaded
+from perf2x.kernel.registry import Emitter
+from perf2x.kernel.stage_timer import Stages
+from perf2x.model.profile import View
+
+Outputs = Callable[[View], Iterable[tuple[str, View]]]
+"""Makes names of outputs, and the profile of each, from the whole profile."""
+
+
+def convert_to(
+    outputs: Outputs,
+    sources: Sequence[str],
+    name: str,
+    emitter: Emitter,
+    options: LoadOptions,
+    *,
+    timeline: bool | None = None,
+    progress: Progress | None = None,
+    stages: Stages | None = None,
+    write: Callable[[Emitter, View, str, Sequence[str]], None] | None = None,
+) -> tuple[Loaded, list[str]]:
+    """Load what the format ``name`` is made of, hand each output to ``write``; return what was loaded, and their names.
+
+    ``timeline`` is that of ``for_output``. SettingError for options that the format does not honour.
+    """
+    stages, targets = stages or Stages(), []
+    loaded = load(sources, for_output(options, name, emitter.needs, timeline), progress, stages)
+    for target, profile in outputs(loaded.profile):
+        with stages.stage("emit"):
+            (write or write_file)(emitter, profile, target, sources)
+        targets.append(target)
+    return loaded, targets
+
+
+def write_file(emitter: Emitter, profile: View, target: str, inputs: Sequence[str]) -> None:
+    """Write a file, whole or not at all; OptionError when it is one of ``inputs``."""
+    with open_output(target, inputs=tuple(inputs), compress=wants_gzip(target, emitter.suffix)) as out:
+        emitter.emit(profile, out)

@@ -1,0 +1,115 @@
+"""What an output format makes of the options of a load: adds what it is made of, refuses what it does not honour.
+
+The options say themselves what they need of a format, and of an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from msgspec.structs import replace
+
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.source import Lacks
+from perf2x.model.listing_options import ListingOptions
+from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
+from perf2x.model.profile import COUNTS_CODE
+from perf2x.model.setting import given_settings
+
+OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
+"""Settings of the command line alone, and the group of each: a file for each event, and limits of what only finished
+profiles know."""
+
+ONE_RECORDING = "samples are written as they were recorded: give one recording at a time, and no dataset"
+_PLAIN = LoadOptions()
+
+
+def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
+    """Return the options with all that the format ``name`` is made of; SettingError for one that it does not honour.
+
+    ``timeline`` is what the user wants instead of what the format does; None: nothing.
+    """
+    if timeline is False and needs.times:
+        raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
+    _refuse_what_is_not_honoured(options, name, needs)
+    symbols = options.symbols
+    if symbols is not None:
+        full_names = symbols.keep_full_names or needs.full_names
+        inline = symbols.inline or (needs.recorded and needs.lines)  # lines are those of inlined functions
+        symbols = replace(symbols, keep_full_names=full_names, lines=needs.lines, inline=inline)
+    return replace(
+        options,
+        symbols=symbols,
+        timeline=needs.timeline if timeline is None else timeline,
+        sums_do=needs.timeline and not needs.times and timeline is None,
+        by_thread=options.by_thread and needs.threads,
+        keep=options.keep | needs.columns,
+        counts=options.counts or "counts" in needs.columns,
+        beside=options.beside or "events" in needs.columns,
+        code=needs.code or options.code,
+        listings=ListingOptions(hottest=0, instructions=True) if needs.instructions else options.listings,
+        as_recorded=needs.recorded or options.as_recorded,
+        places=needs.places | options.places,
+        original=needs.original or options.original,
+    )
+
+
+def check_of_command(given: Container[str], name: str, needs: Needs) -> None:
+    """Raise SettingError for the first of OF_COMMAND in ``given`` that the format ``name`` does not honour."""
+    for setting, group in OF_COMMAND.items():
+        if setting in given:
+            _refuse_unless_honoured(setting, group, name, needs)
+
+
+def _refuse_what_is_not_honoured(options: LoadOptions, name: str, needs: Needs) -> None:
+    for setting, declared in given_settings(options):
+        if declared.group:
+            _refuse_unless_honoured(setting, declared.group, name, needs)
+
+
+def _refuse_unless_honoured(setting: str, group: str, name: str, needs: Needs) -> None:
+    """Raise SettingError when the format ``name`` does not honour the group of a setting."""
+    if group not in needs.honours:
+        raise SettingError(f"{name} cannot take ", setting, f": {needs.why}" if needs.why else _others(group))
+
+
+def check_together(options: LoadOptions) -> None:
+    """Refuse what tells the names that are hidden or that nothing looks up, and what counts of code leave out."""
+    if options.code is not None:
+        counts = Needs(honours=frozenset(), why=COUNTS_CODE)
+        _refuse_what_is_not_honoured(options, "code", counts)
+        if options.code.lines and options.symbols is None:
+            raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
+    if options.listings is not None and (options.hides_names or options.symbols is None):
+        hides = options.hides_names or "symbols"
+        raise SettingError("source lines and instructions tell the names that ", hides, " hides")
+    if options.as_recorded and not options.merge_callchains:
+        raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
+    if options.original and options.hides_names:
+        raise SettingError("the original recording tells the names that ", options.hides_names, " hides")
+
+
+def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
+    """Raise SettingError or OptionError for the first thing asked for that an input lacks (``Source.lacks``)."""
+    for setting, declared in given_settings(options):
+        if declared.asks in lacks:
+            before, after = lacks[declared.asks]
+            raise SettingError(before, setting, after)
+    for field in LoadOptions.__struct_fields__:  # in their order: that of a set differs from run to run
+        if field in lacks and getattr(options, field) != getattr(_PLAIN, field):
+            raise OptionError(*lacks[field])
+    by_cpu = options.grouping.root == "cpu"
+    if "times" in lacks and (by_cpu or (not options.sums_do and (options.needs_times or "cpu" in options.columns))):
+        words = lacks["times"][1]
+        raise SettingError("", "root", f" cpu{words}") if by_cpu else OptionError(words.removeprefix(": "))
+
+
+def _others(group: str) -> str:
+    """Say which built-in formats honour a group."""
+    from perf2x.base.installed_packages import available
+    from perf2x.kernel.registry import EMITTERS, build_emitter, is_built_in
+
+    built_in = [name for name, point in available(EMITTERS).items() if is_built_in(point)]
+    others = [name for name in built_in if group in build_emitter(name).needs.honours]
+    return f"; {' and '.join(filter(None, (', '.join(others[:-1]), others[-1])))} can"

@@ -1,0 +1,56 @@
+"""Tells the output format by the suffix of an output's name; the suffixes are those of the emitter classes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from perf2x.base.errors import SettingError
+from perf2x.base.installed_packages import EntryPoint, available
+from perf2x.kernel.registry import EMITTERS, Emitter, is_built_in
+
+_COMMON_FORMATS = ("pprof", "collapsed")
+
+
+def format_of(output: str | None) -> str:
+    """The format whose suffix the output's name ends with, the longest one if several do.
+
+    A final ``.gz`` makes no difference. OptionError when no format matches, or several do equally well.
+    """
+    formats = available(EMITTERS)
+    if output is None or output == "-":
+        raise SettingError("name a format with ", "to", f": {', '.join(formats)}")
+    matching = _matching_suffixes(_without_gz(output), formats)
+    longest = max(map(len, matching.values()), default=0)
+    best = [name for name, suffix in matching.items() if len(suffix) == longest]
+    if len(best) != 1:
+        known = ", ".join(f"{name} ({_suffix(point)})" for name, point in formats.items())
+        raise SettingError(f"the name {output} does not tell the format; name one with ", "to", f": {known}")
+    return best[0]
+
+
+def _matching_suffixes(output: str, formats: Mapping[str, EntryPoint]) -> dict[str, str]:
+    """The formats that ``output`` may stand for, and their suffixes without ``.gz``.
+
+    A suffix is known once its emitter is imported, and all built-in ones together take 30 ms. So the likely ones come
+    first, and the search ends with a suffix that takes up the name's last dot: no other can be longer.
+    """
+
+    def unlikeliness(name: str) -> tuple[bool, bool, bool, str]:
+        return is_built_in(formats[name]), name not in output, name not in _COMMON_FORMATS, name
+
+    found: dict[str, str] = {}
+    for name in sorted(formats, key=unlikeliness):
+        suffix = _without_gz(_suffix(formats[name]))
+        if output.endswith(suffix):
+            found[name] = suffix
+            if is_built_in(formats[name]) and "." not in Path(output).name.removesuffix(suffix):
+                break
+    return found
+
+
+def _suffix(point: EntryPoint) -> str:
+    emitter: type[Emitter] = point.load()
+    return emitter.suffix
+
+
+def _without_gz(name: str) -> str:
+    return name.removesuffix(".gz")

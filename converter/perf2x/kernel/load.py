@@ -1,0 +1,168 @@
+"""Recordings → a finished profile: runs the stages in order; the only module that knows them all.
+
+A stage's modules are imported when it is reached, so that ``perf2x --help`` needs none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.kernel.feature import SessionRun, features, with_profile
+from perf2x.kernel.for_output import ONE_RECORDING
+from perf2x.kernel.load_options import LoadContext, LoadOptions, Progress
+from perf2x.kernel.load_result import Loaded, event_counts
+from perf2x.kernel.open_sessions import Input, SessionInput, SessionPart, find_sessions
+from perf2x.kernel.stage_timer import Stages
+from perf2x.model.diagnostics import Diagnostics, comment
+from perf2x.model.profile import view_of
+from perf2x.reader.containers.input_file import map_input
+
+
+def load(
+    paths: str | Sequence[str],
+    options: LoadOptions,
+    progress: Progress | None = None,
+    stages: Stages | None = None,
+) -> Loaded:
+    """Read, stitch and symbolize recordings (``-`` is standard input).
+
+    Files of one session are stitched together, independent recordings are merged as they come, so that memory follows
+    what is distinct in them. Raises Perf2xError when one cannot be read, OptionError when the files of a session are
+    tagged differently. The time that each stage took is added to ``stages``.
+    """
+    from perf2x.base.files.unpack_limit import limit_unpacking
+    from perf2x.kernel.for_output import check_together
+    from perf2x.kernel.open_bundle import open_bundles
+
+    check_together(options)
+    names = [paths] if isinstance(paths, str) else paths
+    tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
+    with (
+        limit_unpacking(options.max_unpacked),
+        open_bundles(names, options.symbols) as (files, symbols),
+    ):
+        original = _original_of(files, options)
+        context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
+        with context.stages.stage("index"):
+            sessions = find_sessions([Input(*each) for each in zip(files, names, tags, strict=True)], context)
+        if context.options.as_recorded:
+            _require_one_recording(sessions)
+        parts = [part for session in sessions for part in session.parts]
+        if not _are_counts(parts):
+            _require_samples(sum(part.sample_count for part in parts), parts, context)
+        loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
+        _require_samples(len(loaded.profile.samples), parts, context)
+        loaded = _with_comments(loaded)
+        for feature in features():
+            loaded = feature.finish(loaded, context) if feature.finish else loaded
+        return with_profile(loaded, replace(loaded.profile, original=original))
+
+
+def _are_counts(parts: Sequence[SessionPart]) -> bool:
+    """Whether perf stat recorded all inputs; FormatError where others have samples."""
+    counted = [part.source for part in parts if part.counts]
+    if counted and len(counted) < len(parts):
+        raise FormatError(f"{counted[0]}: perf stat record counted it, the others have samples, which do not add up")
+    return bool(counted)
+
+
+def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Loaded:
+    """Independent sessions as one result, one loaded at a time."""
+    from perf2x.kernel.merge_reports import ResultFold
+    from perf2x.model.filters.unmatched_filters import UnmatchedFilters
+    from perf2x.symbolizer.known.known_names import KnownNames
+
+    context.known_names = KnownNames()
+    context.unmatched = unmatched = UnmatchedFilters(len(sessions), context.diagnostics)
+    fold = ResultFold([session.tags for session in sessions])
+    for session in sessions:
+        loaded = _load_session(session, context)
+        with context.stages.stage("merge"):
+            fold.add(loaded)
+    unmatched.check()
+    with context.stages.stage("merge"):
+        return fold.finish()
+
+
+def _require_samples(samples: int, parts: Sequence[SessionPart], context: LoadContext) -> None:
+    if not samples and not context.options.allow_empty:
+        from perf2x.kernel.no_samples import no_samples
+
+        names, recorded = [part.source for part in parts], sum(part.sample_count for part in parts)
+        raise no_samples(names, recorded, any(part.has_events for part in parts), context.diagnostics.counts)
+
+
+def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
+    if len(sessions) != 1:
+        raise OptionError(ONE_RECORDING)
+
+
+def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
+    """One session: stitch its samples, then take the steps."""
+    from perf2x.kernel.session_steps import session_steps
+    from perf2x.model.filters.apply_choice import Selection, check_root
+
+    options, source = context.options, session.open()
+    recording = source.recording
+    late_times = any(one.LATE_TIMES for one in options.features)
+    check_root(options.grouping.root, recording)
+    selection = Selection(
+        options.choice,
+        recording,
+        late_times=late_times,
+        unmatched=context.unmatched,
+    )
+    stitched = source.stitched(selection, context)
+    loaded = Loaded(
+        profile=view_of(stitched.profile),
+        recording=recording,
+        recorded_samples=recording.sample_count,
+        events=(),
+        unwound=stitched.unwound,
+        deferred=stitched.deferred,
+        symbols=None,
+        diagnostics=context.diagnostics,
+        sources=stitched.sources or (recording.session.source,),
+        record_counts=recording.sideband.record_counts,
+    )
+    run = SessionRun(recording, selection, context, session, stitched.names)
+    for step in session_steps():
+        loaded = step(loaded, run)
+    return replace(loaded, events=event_counts(loaded.profile))
+
+
+def _with_comments(loaded: Loaded) -> Loaded:
+    """The result with comments that tell a reader of the output what was joined and what was lost."""
+    profile, deferred = loaded.profile, loaded.deferred
+    lines = []
+    if deferred.samples or deferred.records:
+        lines.append(
+            f"perf2x-deferred:samples={deferred.samples} records={deferred.records} joined={deferred.joined}"
+            f" missing={deferred.missing} refused={deferred.refused} duplicates={deferred.duplicates}"
+            f" orphans={deferred.orphans}"
+        )
+    counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: count.name)
+    lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
+    comments = (*sorted(set(profile.meta.comments)), *lines)
+    return with_profile(loaded, replace(profile, meta=replace(profile.meta, comments=comments)))
+
+
+def _original_of(paths: Sequence[str], options: LoadOptions) -> bytes:
+    """Return the bytes of the one recording in ``paths``, unpacked; nothing unless they are wanted.
+
+    OptionError for several inputs, for one that is no file and for one above the limit.
+    """
+    if not options.original:
+        return b""
+    if len(paths) != 1 or not Path(paths[0]).is_file():
+        raise OptionError("the original recording must be one file: not several, a directory or a pipe")
+    data = map_input(paths[0], Diagnostics()).data
+    if len(data) > options.original:
+        raise OptionError(
+            f"the original recording has {len(data):,} bytes, more than {options.original:,} as asked for"
+        )
+    return data.tobytes()

@@ -1,0 +1,178 @@
+"""Opens inputs and joins the files of one recording session.
+
+::
+
+    inputs ──find_sessions──▶ sessions, each opened once ──session.open()──▶ one recording at a time
+
+Any number of inputs may be given, so few stay open: a recording is a map of its file, an index and all of its records
+that are no samples. The others are read again when it is their turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from perf2x.base.columnar import Frozen, join_tables
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.kernel.for_output import refuse_lacking
+from perf2x.kernel.load_options import LoadContext
+from perf2x.kernel.perf_data import PerfData
+from perf2x.kernel.source import Source, SourceKind, source_kinds
+from perf2x.model.recording import COUNTED, Event, Losts, Session
+from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_input
+from perf2x.reader.loss_notes import note_lost_samples
+
+MOST_OPEN = 16
+"""Inputs that stay open; the index pass over another is done twice, which is a tenth of a conversion's work."""
+
+
+class Input(Frozen):
+    """One input of a load."""
+
+    path: str
+    """The file to read."""
+    name: str
+    """The user's name for it: that of the bundle which the file was unpacked from."""
+    tags: Mapping[str, str]
+
+
+class SessionPart(Frozen):
+    """One input that was opened, and what remains known of it when it is closed."""
+
+    input: Input
+    source: str
+    sample_count: int
+    has_events: bool
+    opened: Source | None
+    """None: it is opened again."""
+    counts: bool = False
+    """perf stat recorded it."""
+    events: Sequence[Event] = ()
+    losts: Losts | None = None
+
+
+class SessionInput(Frozen):
+    """One recording session: its parts in the order they were given, and its tags."""
+
+    parts: tuple[SessionPart, ...]
+    context: LoadContext
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Labels of the session."""
+        return self.parts[0].input.tags
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The user's names for its files."""
+        return tuple(part.input.name for part in self.parts)
+
+    def open(self) -> Source:
+        """Return the source, its parts put in order of time.
+
+        FormatError if a file has gone meanwhile, SettingError or OptionError for options that ask what it lacks.
+        """
+        opened = [part.opened or _reopen(part.input, self.context) for part in self.parts]
+        if len(opened) == 1:
+            refuse_lacking(self.context.options, opened[0].lacks)
+            return opened[0]
+        from perf2x.reader.joined_session import JoinedRecording, order_by_time
+
+        recordings = [one.recording for one in opened]
+        return PerfData(JoinedRecording(order_by_time(recordings), self.context.diagnostics))
+
+
+def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
+    """Find the recordings of inputs that hold many, then the sessions of the others."""
+    found: list[SessionInput] = []
+    for kind in source_kinds():
+        taken = [one for one in inputs if kind.takes_path(one.path)]
+        if taken and kind.sessions:
+            found += kind.sessions(taken, context)
+            inputs = [one for one in inputs if one not in taken]
+    return found + sessions_of_files(inputs, context)
+
+
+def sessions_of_files(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
+    """Open every file, note its damage, and group the files of one session, whose losses are noted together.
+
+    Sessions keep the order of their first files. OptionError for a file given twice and for files of one session with
+    different tags.
+    """
+    groups = list(_groups(inputs, context))
+    for parts in groups:
+        losts = join_tables([part.losts for part in parts if part.losts is not None])
+        note_lost_samples(parts[0].events, losts, context.diagnostics)
+    return [SessionInput(tuple(parts), context) for parts in groups]
+
+
+def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
+    groups: dict[bytes, list[SessionPart]] = {}
+    for number, one in enumerate(inputs):
+        source = _open(one, context)
+        recording = source.recording
+        session = recording.session
+        keep = number < MOST_OPEN or not _can_reopen(one.path)
+        if session.counts and not context.options.counts:
+            raise FormatError(f"{session.source}: no samples: {COUNTED}")
+        held = source if keep else None
+        part = SessionPart(
+            one, session.source, recording.sample_count, bool(session.events), held, session.counts,
+            session.events, recording.sideband.losts,
+        )  # fmt: skip
+        is_alone = len(inputs) == 1 or "records" in source.lacks
+        group = groups.setdefault(b"%d" % number if is_alone else _key(session), [])
+        _check_joinable(group, part)
+        group.append(part)
+    return iter(groups.values())
+
+
+def _key(session: Session) -> bytes:
+    from perf2x.reader.joined_session import session_key  # one recording alone does not need it
+
+    return session_key(session)
+
+
+def _open(one: Input, context: LoadContext) -> Source:
+    from perf2x.reader import open_recording
+
+    source = "" if one.path == one.name else one.name
+    progress, mapped = context.progress_of("indexing"), None
+    if not Path(one.path).is_dir():
+        mapped = map_input(one.path, context.diagnostics, lambda head: _kind_of(head) is not None)
+        kind = _kind_of(mapped.data[:FIRST].tobytes())
+        if kind is not None and kind.open is not None:
+            return kind.open(mapped, source or input_name(one.path), context.diagnostics, progress)
+    recording = open_recording(
+        one.path,
+        source=source,
+        diagnostics=context.diagnostics,
+        progress=progress,
+        itrace=context.options.itrace,
+        mapped=mapped,
+    )
+    return PerfData(recording)
+
+
+def _kind_of(head: bytes) -> SourceKind | None:
+    """The kind of an input that begins so; None for perf.data, and what is taken for it."""
+    return None if head.startswith(MAGICS) else next((kind for kind in source_kinds() if kind.takes(head)), None)
+
+
+def _reopen(one: Input, context: LoadContext) -> Source:
+    """Open an input again, whose damage is counted already."""
+    with context.stages.stage("index"), context.diagnostics.apart():
+        return _open(one, context)
+
+
+def _can_reopen(path: str) -> bool:
+    """Whether an input can be read twice: no standard input, no pipe."""
+    return path != "-" and (Path(path).is_file() or Path(path).is_dir())
+
+
+def _check_joinable(group: Sequence[SessionPart], part: SessionPart) -> None:
+    if any(part.source == other.source for other in group):
+        raise OptionError(f"{part.source} is given twice")
+    if group and group[0].input.tags != part.input.tags:
+        raise OptionError(f"{part.source} and {group[0].source} are of one session; give both the same tags")

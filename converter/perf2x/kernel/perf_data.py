@@ -1,0 +1,128 @@
+"""perf.data as a source: prepares stitcher and unwinder, and runs the pass over the samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from perf2x.kernel.load_options import LoadContext, LoadOptions
+from perf2x.kernel.source import Lacks, Stitched
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.model.recording import Event, Recording, Sideband, Want
+    from perf2x.stitcher.process_history import ProcessHistory
+    from perf2x.stitcher.stitch import StitchOptions
+
+
+class PerfData:
+    """A recording of perf, of one file or of several, as ``kernel.source.Source``."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+
+    @property
+    def lacks(self) -> Lacks:
+        """Nothing that could be told in advance."""
+        return {}
+
+    def stitched(self, selection: Selection, context: LoadContext) -> Stitched:
+        """Process every selected sample once."""
+        return _stitched(self.recording, selection, context)
+
+
+def _stitched(recording: Recording, selection: Selection, context: LoadContext) -> Stitched:
+    from perf2x.kernel.sample_pass import SamplePass
+    from perf2x.kernel.worker_pool import processes_for
+    from perf2x.model.transforms.weights_and_mispredicts import sample_values
+    from perf2x.stitcher.call_graphs import CallGraphs, completes_stacks
+    from perf2x.stitcher.deferred.deferred_join import deferred_report
+    from perf2x.stitcher.profile_builder import build_profile
+    from perf2x.stitcher.stitch import Stitcher
+
+    options, diagnostics, stages = context.options, context.diagnostics, context.stages
+    stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
+    stitch_options = _stitch_options(options, recording.session.events if stacks else ())
+    with stages.stage("history"):
+        history = process_history(recording, stacks, context)
+        stitcher = Stitcher(history, stitch_options)
+    call_graphs = CallGraphs(recording.session, history, lambda: context.finder, options.call_graphs)
+    want = _wanted_columns(options, stacks)
+    values = sample_values(options.value, options.data_objects, recording)
+    sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, values, stacks)
+    jobs = 1 if call_graphs.in_order else processes_for(recording.sample_count, options)
+    sample_pass.run(jobs, context.progress_of("stitching"))
+    selection.check()
+    call_graphs.note(diagnostics)
+    with stages.stage("resolve"):
+        result = stitcher.result()
+        if result.timeline is not None:
+            history.note_missing_times(result.timeline.time, diagnostics)
+        del stitcher, sample_pass  # its indices; the profile's tables are as large
+        profile = build_profile(recording.session, history, result)
+        for wanted in values:
+            profile = wanted.named(profile)
+    return Stitched(profile, deferred_report(history, result.deferred), call_graphs.report(diagnostics))
+
+
+def process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
+    """Build the history of all processes; without ``stacks``, that of their names alone."""
+    from perf2x.kernel.jit_code import with_jit_code
+    from perf2x.stitcher.process_history import build_process_history
+
+    sideband = with_jit_code(recording, context)
+    sideband = sideband if stacks else _without_maps(sideband)
+    return build_process_history(recording.session, sideband, context.diagnostics, context.options.as_recorded)
+
+
+def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOptions:
+    from perf2x.base.abi import EventType, SampleType
+    from perf2x.stitcher.stitch import StitchOptions
+
+    timeline = options.needs_times
+    extra = {
+        "cpu": "cpu" in options.columns and not timeline,  # every row of a timeline has its CPU
+        "cgroup": "cgroup" in options.columns,
+        "data_src": "data_src" in options.keep,
+        "position": options.keeps_fields and any(event.type == EventType.TRACEPOINT for event in events),
+    }
+    return StitchOptions(
+        timeline=timeline,
+        per_process=options.as_recorded,
+        as_recorded=options.as_recorded,
+        by_thread=options.keeps_threads,
+        extra=tuple(name for name, wanted in extra.items() if wanted),
+        deferred_missing=options.deferred_missing,
+        merge_callchains=options.merge_callchains,
+        user_only=frozenset(
+            event.index for event in events if "exclude_kernel" in event.flags and event.sample_type & SampleType.IP
+        ),
+    )
+
+
+def _wanted_columns(options: LoadOptions, stacks: bool) -> Want:
+    from perf2x.model.recording import Want
+
+    want = Want.CHAIN if stacks else Want(0)
+    want |= Want.COUNTS if options.counts else Want(0)
+    want |= Want.MEMORY if "data_src" in options.keep else Want(0)
+    return want | Want.CGROUP if "cgroup" in options.columns else want
+
+
+def _has_deferred_chains(recording: Recording) -> bool:
+    """Whether the ends of chains tell which samples wait for a user stack."""
+    requested = any("defer_callchain" in event.flags for event in recording.session.events)
+    return requested or len(recording.sideband.deferred) > 0
+
+
+def _without_maps(sideband: Sideband) -> Sideband:
+    """The side-band records for counting: names of threads without mappings."""
+    from perf2x.base.columnar.arrays import take_rows_of
+
+    nothing = slice(0)
+    return replace(
+        sideband, mmaps=take_rows_of(sideband.mmaps, nothing), ksymbols=take_rows_of(sideband.ksymbols, nothing)
+    )

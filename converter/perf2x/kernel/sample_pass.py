@@ -1,0 +1,151 @@
+"""The pass over the samples: decodes, unwinds and stitches them, in one process or in several."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.columnar import U8, Frozen, row_batches
+from perf2x.base.worker_processes import join_from_processes
+from perf2x.kernel.stage_timer import Stages
+from perf2x.kernel.worker_pool import Pieces
+from perf2x.model.diagnostics import Count, Diagnostics
+from perf2x.model.filters.apply_choice import Selection
+from perf2x.model.filters.filter_batches import Seen
+from perf2x.model.recording import Recording, Samples, Shard, Want, take_rows
+from perf2x.model.transforms.weights_and_mispredicts import SampleValues
+from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
+from perf2x.stitcher.stitch import Stitcher, StitchResult
+
+_WORDS_AT_ONCE = 1 << 16
+"""Words of chains that are stitched together, where a batch has very many."""
+Progress = Callable[[int, int], None]
+"""Called with the number of samples done and of all samples."""
+
+
+class _PartialResult(Frozen):
+    """Result and counters of one worker process."""
+
+    stitched: StitchResult
+    unwound: UnwindCounts
+    seen: Seen
+    counts: list[Count]
+    stages: Stages
+    taken: list[int]
+    """The pieces that these are of."""
+
+
+class SamplePass(Struct):
+    """The stages that samples pass through, and the counters that go along."""
+
+    recording: Recording
+    want: Want
+    selection: Selection
+    call_graphs: CallGraphs
+    stitcher: Stitcher
+    diagnostics: Diagnostics
+    stages: Stages
+    values: tuple[SampleValues, ...] = ()
+    """Make samples with other values, or at other places; empty: as recorded."""
+    stacks: bool = True
+    """False: count samples by event, thread and name, and ignore their stacks."""
+
+    def run(self, processes: int, progress: Progress | None) -> None:
+        """Process every sample once; the result does not depend on the number of processes."""
+        known = self.diagnostics.counts.copy()
+        if processes == 1:
+            self._process(Shard(), progress)
+        else:
+            self._run_in(processes, progress)
+        found = self.diagnostics.counts
+        for name in sorted(found.keys() - known.keys()):  # not in the order of blocks, which any process may have read
+            found[name] = found.pop(name)
+
+    def _run_in(self, processes: int, progress: Progress | None) -> None:
+        """Process the samples in several processes; in runs of blocks where the order of samples is kept."""
+        ordered = self.stitcher.recorded
+        pieces, taken = Pieces.among(processes), list[int]()
+        if ordered is not None:
+            ordered.share(processes)
+
+        def work(number: int) -> None:
+            if number:
+                self._begin_elsewhere(number)
+            self._process(pieces if ordered is None else Shard(number, processes), None if number else progress)
+            taken.extend(pieces.taken)
+
+        def result() -> _PartialResult:
+            with self.stages.stage("stitch"):
+                stitched = self.stitcher.result()
+            counts = list(self.diagnostics.counts.values())
+            return _PartialResult(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages, taken)
+
+        def absorb(partial: _PartialResult) -> None:
+            with self.stages.stage("join"):
+                self.stitcher.absorb(partial.stitched)
+                self.call_graphs.absorb(partial.unwound)
+                self.selection.seen.absorb(partial.seen)
+                self.diagnostics.absorb(partial.counts)
+                taken.extend(partial.taken)
+            self.stages.absorb(partial.stages)
+
+        def replace_lost(numbers: range) -> None:
+            for number in numbers if ordered is not None else ():
+                self._process(Shard(number, processes), None)
+
+        try:
+            join_from_processes(processes, work, result, absorb, replace_lost)
+            lost = pieces.lost(taken) if ordered is None else None
+            if lost is not None:
+                self._process(lost, None)
+        finally:
+            pieces.close()
+
+    def _begin_elsewhere(self, process: int) -> None:
+        """Begin in a worker, whose counters start from zero."""
+        self.diagnostics.counts.clear()
+        self.stages.wall.clear()
+        self.stages.processor.clear()
+        if self.stitcher.recorded is not None:
+            self.stitcher.recorded.write_apart(process)
+
+    def _process(self, shard: Shard, progress: Progress | None) -> None:
+        want = self.want | self.call_graphs.want
+        for wanted in self.values:
+            want |= wanted.want
+        batches = self.recording.samples(want, shard)
+        counted = _with_progress(batches, self.recording.sample_count, shard.of, progress)
+        for decoded in self.stages.each("decode", self.selection.batches(counted)):
+            batch = decoded
+            with self.stages.stage("unwind"):
+                for wanted in self.values:
+                    batch = wanted.of(batch)
+                completed = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
+            with self.stages.stage("stitch"):
+                for part in _pieces(*completed):
+                    self.stitcher.add(*part)
+
+
+def _pieces(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U8 | None]]:
+    """Yield samples with their root frames; what was unwound together, in pieces that stay in the cache."""
+    if root is None:
+        yield samples, None
+        return
+    for rows in row_batches(samples.chain.lengths, _WORDS_AT_ONCE):
+        yield take_rows(samples, rows), root[rows]
+
+
+def _without_addresses(samples: Samples) -> Samples:
+    """Clear instruction pointers and modes, so that samples of a thread are alike wherever it was."""
+    return replace(samples, ip=np.zeros_like(samples.ip), cpumode=np.zeros_like(samples.cpumode))
+
+
+def _with_progress(batches: Iterator[Samples], total: int, shards: int, progress: Progress | None) -> Iterator[Samples]:
+    """Yield the batches and report progress, assuming that other processes are equally far with their shards."""
+    done = 0
+    for batch in batches:
+        yield batch
+        done += len(batch) * shards
+        if progress is not None:
+            progress(min(done, total), total)

@@ -1,0 +1,150 @@
+"""The steps between a session's stitched samples and its finished profile, in order.
+
+A step changes what was loaded, or leaves it as it is where its options do not ask for it. It imports what it needs when
+it has something to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from perf2x.kernel.feature import Place, SessionRun, Step, features, with_profile
+from perf2x.kernel.load_options import LoadContext
+from perf2x.kernel.load_result import Loaded
+from perf2x.model.value_limits import LAST_TIME
+
+if TYPE_CHECKING:
+    from perf2x.symbolizer.object_resolver import ResolveResult
+    from perf2x.symbolizer.symbolize import ProfileSymbolizer
+
+
+def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Put samples whose time nobody knows at the end of the others, so that they stretch no timeline."""
+    samples = loaded.profile.samples
+    time = samples.time
+    if time is None or not len(time) or time[-1] < LAST_TIME:
+        return loaded
+    import numpy as np
+
+    known = time[time < np.uint64(LAST_TIME)]
+    samples = replace(samples, time=np.minimum(time, known[-1] if len(known) else np.uint64(0)))
+    return with_profile(loaded, replace(loaded.profile, samples=samples))
+
+
+def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Sum samples whose times were needed only on the way."""
+    options = run.options
+    if options.timeline or not options.needs_times:
+        return loaded
+    from perf2x.model.profile import without_times
+
+    keep_cpu = "cpu" in options.columns
+    return with_profile(loaded, without_times(loaded.profile, keep_cpu=keep_cpu, keep_wait=True))
+
+
+def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Leave out samples of other events, or show another event first."""
+    wanted, profile = run.options.events, loaded.profile
+    if not wanted:
+        return loaded
+    from perf2x.model.filters import choice
+
+    kept = choice.keep_events(profile, wanted, run.context.unmatched)
+    return with_profile(loaded, replace(profile, default_event=kept.default_event) if run.options.beside else kept)
+
+
+def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Join what is one event, unless samples are looked up by the event that was recorded."""
+    options, profile = run.options, loaded.profile
+    if not options.join_events or profile.recorded is not None or len(profile.events) < 2:
+        return loaded
+    from perf2x.model.transforms.joined_events import has_cgroups, with_joined_events
+
+    by_cgroup = has_cgroups(run.recording.session.command_line)
+    joined = with_joined_events(profile, options.events, run.context.diagnostics, by_cgroup=by_cgroup)
+    return with_profile(loaded, joined)
+
+
+def _filter_before_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Choose by what needs no names of functions."""
+    return with_profile(loaded, run.selection.before_symbols(loaded.profile))
+
+
+def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Look up names."""
+    context, profile, recording = run.context, loaded.profile, run.recording
+    symbols = run.options.symbols
+    if symbols is None or not run.options.look_up or run.options.code is not None:
+        return loaded  # what compilers read names code itself
+    with context.stages.stage("symbolize"):
+        from perf2x.kernel.registry import load_symbol_sources
+        from perf2x.symbolizer.symbolize import ProfileSymbolizer
+
+        if run.options.choice.symbols:
+            symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
+        facts = context.symbol_facts(profile, recording, symbols)
+        given = run.names(profile, symbols) if run.names else None
+        symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, given)
+        named, report = symbolizer.finish(_resolve_objects(symbolizer, context))
+    return replace(loaded, profile=named, symbols=report)
+
+
+def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
+    """The results of all units of work, in order, from as many processes as are worth it."""
+    from perf2x.kernel.worker_pool import processes_for_work, run_tasks
+
+    jobs = context.options.jobs if symbolizer.can_fork else 1
+    costs = symbolizer.costs() if jobs != 1 else []
+    processes = processes_for_work(sum(costs), len(costs), jobs)
+    if processes == 1:
+        return map(symbolizer.resolve, range(symbolizer.units))
+    return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
+
+
+def _forget_places(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Merge stacks that differ only in addresses without names."""
+    from perf2x.model.transforms.without_places import without_places
+
+    return with_profile(loaded, without_places(loaded.profile))
+
+
+def _filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Choose by function, and cut stacks."""
+    return with_profile(loaded, run.selection.after_symbols(loaded.profile))
+
+
+def _group(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Group samples."""
+    from perf2x.model.transforms.group_samples import grouped
+
+    return with_profile(loaded, grouped(loaded.profile, run.options.grouping))
+
+
+def _label(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Label the profile with the session's tags."""
+    return with_profile(loaded, replace(loaded.profile, labels=dict(run.session.tags)))
+
+
+_OWN = (
+    (Place.SUMMED, _end_at_known_times),
+    (Place.SUMMED, _sum_samples),
+    (Place.EVENTS, _keep_events),
+    (Place.JOINED, _join_events),
+    (Place.SYMBOLIZED, _filter_before_symbols),
+    (Place.SYMBOLIZED, _symbolize),
+    (Place.SYMBOLIZED, _forget_places),
+    (Place.CHOSEN, _filter_after_symbols),
+    (Place.GROUPED, _group),
+    (Place.DESCRIBED, _label),
+)
+
+
+@cache
+def session_steps() -> tuple[Step, ...]:
+    """All steps in the order in which they are taken; those of features behind the others of their place."""
+    of_features = [each for feature in features() for each in feature.steps.items()]
+    return tuple(step for _, step in sorted((*_OWN, *of_features), key=lambda each: each[0]))

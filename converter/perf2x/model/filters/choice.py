@@ -1,0 +1,260 @@
+"""Filters: what each field of Choice leaves in a recording.
+
+A filter is a field of Choice and a row of COLUMNS, ROWS or FILTERS; apply_choice.py holds them against a recording.
+Filters on profiles leave tables as they are, only rows of samples and frames of stacks go; drop_unused.py tidies.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+
+import numpy as np
+from msgspec import field
+from msgspec.structs import replace
+
+from perf2x.base.abi import CpuMode
+from perf2x.base.columnar import (
+    I64,
+    Bools,
+    Frozen,
+    Ragged,
+    argsort,
+    as_int64,
+    as_intp,
+    falses,
+    flatnonzero,
+    row_numbers,
+    sum_at,
+    unique,
+)
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.model.filters import frame_filters
+from perf2x.model.filters.unmatched_filters import UnmatchedFilters
+from perf2x.model.profile import Profile, keep_samples, numbered_names, rewrite_stacks, select_entries
+from perf2x.model.recording import Samples, means
+
+_GLOB = re.compile(r"[*?[]")
+_DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
+"""Terms and modifiers that perf writes behind an event's name (tools/perf/util/parse-events.l)."""
+
+_ADDRESSES = re.compile(r"(0x[0-9a-fA-F]{1,16})(?:-(0x[0-9a-fA-F]{1,16}))?")
+
+_KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
+_USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
+_LEFT_OUT = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
+
+
+COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
+"""Filters on numbers: the column of samples that has them, before anything is looked up."""
+ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
+"""Other filters on what samples say: the samples that stay, given the field's value."""
+
+
+class Names(Frozen):
+    """Names that filters can be held against, most important first."""
+
+    kind: str
+    known: Sequence[str]
+    aliases: Sequence[Sequence[str]] = field(default=())
+    """Other ways to write each known name."""
+
+    def matching(self, patterns: Iterable[str], unmatched: UnmatchedFilters | None = None) -> set[int]:
+        """Rows of ``known`` that a pattern (a name or a glob) means; a pattern that means none is unmatched."""
+        unmatched = unmatched or UnmatchedFilters()
+        rows: set[int] = set()
+        named: dict[str, set[int]] = {}
+        for row in range(len(self.known)):
+            for text in self._texts(row):
+                named.setdefault(text, set()).add(row)
+        for pattern in patterns:
+            found = set(named.get(pattern, ()))
+            if _GLOB.search(pattern):
+                found.update(*(of_text for text, of_text in named.items() if fnmatchcase(text, pattern)))
+            unmatched.asked(self.kind, pattern, found, self.known)
+            rows |= found
+        return rows
+
+    def _texts(self, row: int) -> tuple[str, ...]:
+        return (self.known[row], *(self.aliases[row] if self.aliases else ()))
+
+
+def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
+    """Only samples of the events whose names match one of the patterns.
+
+    A pattern is a name as recorded, the name without PMU, terms and modifiers (``cycles`` for ``cycles/period=5/P``,
+    ``cpu_core/cycles/`` and ``cycles:P``) or another name of it (``cpu-cycles``), a glob, or of several events of one
+    name the name and a number (``cpu-clock#2``).
+    """
+    unmatched, wanted, names = unmatched or UnmatchedFilters(), set[int](), numbered_names(profile.events)
+    for text in patterns:
+        found = {row for row, name in enumerate(names) if names_event(text, name)}
+        unmatched.asked("event", text, found, names)
+        wanted |= found
+    kept = keep_samples(profile, flatnonzero(np.isin(profile.samples.event, sorted(wanted))))
+    first = int(kept.samples.event.min()) if len(kept.samples) else min(wanted, default=profile.default_event)
+    return replace(kept, default_event=first)
+
+
+def names_event(pattern: str, name: str) -> bool:
+    """Tell whether a pattern for `keep_events` chooses an event by its (perhaps numbered) name."""
+    plain = name.partition("#")[0]
+    return pattern in (name, _DECORATION.sub("", plain)) or means(pattern, plain) or fnmatchcase(plain, pattern)
+
+
+def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
+    """Only samples of threads with these names, as they were called when the sample was taken."""
+    comms = profile.threads.comm
+    used = unique(comms)
+    names = Names("thread called", [profile.strings[row] for row in used.tolist()])
+    wanted = used[sorted(names.matching(patterns, unmatched))]
+    return keep_samples(profile, flatnonzero(np.isin(comms, wanted)[profile.samples.thread]))
+
+
+def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
+    """Only samples taken in these objects: their innermost frame lies in one. Names with or without folders."""
+    leaf = _leaf_locations(profile)
+    mapping = as_int64(np.append(profile.locations.mapping, -1)[leaf])
+    rows = _heaviest_first(mapping, profile.samples.count)
+    texts = [profile.strings[profile.mappings.filename[row]] for row in rows.tolist()]
+    aliases = [_object_names(text) for text in texts]
+    found = Names("object", [names[0] for names in aliases], aliases).matching(patterns, unmatched)
+    return keep_samples(profile, flatnonzero(np.isin(mapping, rows[sorted(found)])))
+
+
+def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
+    """Only samples taken in these functions or in code inlined into them; names as shown, as linked or in full.
+
+    Code without a name is called what outputs call it, ``[libc.so.6]``, or by its recorded addresses, ``0x7f01…`` or
+    ``0x7f01…-0x7f02…``, both ends included.
+    """
+    unmatched, leaf = unmatched or UnmatchedFilters(), _leaf_locations(profile)
+    weight = sum_at(leaf, profile.samples.count, len(profile.locations) + 1)
+    chosen = falses(len(profile.locations) + 1)
+    for span in filter(None, map(_address_span, patterns)):
+        chosen |= _at_addresses(profile, span, weight, unmatched)
+    names = tuple(text for text in patterns if _address_span(text) is None)
+    if names:
+        chosen |= _called(profile, names, weight, unmatched)
+    return keep_samples(profile, flatnonzero(chosen[leaf]))
+
+
+def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched: UnmatchedFilters) -> Bools:
+    """(locations + 1,) where one of the names is shown; ``weight`` is how many samples were taken at each."""
+    locations, functions = profile.locations, profile.functions
+    owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
+    held = weight[owner] > 0
+    total = sum_at(locations.line_function[held], weight[owner[held]], len(functions))
+    rows = flatnonzero(total)
+    rows = rows[argsort(-total[rows])]
+    shown = [profile.strings[functions.name[row]] for row in rows.tolist()]
+    linked = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
+    nameless, places = _nameless(profile, weight)
+    names = Names("function", [*shown, *nameless], [*linked, *([name] for name in nameless)])
+    found = names.matching(patterns, unmatched)
+    wanted = rows[sorted(row for row in found if row < len(rows))]
+    chosen = falses(len(locations) + 1)
+    chosen[owner[np.isin(locations.line_function, wanted)]] = True
+    for row in found:
+        if row >= len(rows):
+            chosen[places[row - len(rows)]] = True
+    return chosen
+
+
+def _other_names(profile: Profile, system_name: str) -> list[str]:
+    """A function's name as linked, and in full if that is known."""
+    full = profile.full_names.get(system_name)
+    return [system_name] if full is None else [system_name, full]
+
+
+def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64, unmatched: UnmatchedFilters) -> Bools:
+    """(locations + 1,) where a recorded address lies within; unmatched when no sample was taken there."""
+    first, last = span
+    address = profile.locations.address
+    within = np.append((address >= np.uint64(first)) & (address <= np.uint64(last)), False)
+    if (weight[within] > 0).any():
+        unmatched.matched("address", span)
+    else:
+        words = f"no sample at {first:#x}" + (f" to {last:#x}" if last > first else "")
+        unmatched.failed("address", span, lambda: OptionError(words))
+    return within
+
+
+def _address_span(text: str) -> tuple[int, int] | None:
+    """``0x1000`` or ``0x1000-0x1fff``; None for names."""
+    found = _ADDRESSES.fullmatch(text)
+    if found is None:
+        return None
+    first = int(found.group(1), 16)
+    return first, int(found.group(2), 16) if found.group(2) else first
+
+
+def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
+    """Return the names that outputs give to code without symbols, and the sampled locations of each such name."""
+    locations = profile.locations
+    bare = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
+    places: dict[str, list[I64]] = {}
+    for mapping in unique(locations.mapping[bare]).tolist():
+        text = profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else ""
+        plain = _object_names(text)[0] or "unknown"
+        name = plain if plain.startswith("[") else f"[{plain}]"
+        places.setdefault(name, []).append(flatnonzero(bare & (locations.mapping == mapping)))
+    return list(places), [np.concatenate(rows) for rows in places.values()]
+
+
+def keep_frames(profile: Profile, kind: str, _: UnmatchedFilters | None = None) -> Profile:
+    """Leave kernel frames out of every stack, or user frames; samples that have no frame left go."""
+    if kind not in _LEFT_OUT:
+        raise SettingError("", "frames", f" {kind}: it must be user or kernel")
+    keep = ~np.isin(profile.locations.mode, list(_LEFT_OUT[kind]))
+    if kind == "kernel":
+        keep &= ~profile.locations.synthetic  # they stand for user frames that are missing
+    cut = rewrite_stacks(profile, lambda rows: select_entries(rows, keep[rows.values]))
+    return keep_samples(cut, flatnonzero(cut.samples.stack >= 0))
+
+
+def innermost(profile: Profile, frames: int) -> Profile:
+    """Cut every stack to its innermost frames; 0 leaves none."""
+
+    def cut(rows: Ragged) -> Ragged:
+        lengths = np.minimum(rows.lengths, frames)
+        return Ragged.of(rows.values, rows.offsets[1:] - lengths, lengths)
+
+    return rewrite_stacks(profile, cut)
+
+
+def _leaf_locations(profile: Profile) -> I64:
+    """Location of each sample's innermost frame, −1 for empty stacks."""
+    return as_int64(np.append(profile.stacks.location, -1)[profile.samples.stack])
+
+
+def _heaviest_first(rows: I64, count: I64) -> I64:
+    """The distinct rows that are not −1, those with most samples first."""
+    held = rows >= 0
+    total = as_int64(np.bincount(as_intp(rows[held]), weights=count[held]))
+    used = flatnonzero(total)
+    return used[argsort(-total[used])]
+
+
+def _object_names(filename: str) -> list[str]:
+    """List names of an object: libc.so.6 for /lib/libc.so.6, [kernel.kallsyms] for [kernel.kallsyms]_text."""
+    plain = filename.partition("]")[0] + "]" if filename.startswith("[") and "]" in filename else filename
+    return list(dict.fromkeys([plain.rpartition("/")[2] or plain, plain, filename]))
+
+
+FILTERS: dict[str, Callable[..., Profile]] = {
+    "comms": keep_comms,
+    "frames": keep_frames,
+    "dsos": keep_objects,
+    "symbols": keep_functions,
+    "ignore": frame_filters.ignore,
+    "focus": frame_filters.focus,
+    "skip_after": frame_filters.skip_after,
+    "hide": frame_filters.hide,
+    "keep": frame_filters.keep,
+    "collapse": frame_filters.collapse,
+    "rename": frame_filters.rename,
+    "max_stack": lambda profile, frames, _: innermost(profile, frames),
+}
+"""Filters on the finished profile by the field of Choice, in their order: of a profile, the value, UnmatchedFilters."""
+BEFORE_SYMBOLS = frozenset({"comms", "frames", "dsos"})
+"""Filters that need no names of functions."""

@@ -1,0 +1,119 @@
+"""Filters on what a sample itself says (pid, tid, CPU, time), applied to batches before anything is looked up."""
+
+from typing import Any
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.base.abi import SampleType
+from perf2x.base.columnar import AnyArray, Bools, Frozen, falses, sum_of, trues, unique
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.model.filters.choice import COLUMNS, ROWS
+from perf2x.model.filters.time_ranges import Range
+from perf2x.model.filters.unmatched_filters import UnmatchedFilters
+from perf2x.model.profile import Profile
+from perf2x.model.recording import Recording, Samples
+
+
+class SampleFilter(Frozen):
+    """Samples pass that satisfy everything that is set."""
+
+    asked: dict[str, Any] = field(default_factory=dict)
+    """Filters of COLUMNS and ROWS, by field of Choice."""
+    times: tuple[Range, ...] = ()
+
+    def passing(self, samples: Samples) -> Bools:
+        """(n,) bool; OptionError when the recording lacks what is asked about."""
+        passes = trues(len(samples))
+        for name, wanted in self.numbers():
+            passes &= np.isin(column_of(samples, name), wanted)
+        if self.times:
+            time = column_of(samples, "time")
+            within = falses(len(samples))
+            for first, last in self.times:
+                within |= (time >= np.uint64(first)) & (time <= np.uint64(last))
+            passes &= within
+        for name in self.asked.keys() & ROWS:
+            passes &= ROWS[name](samples, self.asked[name])
+        return passes
+
+    def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Columns with wanted numbers."""
+        return [(COLUMNS[name], wanted) for name, wanted in self.asked.items() if name in COLUMNS]
+
+
+class Seen(Struct):
+    """Values that the samples had, for the message when no sample passes a filter."""
+
+    numbers: dict[str, set[int]] = field(default_factory=dict)
+    first_ns: int = 2**64 - 1
+    last_ns: int = 0
+    samples: int = 0
+    passed: int = 0
+
+    def look(self, samples: Samples, wanted: SampleFilter) -> Bools:
+        """Note a batch, and say which of its samples pass."""
+        passes = wanted.passing(samples)
+        self.samples += len(samples)
+        self.passed += sum_of(passes)
+        for name, _ in wanted.numbers():
+            self.numbers.setdefault(name, set()).update(unique(column_of(samples, name)).tolist())
+        if wanted.times and samples.time is not None and len(samples):
+            self.first_ns = min(self.first_ns, int(samples.time.min()))
+            self.last_ns = max(self.last_ns, int(samples.time.max()))
+        return passes
+
+    def absorb(self, other: "Seen") -> None:
+        """Add what other samples had to offer."""
+        for name, numbers in other.numbers.items():
+            self.numbers.setdefault(name, set()).update(numbers)
+        self.first_ns, self.last_ns = min(self.first_ns, other.first_ns), max(self.last_ns, other.last_ns)
+        self.samples += other.samples
+        self.passed += other.passed
+
+    def check(self, wanted: SampleFilter, unmatched: UnmatchedFilters) -> None:
+        """Note which numbers, and which times, met no sample; nothing for an empty recording."""
+        if not self.samples:
+            return
+        for name, numbers in wanted.numbers():
+            self._check_numbers(name, numbers, unmatched)
+        if self.passed:
+            unmatched.matched("time", wanted.times)
+        elif wanted.times and not wanted.asked:
+            span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
+            words = f"no sample in that time; the samples go from {span}"
+            unmatched.failed("time", wanted.times, lambda: OptionError(words))
+
+    def _check_numbers(self, name: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
+        known = self.numbers[name]
+        if name == "cpu" and not known.isdisjoint(numbers):
+            numbers = tuple(number for number in numbers if number in known)  # 0-7 means those that there are
+        for number in numbers:
+            unmatched.asked(name, number, number in known, [str(value) for value in sorted(known)])
+
+
+def column_of(samples: Samples, name: str) -> AnyArray:
+    """A column that filters need; OptionError says how to record it."""
+    column: AnyArray | None = getattr(samples, name)
+    if column is None:
+        raise not_recorded(f"{name}s", name)
+    return column
+
+
+def check_timed(setting: str, profile: Profile, recording: Recording) -> None:
+    """SettingError when samples have no times."""
+    timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
+    if profile.samples.time is None or not timed:
+        raise not_recorded(setting)
+
+
+def not_recorded(setting: str, wanted: str = "time") -> SettingError:
+    """Return the error for a setting that asks what samples do not say: their ``time``, ``cpu`` or ``cgroup``."""
+    flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[wanted]
+    words = f": the recording does not say the {wanted} of its samples; record with: perf record {flag}"
+    return SettingError("", setting, words)
+
+
+def seconds(nanoseconds: int) -> str:
+    """Format a time as perf prints it: ``1234.567890123``."""
+    return f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"

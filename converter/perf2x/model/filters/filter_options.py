@@ -1,0 +1,117 @@
+"""The part of a recording that the user asks for, and the grouping of its samples.
+
+All kinds of filters must match, of one kind any value may; ``choice.py`` has what each does.
+"""
+
+from typing import Annotated, Any, Literal
+
+from perf2x.base.frozen import Frozen
+from perf2x.model.plugin_options import FRAMES, SAMPLES, STACKS
+from perf2x.model.setting import Setting, split_names
+
+Root = Literal["", "comm", "process", "thread", "cpu", "cgroup", "none"]
+SAMPLES_PANEL = "Samples (all filters must match; repeat an option for more values)"
+_FRAMES_PANEL = "Frames (RE matches a function, object or source file; in this order)"
+_PATTERNS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
+"""Filters by patterns of frames; Choice refuses a text that is no regular expression."""
+
+
+def _of_samples(words: str, name: str, metavar: str, **more: Any) -> Setting:
+    return Setting(words, (name,), metavar, panel=SAMPLES_PANEL, **{"rare": True} | more)
+
+
+def _of_frames(words: str, metavar: str = "RE", *, group: str = STACKS, rare: bool = True) -> Setting:
+    return Setting(words, metavar=metavar, panel=_FRAMES_PANEL, rare=rare, group=group)
+
+
+class Choice(Frozen):
+    """Nothing said: everything."""
+
+    pids: Annotated[tuple[int, ...], _of_samples("Processes.", "--pid", "PID,…", rare=False)] = ()
+    tids: Annotated[tuple[int, ...], _of_samples("Threads.", "--tid", "TID,…")] = ()
+    comms: Annotated[
+        tuple[str, ...],
+        _of_samples("Threads by name or glob.", "--comm", "NAME,…", rare=False, group=SAMPLES, read=split_names),
+    ] = ()
+    cpus: Annotated[tuple[int, ...], _of_samples("CPUs.", "--cpu", "0-3,7", asks="times")] = ()
+    dsos: Annotated[
+        tuple[str, ...],
+        _of_samples(
+            "Object in which the sample was taken: libc.so.6.", "--dso", "NAME,…", group=FRAMES, read=split_names
+        ),
+    ] = ()
+    """Names or globs."""
+    symbols: Annotated[
+        tuple[str, ...],
+        _of_samples(
+            r"Function in which the sample was taken; \[libc.so.6] or 0xADDRESS for code without a name.",
+            "--symbol",
+            "NAME,…",
+            group=FRAMES,
+            read=split_names,
+        ),
+    ] = ()
+    """Names, globs or addresses (``0x1000``, ``0x1000-0x1fff``)."""
+    times: Annotated[
+        tuple[str, ...],
+        _of_samples(
+            "Seconds as in perf script, or 10%/2, or 0%-10%.", "--time", "START,STOP", rare=False, asks="times"
+        ),
+    ] = ()
+    """perf's grammar; see model/filters/time_ranges.py."""
+    wall_times: Annotated[
+        tuple[str, ...],
+        _of_samples("Times of day, 10:00:00,10:00:05.5.", "--time-wall", "START,STOP", asks="times"),
+    ] = ()
+    ignore: Annotated[tuple[str, ...], _of_frames("Leave out samples with such a frame.", group=FRAMES)] = ()
+    """Patterns of frames (``frame_patterns.py``), as the fields below."""
+    focus: Annotated[tuple[str, ...], _of_frames("Leave out samples without such a frame.", group=FRAMES)] = ()
+    skip_after: Annotated[tuple[str, ...], _of_frames("Leave out what called such a frame.")] = ()
+    hide: Annotated[
+        tuple[str, ...],
+        _of_frames("Leave out such frames, or those of python, node, jvm, go-runtime or scheduler.", rare=False),
+    ] = ()
+    keep: Annotated[tuple[str, ...], _of_frames("Leave out all other frames.")] = ()
+    collapse: Annotated[tuple[str, ...], _of_frames("Make such frames that call each other one.")] = ()
+    rename: Annotated[tuple[str, ...], _of_frames("Replace what matches in names of functions.", "RE=NAME")] = ()
+    max_stack: Annotated[
+        int | None,
+        Setting("Keep the N innermost frames.", metavar="N", least=0, panel=SAMPLES_PANEL, rare=True, group=FRAMES),
+    ] = None
+    frames: Annotated[
+        Literal["", "user", "kernel"],
+        Setting("Keep only user or kernel frames.", panel=SAMPLES_PANEL, rare=True, group=FRAMES),
+    ] = ""
+    no_idle: Annotated[bool, Setting("Leave the idle task (pid 0) out.", panel=SAMPLES_PANEL, rare=True)] = False
+
+    def __post_init__(self) -> None:
+        if not self.rename and not any(getattr(self, name) for name in _PATTERNS):
+            return
+        from perf2x.model.filters.frame_patterns import patterns_of, renames_of
+
+        for name in _PATTERNS:
+            patterns_of(name, getattr(self, name))
+        renames_of("rename", self.rename)
+
+    def given(self) -> dict[str, object]:
+        """Return the filters that were asked for, by field."""
+        said = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in said.items() if value not in ((), None, "") and value is not False}
+
+    def __bool__(self) -> bool:
+        return bool(self.given())
+
+
+class Grouping(Frozen):
+    """Grouping of the chosen samples."""
+
+    PANEL = "Grouping"
+
+    root: Annotated[
+        Root, Setting("Add a root frame to every stack.", shown_default="none; collapsed: comm", group=STACKS)
+    ] = ""
+    """A frame below every stack that says whose it is; empty: the format decides."""
+    merge_threads: Annotated[bool, Setting("Merge the threads of each process.", rare=True, group=STACKS)] = False
+    fold_recursion: Annotated[
+        bool, Setting("Merge the frames of a function that calls itself.", rare=True, group=STACKS)
+    ] = False

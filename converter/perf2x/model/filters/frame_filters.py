@@ -1,0 +1,245 @@
+"""Frames hidden, kept, renamed or made one, and stacks kept, left out or cut by them, as patterns say.
+
+Patterns are held against each distinct frame once; stacks change in columns. The order is that of FILTERS in choice.py.
+"""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import (
+    I64,
+    Bools,
+    ColumnTable,
+    Ragged,
+    arange,
+    as_int32,
+    as_int64,
+    bincount,
+    cumsum,
+    falses,
+    flatnonzero,
+    group_rows,
+    join_tables,
+    minus_ones,
+    offsets_of,
+    ranges,
+    repeat,
+    row_numbers,
+    sum_of,
+    take_rows_of,
+    zeros,
+)
+from perf2x.model.diagnostics import Severity
+from perf2x.model.filters.frame_patterns import Pattern, matching, patterns_of, renames_of
+from perf2x.model.filters.unmatched_filters import UnmatchedFilters
+from perf2x.model.printable_text import bracketed
+from perf2x.model.profile import (
+    Profile,
+    frame_name,
+    keep_samples,
+    rewrite_stacks,
+    select_entries,
+    take_locations,
+    with_made_up_frames,
+)
+
+Texts = tuple[str, ...]
+
+
+class _FrameLines(ColumnTable, frozen=True):
+    """The frames of locations, innermost first; a location without lines has one, without a function."""
+
+    location: I64
+    function: I64
+    """−1: none."""
+    number: I64
+    """Line number, 0: unknown."""
+
+
+def hide(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+    """Leave frames out of stacks: their callers have their cost; samples that have no frame left go."""
+    lines, is_hit = _hit(profile, "hide", texts, unmatched)
+    return _with_frames(profile, lines, ~is_hit, unmatched)
+
+
+def keep(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+    """Leave all other frames out of stacks; samples that have no frame left go."""
+    return _with_frames(profile, *_hit(profile, "keep", texts, unmatched), unmatched)
+
+
+def focus(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+    """Leave out samples without such a frame."""
+    touched = _has_any(profile, _any_line(profile, *_hit(profile, "focus", texts, unmatched)))
+    return keep_samples(profile, touched)
+
+
+def ignore(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+    """Leave out samples with such a frame."""
+    touched = _has_any(profile, _any_line(profile, *_hit(profile, "ignore", texts, unmatched)))
+    return keep_samples(profile, ~touched)
+
+
+def skip_after(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+    """Leave out what called such a frame, the innermost of a stack; stacks without one stay whole."""
+    lines, is_hit = _hit(profile, "skip_after", texts, unmatched)
+    before: I64 = cumsum(is_hit) - is_hit  # innermost lines come first
+    starts = offsets_of(bincount(lines.location, len(profile.locations)))[:-1]
+    inner_lines = take_rows_of(lines, before == before[starts][lines.location])
+    cut = _with_lines(profile, inner_lines, arange(len(profile.locations)))
+    has_hit = _any_line(profile, lines, is_hit)
+
+    def inner(rows: Ragged) -> Ragged:
+        hits = np.append(0, cumsum(has_hit[rows.values]))  # outermost locations come first
+        return select_entries(rows, repeat(hits[rows.offsets[1:]], rows.lengths) == hits[1:])
+
+    return rewrite_stacks(cut, inner)
+
+
+def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+    """Make such frames that call each other one, called ``[libfoo.so]`` where the object matched, else what matched.
+
+    ::
+
+        outermost first      main  a (lib)  b (lib)  main2  c (lib)
+        result               main  [lib]             main2  [lib]
+    """
+    lines = _lines_of(profile)
+    label, found = _matches(profile, lines, "collapse", texts, unmatched)
+    names = [bracketed(text) for text in found]
+    function = np.where(label < 0, lines.function, len(profile.functions) + label)
+    lines = _FrameLines(lines.location, function, np.where(label < 0, lines.number, 0))
+    again = falses(len(lines))
+    again[1:] = (label[1:] >= 0) & (label[1:] == label[:-1]) & (lines.location[1:] == lines.location[:-1])
+    lines, label = take_rows_of(lines, ~again), label[~again]
+    ends = cumsum(bincount(lines.location, len(profile.locations)))
+    lengths = np.diff(ends, prepend=0)
+    outer, inner = label[ends - 1], label[ends - lengths]
+    # where its caller ends with the frame that a location begins with, another location stands for the rest of it
+    rest = flatnonzero((outer >= 0) & (lengths > 1))
+    of_rest = take_rows_of(lines, ranges((ends - lengths)[rest], lengths[rest] - 1))
+    of_rest = replace(of_rest, location=row_numbers(lengths[rest] - 1) + len(profile.locations))
+    twin = minus_ones(len(profile.locations))
+    twin[rest] = len(profile.locations) + arange(len(rest))
+    origin = np.append(arange(len(profile.locations)), rest)
+    made = _with_lines(_with_functions(profile, names), join_tables([lines, of_rest]), origin)
+
+    def joined(rows: Ragged) -> Ragged:
+        values = rows.values
+        goes_on = falses(len(values))
+        goes_on[1:] = (outer[values[1:]] >= 0) & (outer[values[1:]] == inner[values[:-1]])
+        goes_on[rows.offsets[:-1][rows.lengths > 0]] = False
+        changed = np.where(goes_on, twin[values], values)
+        return select_entries(Ragged(rows.offsets, changed), changed >= 0)
+
+    return rewrite_stacks(made, joined)
+
+
+def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+    r"""Replace what ``RE=NAME`` matches in the names of functions, and of code that is called after its object."""
+    lines, renames = _lines_of(profile), renames_of("rename", texts)
+    mapping = as_int64(np.where(lines.function < 0, profile.locations.mapping[lines.location], -1))
+    first, kind = group_rows([lines.function, mapping])
+    old = [frame_name(profile, *pair) for pair in zip(lines.function[first], mapping[first], strict=True)]
+    new = list(old)
+    for pattern, name in renames:
+        with matching("rename", (pattern.text,)):
+            found = [pattern.regex.subn(name, text) for text in new]
+        unmatched.looked_for(pattern.text, any(count for _, count in found))
+        new = [text for text, _ in found]
+    number = {text: len(profile.functions) + row for row, text in enumerate(dict.fromkeys(new))}
+    to = as_int64([number[text] for text in new])
+    made, changed = _with_functions(profile, list(number)), np.array(old, object) != np.array(new, object)
+    names, named = made.functions.name.copy(), changed & (lines.function[first] >= 0)
+    names[lines.function[first][named]] = names[to[named]]
+    function = np.where(changed[kind] & (lines.function < 0), to[kind], lines.function)
+    made = replace(made, functions=replace(made.functions, name=names))
+    return _with_lines(made, replace(lines, function=function), arange(len(profile.locations)))
+
+
+def _lines_of(profile: Profile) -> _FrameLines:
+    """Return the frames of all locations, in their order."""
+    locations = profile.locations
+    lines = np.diff(locations.line_offsets)
+    count = np.maximum(lines, 1)
+    into = ranges(offsets_of(count)[:-1][lines > 0], lines[lines > 0])
+    function = minus_ones(sum_of(count))
+    number = zeros(len(function))
+    function[into], number[into] = locations.line_function, locations.line_number
+    return _FrameLines(row_numbers(count), function, number)
+
+
+def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
+    """Return the profile with a location for each of ``origin``, rows of the old ones, that has these frames."""
+    old, named = profile.locations, lines.function >= 0
+    locations = replace(
+        take_locations(old, origin),
+        line_offsets=offsets_of(bincount(lines.location[named], len(origin))),
+        line_function=as_int32(lines.function[named]),
+        line_number=as_int32(lines.number[named]),
+    )
+    return replace(profile, locations=locations)
+
+
+def all_match(profile: Profile, text: str) -> Bools:
+    """(locations,) True where all frames match."""
+    lines, is_hit = _hit(profile, "hide", (text,), UnmatchedFilters())
+    return ~_any_line(profile, lines, ~is_hit)
+
+
+def _with_functions(profile: Profile, names: list[str]) -> Profile:
+    """The profile with functions of these names behind its own."""
+    return replace(with_made_up_frames(profile, names)[0], locations=profile.locations)
+
+
+def _any_line(profile: Profile, lines: _FrameLines, is_hit: Bools) -> Bools:
+    """(locations,) True where a frame is hit."""
+    return bincount(lines.location[is_hit], len(profile.locations)) > 0
+
+
+def _with_frames(profile: Profile, lines: _FrameLines, stays: Bools, unmatched: UnmatchedFilters) -> Profile:
+    """The profile with the frames that stay; samples that have none left are counted."""
+    if stays.all():
+        return profile
+    is_left = _any_line(profile, lines, stays)
+    gone = (profile.samples.stack >= 0) & ~_has_any(profile, is_left)
+    unmatched.diagnostics.add("samples_without_frames", Severity.INFO, "", sum_of(profile.samples.count[gone]))
+    cut = _with_lines(keep_samples(profile, ~gone), take_rows_of(lines, stays), arange(len(profile.locations)))
+    return rewrite_stacks(cut, lambda rows: select_entries(rows, is_left[rows.values]))
+
+
+def _has_any(profile: Profile, locations: Bools) -> Bools:
+    """(samples,) True where the stack has one of the locations; ancestors are asked by pointer doubling."""
+    found, ancestor = np.append(locations[profile.stacks.location], False), as_int64(profile.stacks.parent)
+    while (rows := flatnonzero(ancestor >= 0)).size:
+        found[rows] |= found[ancestor[rows]]
+        ancestor[rows] = ancestor[ancestor[rows]]
+    return found[profile.samples.stack]
+
+
+def _hit(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> tuple[_FrameLines, Bools]:
+    """The frames of all locations, and (lines,) True where a pattern matches."""
+    lines = _lines_of(profile)
+    return lines, _matches(profile, lines, setting, texts, unmatched)[0] >= 0
+
+
+def _matches(
+    profile: Profile, lines: _FrameLines, setting: str, texts: Texts, unmatched: UnmatchedFilters
+) -> tuple[I64, list[str]]:
+    """(lines,) number of what the first pattern that fits matched, −1: none does; and the texts of these numbers."""
+    mapping = as_int64(profile.locations.mapping[lines.location])
+    mode = as_int64(profile.locations.mode[lines.location])
+    first, kind = group_rows([lines.function, mapping, mode])
+    frames = [column[first].tolist() for column in (lines.function, mapping, mode)]
+    numbers: dict[str, int] = {}
+    label = minus_ones(len(first))
+    fitting: set[Pattern] = set()
+    patterns = patterns_of(setting, texts)
+    with matching(setting, texts):
+        for row, frame in enumerate(zip(*frames, strict=True)):
+            found = {pattern: text for pattern in patterns if (text := pattern.found(profile, *frame))}
+            fitting.update(found)
+            for text in [*found.values()][:1]:
+                label[row] = numbers.setdefault(text, len(numbers))
+    for pattern in patterns:
+        unmatched.looked_for(pattern.text, pattern in fitting or pattern.is_ready_made)
+    return label[kind], list(numbers)

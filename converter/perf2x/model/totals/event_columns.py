@@ -1,0 +1,139 @@
+"""Other events beside the one that a table is about, as columns: their costs, or the ratio of two of them.
+
+Events are sampled apart, each with stacks of its own. So a ratio is one of two estimates: it has limits, and there is
+none where too few samples tell what to divide by.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from perf2x.base.errors import SettingError
+from perf2x.base.frozen import Frozen
+from perf2x.model.number_format import format_percent
+from perf2x.model.profile import Costs, Measure, Profile
+from perf2x.model.profile.wanted_columns import WantedColumn, wanted_columns
+from perf2x.model.totals.noise import Measured, quantile, ratio_interval
+from perf2x.model.totals.totals import Key, Total, Totals, totals
+
+_CONFIDENCE = 0.95
+_ROUNDED = 999.5
+Estimate = tuple[float, float, float]
+"""A ratio and its limits."""
+Cell = int | Estimate | None
+"""A cost, or a ratio; None where samples do not tell."""
+
+
+class EventColumn(WantedColumn, frozen=True):
+    """A column in a table of functions, objects or threads."""
+
+    tables: tuple[Totals, ...] = ()
+    """Of the events."""
+
+    @property
+    def is_ratio(self) -> bool:
+        """It divides the first event by the second."""
+        return len(self.tables) > 1
+
+    @property
+    def whole(self) -> Cell:
+        """The cell of all samples."""
+        return self.cell([(table.whole, table.squares) for table in self.tables])
+
+    def cells(self, keys: Sequence[Key], sort: str) -> list[Cell]:
+        """The cells of these rows."""
+        found = [{row.key: row.of(sort) for row in table.rows} for table in self.tables]
+        return [self.cell([rows.get(key, (0, 0.0)) for rows in found]) for key in keys]
+
+    def cell(self, sides: Sequence[tuple[int, float]]) -> Cell:
+        """The cell of what each event counted, and of the sum of its samples' squared weights."""
+        if not self.is_ratio:
+            return sides[0][0]
+        part, whole = (
+            Measured(*side, table.squares / (table.whole or 1)) for side, table in zip(sides, self.tables, strict=True)
+        )
+        return _ratio(part, whole, self.factor)
+
+    def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[float | None]]:
+        """Columns of a table: costs, or ratios with ``_low`` and ``_high``."""
+        cells = self.cells(keys, sort)
+        ends = ("", "_low", "_high")[: 3 if self.is_ratio else 1]
+        return {
+            f"{sort}_{self.name}{end}": [cell[at] if isinstance(cell, tuple) else cell for cell in cells]
+            for at, end in enumerate(ends)
+        }
+
+    def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
+        """Shares of the event, or ratios with their limits."""
+        return [cell_text(cell, self.whole) for cell in self.cells(keys, sort)]
+
+
+def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
+    """Make the columns; SettingError for an event that there is not, and for any ``value`` but the period."""
+    if names and value != "period":
+        raise SettingError("", "columns", " shows what events counted; leave out ", "value")
+    wanted = wanted_columns(profile, names)
+    tables = {row: totals(profile, row, by) for row in {row for one in wanted for row in one.events}}
+    return [EventColumn(one.name, one.events, one.factor, tuple(tables[row] for row in one.events)) for one in wanted]
+
+
+class LineColumns(Frozen):
+    """Columns of listings, which must have ``measures_beside``."""
+
+    columns: list[EventColumn]
+    measures: tuple[Measure, ...]
+
+    def cells(self, costs: Costs) -> dict[str, Cell]:
+        """Cells of the costs of a line, by name; its samples are taken to be alike."""
+        of = {(one.event, one.value): cost for one, cost in zip(self.measures, costs, strict=True)}
+        return {
+            one.name: one.cell(
+                [(of[row, "period"], of[row, "period"] ** 2 / (of[row, "samples"] or 1)) for row in one.events]
+            )
+            for one in self.columns
+        }
+
+
+def measures_beside(profile: Profile, names: Sequence[str]) -> list[Measure]:
+    """The numbers that ``line_columns`` needs."""
+    rows = sorted({row for one in wanted_columns(profile, names) for row in one.events})
+    return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
+
+
+def wholes(columns: Sequence[EventColumn]) -> dict[str, Cell]:
+    """The cell of each column for all samples."""
+    return {one.name: one.whole for one in columns}
+
+
+def with_rows_of(table: Totals, beside: Sequence[EventColumn]) -> Totals:
+    """The table with rows for what only other events have."""
+    others = {row.key for one in beside for part in one.tables for row in part.rows}
+    others -= {row.key for row in table.rows}
+    return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])
+
+
+def _ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
+    """A ratio and its limits, to six digits: the last ones may differ between machines."""
+    if whole.value <= 0:
+        return None
+    value = part.value / whole.value
+    limits = ratio_interval(part, whole, quantile(_CONFIDENCE)) if whole.squares else (value, value)
+    if limits is None:
+        return None
+    value, low, high = (float(f"{factor * each:.6g}") for each in (value, *limits))
+    return value, low, high
+
+
+def cell_text(cell: Cell, whole: Cell) -> str:
+    """``12.3 %`` of a cost; ``1.2 (0.98–1.5)``, ``1.2`` of exact counts; a dash where samples do not tell."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, int):
+        return format_percent(cell, whole if isinstance(whole, int) else 0)
+    value, low, high = map(number_text, cell)
+    return value if cell[1] == cell[2] else f"{value} ({low}–{high})"
+
+
+def number_text(value: float) -> str:
+    """Three digits, and all of those before the point."""
+    return f"{value:.3g}" if value < _ROUNDED else f"{value:,.0f}"

@@ -1,0 +1,1 @@
+"""Profile → profile: grouped, merged, or with other values."""

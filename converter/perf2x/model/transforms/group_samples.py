@@ -1,0 +1,136 @@
+"""Puts samples together in other ways: a frame below every stack that says whose it is, threads of a process as one,
+recursion folded. Pure functions, profile in, profile out."""
+
+from collections.abc import Callable
+from typing import get_args
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import (
+    I64,
+    Ragged,
+    arange,
+    as_int32,
+    as_int64,
+    group_rows,
+    lexsort,
+    number_keys,
+    prefix_tree,
+    side_by_side,
+    trues,
+    unique_inverse,
+)
+from perf2x.base.errors import SettingError
+from perf2x.model.filters.filter_options import Grouping, Root
+from perf2x.model.profile import (
+    Profile,
+    Threads,
+    location_rows,
+    rewrite_stacks,
+    select_entries,
+    sum_samples,
+    used_stacks,
+    with_made_up_frames,
+)
+from perf2x.model.transforms.drop_unused import compact
+
+
+def grouped(profile: Profile, grouping: Grouping) -> Profile:
+    """Apply all of ``grouping``, recursion first; OptionError for an unknown root."""
+    if grouping.root not in get_args(Root):
+        raise SettingError("", "root", f" {grouping.root}: it must be one of {', '.join(get_args(Root)[1:])}")
+    if grouping.fold_recursion:
+        profile = _fold_recursion(profile)
+    if grouping.merge_threads:
+        profile = _merge_threads(profile)
+    if grouping.root not in ("", "none"):
+        profile = _with_roots(profile, grouping.root)
+    threads = profile.threads
+    nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
+    return replace(profile, own_roots=grouping.root != "" or nameless)
+
+
+def _fold_recursion(profile: Profile) -> Profile:
+    """Frames of a function that calls itself become one, the innermost: a b b b c is a b c.
+
+    Calls that come back by way of others (a b a b) stay. Locations without names are alike when they are the same.
+    """
+    kind = _functions_of(profile)
+
+    def folded(rows: Ragged) -> Ragged:
+        kinds = kind[rows.values]
+        keep = trues(len(kinds))
+        keep[:-1] = kinds[:-1] != kinds[1:]
+        keep[rows.offsets[1:][rows.lengths > 0] - 1] = True
+        return select_entries(rows, keep)
+
+    return rewrite_stacks(profile, folded)
+
+
+def _merge_threads(profile: Profile) -> Profile:
+    """One thread per process, under the process's name and id; what was apart only by thread is summed."""
+    threads = profile.threads
+    columns = [as_int64(threads.pid), as_int64(threads.process)]
+    first, inverse = group_rows(columns)
+    order = lexsort((first, threads.pid[first]))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = arange(len(order))
+    chosen = first[order]
+    merged = Threads(
+        pid=threads.pid[chosen], tid=threads.pid[chosen], comm=threads.process[chosen], process=threads.process[chosen]
+    )
+    number = as_int32(rank[inverse])
+    samples = replace(profile.samples, thread=number[profile.samples.thread])
+    # Switches of several threads under one name do not say when it ran.
+    return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
+
+
+def _with_roots(profile: Profile, root: str) -> Profile:
+    """A made-up outermost frame for every stack: comm, process (``name-PID``), thread (``comm-PID/TID``), cpu, cgroup.
+
+    OptionError when samples do not know their CPU or cgroup.
+    """
+    samples = profile.samples
+    column = {"cpu": samples.cpu, "cgroup": samples.cgroup}.get(root, samples.thread)
+    if column is None:
+        raise SettingError("", "root", f" {root}: the profile does not have the {root} of its samples")
+    used, kind = unique_inverse(column)
+    name = _ROOT_TEXTS[root]
+    texts = [name(profile, row) for row in used.tolist()]
+    titles, title = number_keys(texts)
+    grown, first_location = with_made_up_frames(profile, titles)
+    return _hung(grown, title[kind] + first_location)
+
+
+_ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
+    "comm": lambda profile, row: profile.strings[profile.threads.comm[row]] or "?",
+    "process": lambda profile, row: (
+        f"{profile.strings[profile.threads.process[row]] or '?'}-{profile.threads.pid[row]}"
+    ),
+    "thread": lambda profile, row: (
+        f"{profile.strings[profile.threads.comm[row]] or '?'}-{profile.threads.pid[row]}/{profile.threads.tid[row]}"
+    ),
+    "cpu": lambda profile, row: f"cpu {row}" if row >= 0 else "cpu ?",
+    "cgroup": lambda profile, row: profile.strings[row] or "?",
+}
+
+
+def _hung(profile: Profile, root: I64) -> Profile:
+    """Every sample's stack under the location ``root`` (samples,)."""
+    leaves, place = used_stacks(profile)
+    first, pair = group_rows([root, place])
+    rows = location_rows(profile, leaves)[place[first]] if len(leaves) else location_rows(profile, leaves)
+    roots = Ragged(arange(len(first) + 1), root[first])
+    parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
+    stacks = replace(profile.stacks, parent=parent, location=location)
+    samples = replace(profile.samples, stack=leaf[pair] if len(pair) else profile.samples.stack)
+    return sum_samples(replace(profile, stacks=stacks, samples=samples))
+
+
+def _functions_of(profile: Profile) -> I64:
+    """(locations,) a number that is equal where the functions of the lines are; the location itself without lines."""
+    locations = profile.locations
+    offsets, lines = locations.line_offsets.tolist(), locations.line_function.tolist()
+    keys = (tuple(lines[offsets[row] : offsets[row + 1]]) or (-1, row) for row in range(len(locations)))
+    return number_keys(keys)[1]

@@ -1,0 +1,84 @@
+"""Events that count one thing on several kinds of CPU core, or in several control groups, are shown as one.
+
+perf opens ``cycles`` once for each kind of core (``cpu_core/cycles/P``, ``cpu_atom/cycles/P``), and an event once for
+each control group (``-G a,b``, ``--for-each-cgroup``) under one name: no part of them is the whole. Events of one name
+that are none of these count the same twice: the largest is shown.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import bincount, flatnonzero, sum_of
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.filters.choice import names_event
+from perf2x.model.profile import Profile, ProfileEvent, numbered_names, sum_samples
+from perf2x.model.recording import event_name
+
+_CGROUP_OPTION = re.compile(r"-[abdginqsvBNPRTW]*G|--(for-each-)?cgroup(=|$)")
+"""Its short form may stand behind others that take no value, and its value behind it: ``-agGa,b``."""
+
+
+def has_cgroups(command_line: Sequence[str]) -> bool:
+    """Whether perf record was given control groups to open its events in."""
+    own = takewhile(lambda word: word != "--", command_line)
+    return any(_CGROUP_OPTION.match(word) for word in own)
+
+
+def with_joined_events(
+    profile: Profile, wanted: Sequence[str], diagnostics: Diagnostics, *, by_cgroup: bool
+) -> Profile:
+    """Return the profile with the samples of such events in the first of them; the others stay, without samples.
+
+    ``wanted`` are the user's names of events: those that a name tells apart stay apart.
+    """
+    names = numbered_names(profile.events)
+    for rows in _alike(profile):
+        events = [profile.events[row] for row in rows]
+        told_apart = wanted and not any(all(names_event(text, names[row]) for row in rows) for text in wanted)
+        is_whole = by_cgroup or len({event_name(event.name).pmu for event in events}) == len(events)
+        if is_whole and not told_apart:
+            profile = _joined(profile, rows)
+            listed = ", ".join(names[row] for row in rows)
+            words = f"{listed} count the same and are shown as one (--event NAME chooses)"
+            diagnostics.add("events_joined", Severity.INFO, words, len(rows))
+        elif profile.default_event in rows and not told_apart:
+            sums = [sum_of(profile.samples.value[profile.samples.event == row]) for row in rows]
+            profile = replace(profile, default_event=rows[sums.index(max(sums))])
+    return profile
+
+
+def _alike(profile: Profile) -> Iterator[list[int]]:
+    """Rows of sampled events that count the same, by kind of core or under one name."""
+    groups: dict[object, list[int]] = {}
+    for row in flatnonzero(bincount(profile.samples.event, len(profile.events))).tolist():
+        event = profile.events[row]
+        parsed = event_name(event.name)
+        if event.is_wait or event.is_count:
+            continue
+        key = (parsed.counted, parsed.modes) if parsed.is_of_core else event.name
+        groups.setdefault((key, event.unit), []).append(row)
+    return (rows for rows in groups.values() if len(rows) > 1)
+
+
+def _joined(profile: Profile, rows: list[int]) -> Profile:
+    first, events = rows[0], list(profile.events)
+    number = np.arange(len(events), dtype=np.int32)
+    number[rows] = first
+    events[first] = _one(events[first], [events[row] for row in rows])
+    moved = [replace(event, leader=int(number[event.leader]) if event.leader >= 0 else -1) for event in events]
+    samples = replace(profile.samples, event=number[profile.samples.event])
+    shown = int(number[profile.default_event])
+    return sum_samples(replace(profile, events=tuple(moved), samples=samples, default_event=shown))
+
+
+def _one(first: ProfileEvent, events: list[ProfileEvent]) -> ProfileEvent:
+    """The event for all, with what they agree on."""
+    name, parsed = first.name, event_name(first.name)
+    if any(event.name != name for event in events):
+        name = parsed.event + (f":{''.join(sorted(parsed.modes))}" if parsed.modes else "")
+    same = all((event.period, event.frequency) == (first.period, first.frequency) for event in events)
+    return replace(first, name=name, period=first.period * same, frequency=first.frequency * same)

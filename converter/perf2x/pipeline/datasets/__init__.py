@@ -1,1 +1,0 @@
-"""Recordings into datasets, and out of them again."""

@@ -1,1 +1,0 @@
-"""Recordings whose samples have their stacks already."""

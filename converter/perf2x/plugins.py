@@ -1,0 +1,75 @@
+"""Output formats, symbol sources, commands: their authors import from here, and tests from ``perf2x.testing``.
+
+An output format needs ``Needs``, ``option``, ``Profile`` and its tables, ``View`` where it asks for more than these; a
+symbol source ``SymbolSource``, what it is asked (``Context``, ``Dso``) and what it answers (``Symbols``, ``Function``);
+a command ``Setting`` and ``Argument``, which the parameters of its function are annotated with. All raise subclasses of
+``Perf2xError``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from perf2x.base.errors import FormatError, ObjectError, OptionError, OutputError, Perf2xError
+from perf2x.kernel.registry import Emitter, build_emitter
+from perf2x.model.plugin_options import Needs, option
+from perf2x.model.profile import (
+    Functions,
+    Locations,
+    Losses,
+    Mappings,
+    Meta,
+    Profile,
+    ProfileEvent,
+    ProfileSamples,
+    RunningThreads,
+    Stacks,
+    Threads,
+    ThreadSwitches,
+    View,
+)
+from perf2x.model.setting import Argument, Setting
+
+if TYPE_CHECKING:
+    from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
+
+__all__ = [
+    "Argument",
+    "Context",
+    "Dso",
+    "DsoKind",
+    "Emitter",
+    "FormatError",
+    "Function",
+    "Functions",
+    "Locations",
+    "Losses",
+    "Mappings",
+    "Meta",
+    "Needs",
+    "ObjectError",
+    "OptionError",
+    "OutputError",
+    "Perf2xError",
+    "Profile",
+    "ProfileEvent",
+    "ProfileSamples",
+    "RunningThreads",
+    "Setting",
+    "Stacks",
+    "SymbolSource",
+    "Symbols",
+    "ThreadSwitches",
+    "Threads",
+    "View",
+    "build_emitter",
+    "option",
+]
+
+
+if not TYPE_CHECKING:  # type checkers accept any name of a module that has __getattr__
+
+    def __getattr__(name: str) -> object:
+        """Import what symbol sources need on first use (PEP 562)."""
+        if name in __all__:
+            return getattr(import_module("perf2x.symbolizer.sources.symbol_source"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

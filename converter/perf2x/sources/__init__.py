@@ -1,0 +1,1 @@
+"""Kinds of input besides perf.data: texts and datasets."""

@@ -1,0 +1,340 @@
+"""The Delta tables of a dataset: deltalake keeps their logs; their files are written and read by pyarrow.
+
+pyarrow writes checksums of pages (CRC-32) and verifies them, which deltalake's own writer and DuckDB do not.
+
+A dataset may be hostile: deltalake refuses files outside of a table; what files say of themselves is bounded before
+they are read.
+"""
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, reduce
+from importlib import import_module
+from operator import and_
+from pathlib import Path, PurePath
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
+
+from msgspec import json
+
+from perf2x.base.errors import FormatError, OptionError, OutputError, SettingError
+from perf2x.base.files.operating_system import address_space_left
+from perf2x.base.files.remote import is_address
+from perf2x.base.files.unpack_limit import memory_limit, too_large
+from perf2x.base.frozen import Frozen
+from perf2x.sources.dataset.dataset_schema import (
+    COLUMNS,
+    DATE,
+    KEY,
+    OF_RECORDINGS,
+    TABLES,
+    arrow,
+    description,
+    schema_of,
+)
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Parts = tuple[str | None, ...]
+"""Values of the columns that tables are partitioned by, None for none."""
+Made = TypeVar("Made")
+_TRIES = 200
+"""Commits of one table that other writers may make in between."""
+_SETTINGS = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 days"}
+_ROWS_OF_GROUP = 1 << 17
+
+
+def _deltalake() -> ModuleType:
+    """Import deltalake; OptionError says how to install it."""
+    arrow()
+    try:
+        return import_module("deltalake")
+    except ModuleNotFoundError:
+        raise OptionError("datasets need deltalake: pip install 'perf2x[fleet]'") from None
+
+
+def new_attempt() -> str:
+    """A word for what one task writes, which no other has; later ones sort behind."""
+    return f"{time.time_ns():016x}{os.urandom(8).hex()}"
+
+
+def written_ns(attempt: str) -> int:
+    """When an attempt was made, in nanoseconds since the epoch; 0 for none of ours."""
+    return int(attempt[:16], 16) if re.fullmatch("[0-9a-f]{32}", attempt) else 0
+
+
+class DataFile(Frozen):
+    """A file that a table has."""
+
+    path: str
+    size: int
+    parts: Mapping[str, str | None]
+
+
+class DeltaTables:
+    """The tables below a folder or an address."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/") if is_address(root) else str(Path(root))
+        self.options = _storage_options(root)
+
+    def place(self, table: str) -> str:
+        """Address of a table."""
+        return f"{self.root}/{table}"
+
+    def open(self, table: str) -> Any:
+        """The table as it is now, None where there is none; FormatError for one of another version."""
+        module, place = _deltalake(), self.place(table)
+        if not is_address(place) and not Path(place, "_delta_log").is_dir():
+            return None
+        with _told(place):
+            try:
+                found = module.DeltaTable(place, storage_options=self.options)
+            except module.exceptions.TableNotFoundError:
+                return None
+            said = found.metadata().description
+            if said != description(table):
+                raise FormatError(f"{place}: {said or 'not part of a dataset'}; this perf2x reads {description(table)}")
+            if found.protocol().min_reader_version > 1:
+                raise FormatError(f"{place}: it has features of Delta that perf2x does not read (deletion vectors?)")
+        return found
+
+    def require(self, table: str) -> Any:
+        """The table as it is now; FormatError where there is none."""
+        found = self.open(table)
+        if found is None:
+            missing = f"not a dataset: it has no table of {table} (docs/parquet.md)"
+            why = "no recordings yet" if table == TABLES[-1] and _is_begun(Path(self.place(table))) else missing
+            raise FormatError(f"{self.root}: {why}")
+        return found
+
+    def make(self, asked: Sequence[str]) -> tuple[str, ...]:
+        """Make what tables are missing, partitioned by these tags and the day; returns what they are partitioned by.
+
+        SettingError where an existing dataset is partitioned by others. OutputError when it cannot be written.
+        """
+        module, wanted = _deltalake(), (*(key for key in asked if key != DATE), DATE)
+        taken = [key for key in wanted[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
+        if taken:
+            raise SettingError("", "partition", f" {taken[0]}: tables have a column of this name")
+        for table in reversed(TABLES):
+            found = self.open(table)
+            if found is None:
+                columns = list(wanted) if table in OF_RECORDINGS else []
+                with _told(self.place(table), OutputError):
+                    if not is_address(self.root):
+                        Path(self.place(table)).mkdir(parents=True, exist_ok=True)
+                    module.DeltaTable.create(
+                        self.place(table), schema_of(table, tuple(columns)), "ignore", columns, name=table,
+                        description=description(table), storage_options=self.options,
+                        configuration={**_SETTINGS, "delta.dataSkippingStatsColumns": KEY[0] if not columns
+                                       else "recording"},
+                    )  # fmt: skip
+            if table == "recordings":
+                own = partition_of(self.require(table))
+                if asked and own != wanted:
+                    raise SettingError(
+                        f"{self.root}: partitioned by {', '.join(own)}; ", "partition", f" asks for {', '.join(wanted)}"
+                    )
+                wanted = own
+        return wanted
+
+    def files(self, found: Any) -> list[DataFile]:
+        """Files of an open table, in the order of their names."""
+        columns = partition_of(found)
+        with _told(found.table_uri):
+            pa = arrow()
+            actions = pa.RecordBatchReader.from_stream(found.get_add_actions(flatten=True))  # pa.table imports pandas
+            files = [
+                DataFile(unquote(row["path"]), row["size_bytes"], {key: row.get(f"partition.{key}") for key in columns})
+                for row in actions.read_all().to_pylist()
+            ]
+            if any(".." in PurePath(file.path).parts for file in files):
+                raise pa.ArrowInvalid("a file is outside of it")
+        return sorted(files, key=lambda file: file.path)
+
+    def read(self, table: str, found: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
+        """Rows of files, texts as numbers of distinct ones; all columns, of partitions too, or these.
+
+        FormatError for files that are damaged or take more memory than those of their size may.
+        """
+        place, source = self.place(table), self.scan(table, found, files)
+        with _told(place):
+            rows = source.to_table(list(columns or source.schema.names), use_threads=address_space_left() is None)
+            holes = [field.name for field in rows.schema if not field.nullable and rows[field.name].null_count]
+            if holes:
+                raise arrow().ArrowInvalid(f"values are missing in {', '.join(holes)}")
+            rows = rows.unify_dictionaries().combine_chunks()
+            _check_texts(place, rows, sum(file.size for file in files))
+            return rows
+
+    def scan(self, table: str, found: Any, files: Sequence[DataFile]) -> Any:
+        """The rows of files as a dataset of pyarrow's, which reads what is asked for; texts as ``read`` has them.
+
+        FormatError for files without a column of the table: pyarrow takes its values for null.
+        """
+        module, pa, place = import_module("pyarrow.dataset"), arrow(), self.place(table)
+        with _told(place):
+            schema, store = schema_of(table, partition_of(found)), self._readable(place)
+            texts = [field.name for field in schema if field.name in COLUMNS[table] and field.type == pa.string()]
+            form = module.ParquetFileFormat(
+                read_options=module.ParquetReadOptions(dictionary_columns=texts),
+                default_fragment_scan_options=module.ParquetFragmentScanOptions(
+                    page_checksum_verification=True, pre_buffer=False
+                ),
+            )
+            coded = pa.dictionary(pa.int32(), pa.string())
+            shown = pa.schema([field.with_type(coded) if field.name in texts else field for field in schema])
+            fragments = []
+            for file in files:
+                piece = form.make_fragment(file.path, store, _expression(tuple(file.parts.items())))
+                _check_file(table, place, file, piece.metadata)
+                fragments.append(piece)
+            return module.FileSystemDataset(fragments, shown, form, store)
+
+    def _readable(self, place: str) -> Any:
+        """The files of a table; pyarrow reads those of a folder in half the time that deltalake takes."""
+        fs = import_module("pyarrow.fs")
+        return self._stored(place) if is_address(place) else fs.SubTreeFileSystem(place, fs.LocalFileSystem())
+
+    def _stored(self, place: str) -> Any:
+        handler = import_module("deltalake.fs").DeltaStorageHandler
+        return import_module("pyarrow.fs").PyFileSystem(handler(place, self.options))
+
+    def append(self, table: str, rows: "Mapping[Parts, pyarrow.Table]", attempt: str) -> None:
+        """Add rows to a table, a file for each partition, in one commit; OutputError when that fails."""
+        module, parquet = _deltalake(), import_module("pyarrow.parquet")
+        found = self.require(table)
+        columns, store, actions = partition_of(found), self._stored(self.place(table)), []
+        add = import_module("deltalake.transaction").AddAction
+        with _told(self.place(table), OutputError):
+            for parts, each in rows.items():
+                path = "/".join([*map(_folder, columns, parts), f"{attempt}-{os.urandom(4).hex()}.parquet"])
+                with store.open_output_stream(path) as out:
+                    # Snappy, as what deltalake writes: zstd takes twice the time to read many small columns;
+                    # statistics have no checksum, and readers skip rows by them; the log has some
+                    parquet.write_table(
+                        each, out, write_page_checksum=True, row_group_size=_ROWS_OF_GROUP, write_statistics=False
+                    )
+                    size = out.tell()
+                actions.append(add(path, size, dict(zip(columns, parts, strict=True)), time.time_ns() // 10**6, True,
+                                   _stats(each)))  # fmt: skip
+            properties = module.CommitProperties(max_commit_retries=_TRIES)
+            found.create_write_transaction(
+                actions, "append", found.schema(), list(columns), commit_properties=properties
+            )
+
+    def change(self, table: str, act: Callable[[Any], Made]) -> Made:
+        """Do what reads and changes a table, again while others change it meanwhile; OutputError when that fails."""
+        conflict = _deltalake().exceptions.CommitFailedError
+        for number in range(_TRIES):
+            with _told(self.place(table), OutputError), contextlib.suppress(conflict):
+                return act(self.require(table))
+            time.sleep(min(0.01 * (number + 1), 0.5))
+        raise OutputError(f"cannot write {self.place(table)}: other commands change it all the time")
+
+    def merge(self, table: str, rows: "pyarrow.Table", same: str, later: str) -> None:
+        """Add the rows ``s`` that are ``same`` as none of a table's rows ``t``, and replace those where ``later``.
+
+        Both are conditions of SQL. OutputError when that fails.
+        """
+
+        def act(found: Any) -> None:
+            merger = found.merge(rows, same, source_alias="s", target_alias="t", **writing())
+            merger.when_matched_update_all(later).when_not_matched_insert_all().execute()
+
+        self.change(table, act)
+
+
+def writing() -> dict[str, Any]:
+    """Settings of whatever deltalake writes: it tries once, as ``DeltaTables.change`` tries again."""
+    return {"commit_properties": _deltalake().CommitProperties(max_commit_retries=0)}
+
+
+def _is_begun(folder: Path) -> bool:
+    """Whether a folder is what a command leaves that is killed before a table's first commit."""
+    return folder.is_dir() and {one.name for one in folder.iterdir()} <= {"_delta_log"}
+
+
+def partition_of(found: Any) -> tuple[str, ...]:
+    """Columns that an open table is partitioned by."""
+    return tuple(found.metadata().partition_columns)
+
+
+@lru_cache
+def _expression(parts: tuple[tuple[str, str | None], ...]) -> Any:
+    """Values of the columns that tables are partitioned by as pyarrow has them; each takes half a millisecond."""
+    module = import_module("pyarrow.dataset")
+    each = (module.field(key) == value if value is not None else module.field(key).is_null() for key, value in parts)
+    return reduce(and_, each, module.scalar(True))
+
+
+def _check_file(table: str, place: str, file: DataFile, metadata: Any) -> None:
+    """FormatError when rows of a file would take more memory than a file of its size may, or when it lacks a column."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    limit = memory_limit(file.size)
+    bytes_of_rows = sum(group.total_byte_size for group in groups) + metadata.num_rows
+    if bytes_of_rows > limit or any(group.total_byte_size < 0 for group in groups):
+        raise FormatError(*too_large(f"{place}/{file.path}: ", file.size, limit))
+    if missing := COLUMNS[table].keys() - set(metadata.schema.to_arrow_schema().names):
+        raise arrow().ArrowInvalid(f"{file.path} has no {', '.join(sorted(missing))}")
+
+
+def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
+    """FormatError when texts that few bytes repeat would take more memory than a file of its size may.
+
+    ArrowInvalid for texts that are not UTF-8.
+    """
+    compute: Any = import_module("pyarrow.compute")
+    rows.validate(full=True)
+    limit = memory_limit(size)
+    chunks = (chunk for column in rows.columns for chunk in column.chunks if arrow().types.is_dictionary(column.type))
+    lengths = (compute.binary_length(chunk.dictionary).take(chunk.indices) for chunk in chunks)
+    if sum(compute.sum(length).as_py() or 0 for length in lengths) > limit:
+        raise FormatError(*too_large(f"{path}: ", size, limit))
+
+
+def _folder(column: str, value: str | None) -> str:
+    """A folder for people: the log has the value itself."""
+    return re.sub(r"[^\w.=-]", "_", f"{column}={value or '__HIVE_DEFAULT_PARTITION__'}"[:100], flags=re.ASCII)
+
+
+def _stats(rows: "pyarrow.Table") -> str:
+    key = rows.column_names[0]
+    ends = import_module("pyarrow.compute").min_max(rows[key]).as_py()
+    return json.encode(
+        {"numRecords": len(rows), "minValues": {key: ends["min"]}, "maxValues": {key: ends["max"]},
+         "nullCount": {key: 0}}
+    ).decode()  # fmt: skip
+
+
+def _storage_options(root: str) -> dict[str, str] | None:
+    """Settings of a store that its client does not take from the environment as they are; None for a folder."""
+    if not is_address(root):
+        return None
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    return {"AWS_ALLOW_HTTP": "true"} if endpoint.startswith("http://") else {}
+
+
+@contextlib.contextmanager
+def _told(place: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
+    """Turn errors of deltalake and pyarrow into one sentence; conflicts of commits are let through."""
+    module, pa = _deltalake(), arrow()
+    try:
+        yield
+    except module.exceptions.CommitFailedError:
+        raise
+    except pa.ArrowMemoryError as error:
+        raise MemoryError(str(error)) from None
+    except (module.exceptions.DeltaError, pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        text = " ".join(str(error).split())[:500] or type(error).__name__
+        raise kind(f"cannot write {place}: {text}" if kind is OutputError else f"{place}: damaged: {text}") from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust, in deltalake; no Exception
+            raise
+        raise kind(f"{place}: damaged: {str(error)[:500]}") from None

@@ -1,0 +1,56 @@
+"""One object as a profile of its places, which is what names are looked up for."""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import StringInterner, as_uint64, falses, zeros
+from perf2x.model.printable_text import as_recorded
+from perf2x.model.profile import Locations, Profile
+from perf2x.model.recording import KERNEL, Session
+from perf2x.sources.dataset.arrow_columns import with_texts
+from perf2x.sources.dataset.names.unnamed_places import CodeObject
+from perf2x.sources.dataset.read.restore_profile import restore_mappings
+from perf2x.sources.dataset.write.profile_places import code_objects
+from perf2x.sources.dataset.write.recording_to_store import empty_profile
+
+
+def object_profile(code: CodeObject) -> Profile:
+    """Make a profile without samples, with a location for each place, in their order.
+
+    Places are at the addresses where the object's first mapping has them; its other mappings may hold other parts.
+    """
+    strings, none = StringInterner(), np.zeros(0, np.int32)
+    mappings = restore_mappings(code.mappings, strings)
+    objects = code_objects(mappings, strings.table(), bytes.fromhex(code.facts["recording"]))
+    own = objects.ids.index(code.id)
+    address = code.places.offset + objects.base[own]
+    count = len(address)
+    return replace(
+        empty_profile(""),
+        strings=strings.table(),
+        mappings=mappings,
+        locations=Locations(
+            address=address,
+            lookup=address - as_uint64(code.places.is_return),
+            mapping=np.full(count, own, np.int32),
+            mode=code.places.mode,
+            synthetic=falses(count),
+            line_offsets=zeros(count + 1),
+            line_function=none,
+            line_number=none,
+        ),
+    )
+
+
+def object_session(code: CodeObject) -> Session:
+    """Make the facts of the recording that had the object, as far as names depend on them."""
+    facts = with_texts(code.facts, as_recorded)
+    return Session(
+        source="",
+        byte_order="<",
+        events=(),
+        arch=facts["arch"],
+        hostname=facts["host"],
+        os_release=facts["kernel"],
+        build_ids={KERNEL: bytes.fromhex(kernel)} if (kernel := facts["kernel_build_id"]) else {},
+    )

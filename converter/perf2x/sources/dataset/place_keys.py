@@ -1,0 +1,59 @@
+"""Columns that tell places of objects apart, as arrays and as rows of tables."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perf2x.base.abi import CpuMode
+from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools, Frozen, as_int64, as_uint64
+from perf2x.sources.dataset.arrow_columns import numbers, text_column, texts
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MODES = {
+    CpuMode.UNKNOWN: "unknown",
+    CpuMode.KERNEL: "kernel",
+    CpuMode.USER: "user",
+    CpuMode.HYPERVISOR: "hypervisor",
+    CpuMode.GUEST_KERNEL: "guest kernel",
+    CpuMode.GUEST_USER: "guest user",
+}
+"""Texts of the column ``mode``, also pprof's."""
+
+
+class PlaceKeys(Frozen):
+    """Keys that tell the places of one object apart."""
+
+    offset: U64
+    """(n,) in the object."""
+    mode: U8
+    """(n,) uapi.CpuMode"""
+    is_return: Bools
+    """(n,) the place is the address behind a call."""
+    variant: AnyArray
+    """(n,) as in CodeObjects."""
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of tables."""
+        return {
+            "file_offset": self.offset, "mode": text_column(list(MODES.values()), self.mode),
+            "is_return": self.is_return, "variant": self.variant,
+        }  # fmt: skip
+
+    def flags(self) -> I64:
+        """(n,) all but the offset as one number."""
+        found: I64 = as_int64(self.variant) << 8 | as_int64(self.mode) << 1 | self.is_return
+        return found
+
+
+def keys_of_rows(rows: "pyarrow.Table") -> PlaceKeys:
+    """Keys of the rows of a table; a mode that is none is UNKNOWN."""
+    code, known = texts(rows, "mode")
+    modes = {text: mode for mode, text in MODES.items()}
+    return PlaceKeys(
+        as_uint64(numbers(rows, "file_offset")),
+        np.array([modes.get(text, CpuMode.UNKNOWN) for text in known], np.uint8)[code],
+        numbers(rows, "is_return").astype(np.bool_),
+        numbers(rows, "variant"),
+    )

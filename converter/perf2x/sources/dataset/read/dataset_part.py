@@ -1,0 +1,180 @@
+"""A part of a dataset: those recordings that have some tags, and their rows in the other tables."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perf2x.base.columnar import I64, Frozen, arange, as_int64, flatnonzero, lexsort, minus_ones, searchsorted
+from perf2x.base.errors import FormatError
+from perf2x.model.printable_text import as_recorded
+from perf2x.model.value_limits import LAST_TIME
+from perf2x.sources.dataset.arrow_columns import coded, flat, numbers, with_texts
+from perf2x.sources.dataset.dataset_address import DatasetAddress
+from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, OF_RECORDINGS, arrow, date_of
+from perf2x.sources.dataset.delta_tables import DataFile, DeltaTables, Parts, partition_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_OF_QUERIES = {"places": ("build_id", "file", "is_local"), "samples": ("event", "unit")}
+"""Columns that only queries read: profiles have the same from mappings and recordings."""
+
+
+class Row(Frozen):
+    """One row of the table of recordings."""
+
+    values: Mapping[str, Any]
+    parts: Parts
+    tags: Mapping[str, str]
+
+    @property
+    def ident(self) -> str:
+        """Id of the recording."""
+        found: str = self.values["recording"]
+        return found
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Sorts recordings by time."""
+        return self.values["start_ns"] or 0, self.values["clock_start_ns"], self.ident
+
+
+class Rows(Frozen):
+    """Rows of some recordings in one table."""
+
+    table: "pyarrow.Table"
+    number: I64
+    """(rows,) place of the recording of each among those that were asked for."""
+
+
+class DatasetPart:
+    """The recordings of a dataset that have the tags of an address; ``date`` is the day of the start."""
+
+    def __init__(self, address: DatasetAddress) -> None:
+        """FormatError when it is no dataset, or its table of recordings is damaged."""
+        self.tables, self.tags = DeltaTables(address.root), address.tags
+        table = self.tables.require("recordings")
+        columns = partition_of(table)
+        every = self.tables.files(table)
+        files = [file for file in every if all(file.parts[key] == address.tags[key] for key in columns
+                                               if key in address.tags)]  # fmt: skip
+        found: list[Row] = []
+        for values in self.tables.read("recordings", table, files).to_pylist():
+            _check_row(values, self.tables.place("recordings"))
+            tags = dict(with_texts(values["tags"] or (), as_recorded))
+            found.append(Row(values, tuple(values[key] for key in columns), tags))
+        self.is_empty = not every
+        self.count = len(found)
+        """Recordings that were looked at."""
+        self.columns = columns
+        self.rows = sorted((row for row in found if _has_tags(row, address.tags)), key=lambda row: row.order)
+        """In order of time."""
+        self._open: dict[str, tuple[Any, list[DataFile]]] = {}
+        self._held: dict[str, tuple[set[str], pyarrow.Table]] = {}
+
+    def require(self) -> None:
+        """FormatError where there is no recording."""
+        if self.is_empty:
+            raise FormatError(f"{self.tables.root}: no recordings yet")
+        if not self.rows:
+            which = ", ".join(f"{key}={value}" for key, value in self.tags.items())
+            raise FormatError(f"{self.tables.root}: no recording with {which} is in this dataset")
+
+    def files(self, table: str, rows: Sequence[Row]) -> tuple[Any, list[DataFile]]:
+        """An open table, and its files in which rows of some recordings may be; all for rows of no recording."""
+        if table not in self._open:
+            found = self.tables.require(table)
+            self._open[table] = found, self.tables.files(found)
+        found, files = self._open[table]
+        if table in OF_RECORDINGS:
+            parts = {row.parts for row in rows}
+            files = [file for file in files if tuple(file.parts.values()) in parts]
+        return found, files
+
+    def of(self, table: str, rows: Sequence[Row]) -> Rows:
+        """Rows of some recordings in a table; FormatError when it is damaged."""
+        place = {(row.ident, row.values["attempt"]): number for number, row in enumerate(rows)}
+        held = self._rows_of(table, rows)
+        number = _numbers_of(held, place)
+        kept = flatnonzero(number >= 0)
+        return Rows(held, number) if len(kept) == len(number) else Rows(held.take(kept), number[kept])
+
+    def _rows_of(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
+        """Rows of the files that recordings are in, which stay until those of others are asked for."""
+        found, files = self.files(table, rows)
+        paths, held = self._held.get(table, (set(), None))
+        if held is None or not paths.issuperset(file.path for file in files):
+            columns = [name for name in COLUMNS[table] if name not in _OF_QUERIES.get(table, ())]
+            held = self.tables.read(table, found, files, columns)
+            self._held[table] = {file.path for file in files}, held
+        return held
+
+    @cached_property
+    def _symbols(self) -> "pyarrow.Table":
+        return self.tables.read("symbols", *self.files("symbols", ()))
+
+    def symbols(self, objects: Collection[str]) -> "pyarrow.Table":
+        """Names of places of some objects."""
+        compute: Any = import_module("pyarrow.compute")
+        idents, wanted = flat(self._symbols, "object_id"), arrow().array(sorted(objects), arrow().string())
+        chosen = compute.is_in(idents.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)
+        return self._symbols.take(flatnonzero(np.append(chosen, False)[coded(idents)[0]]))
+
+
+def _numbers_of(rows: "pyarrow.Table", place: Mapping[tuple[str, str], int]) -> I64:
+    """(rows,) the number of each row's recording, −1 for rows of others, or of other attempts to add it."""
+    (one, idents), (other, attempts) = (coded(flat(rows, name)) for name in ("recording", "attempt"))
+    known = minus_ones((len(idents) + 1, len(attempts) + 1))
+    at = ({text: number for number, text in enumerate(texts)} for texts in (idents, attempts))
+    of_ident, of_attempt = at
+    for (ident, attempt), number in place.items():
+        if ident in of_ident and attempt in of_attempt:
+            known[of_ident[ident], of_attempt[attempt]] = number
+    found: I64 = known[one, other]
+    return found
+
+
+def in_order(rows: Rows, key: str, count: int, source: str) -> "tuple[pyarrow.Table, I64, I64]":
+    """Rows by recording and their number in it, (rows,) the recording of each, and (count + 1,) where each begins.
+
+    FormatError unless numbers of each recording are 0, 1, ….
+    """
+    value = as_int64(numbers(rows.table, key))
+    order = lexsort((value, rows.number))
+    number = rows.number[order]
+    start = searchsorted(number, arange(count + 1))
+    if (value[order] != arange(len(number)) - start[number]).any():
+        raise FormatError(f"{source}: damaged: {key} numbers are missing or twice")
+    is_sorted = bool((np.diff(order) == 1).all())
+    return rows.table if is_sorted else rows.table.take(order), number, start
+
+
+def _has_tags(row: Row, wanted: Mapping[str, str]) -> bool:
+    """Whether a recording has these tags; ``date`` is the day of its start."""
+    tags = {DATE: date_of(row.values["start_ns"]), **row.tags}
+    return all(tags.get(key, "") == value for key, value in wanted.items())
+
+
+def _check_row(values: Mapping[str, Any], source: str) -> None:
+    """FormatError for values that no recording has."""
+    for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus", "missing_bytes", "start_ns"):
+        if (values[name] or 0) < 0:
+            raise FormatError(f"{source}: damaged: {name} is {values[name]}")
+    if values["clock_start_ns"] + values["duration_ns"] > LAST_TIME:
+        raise FormatError(f"{source}: damaged: duration_ns is {values['duration_ns']}")
+    events = max(1, len(values["events"]))
+    if not 0 <= values["default_event"] < events:
+        raise FormatError(f"{source}: damaged: default_event is {values['default_event']} of {events} events")
+    check_build_ids([values["kernel_build_id"], values["recording"], values["session"] or ""], source)
+
+
+def check_build_ids(texts: Iterable[str], source: str) -> None:
+    """FormatError for a build id that is not hexadecimal."""
+    for text in texts:
+        try:
+            bytes.fromhex(text)
+        except ValueError:
+            raise FormatError(f"{source}: damaged: not a build id: {text[:64]!r}") from None

@@ -1,0 +1,258 @@
+"""Rows of a dataset → one profile of some recordings, as they were stitched; names are bound later, by place.
+
+Recordings are put together in columns: equal code of equal objects is one location, wherever each host had it.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    AnyArray,
+    Bools,
+    Frozen,
+    Ragged,
+    StringInterner,
+    as_int32,
+    as_int64,
+    column_type,
+    cumsum,
+    falses,
+    group_rows,
+    prefix_tree,
+    repeat,
+)
+from perf2x.base.errors import FormatError
+from perf2x.model.printable_text import as_recorded
+from perf2x.model.profile import (
+    ROOT_FRAME_NAMES,
+    Functions,
+    Locations,
+    Mappings,
+    Meta,
+    Profile,
+    ProfileEvent,
+    ProfileSamples,
+    RootFrame,
+    Stacks,
+    Threads,
+    root_functions,
+    sum_samples,
+)
+from perf2x.sources.dataset.arrow_columns import flat, is_known, numbers, texts, with_texts
+from perf2x.sources.dataset.dataset_schema import MAPPING_TEXTS, MAPPINGS, META
+from perf2x.sources.dataset.place_keys import keys_of_rows
+from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids, in_order
+from perf2x.sources.dataset.write.profile_places import CodeObjects, made_up_object
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_KINDS = {made_up_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
+
+
+class _Numbered(Frozen):
+    """Rows of recordings by their number in each: row ``start[recording] + number``."""
+
+    start: I64
+    """(recordings + 1,)"""
+    value: I64
+
+    def of(self, recording: I64, number: I64, what: str, source: str) -> I64:
+        """(n,) the values; −1 for the number −1. FormatError for numbers that a recording does not have."""
+        if len(number) and ((number < -1) | (self.start[recording] + number >= self.start[recording + 1])).any():
+            raise FormatError(f"{source}: damaged: a {what} is missing")
+        return np.where(number < 0, -1, np.append(self.value, -1)[self.start[recording] + number])
+
+
+class Restored(Frozen):
+    """A profile, and what is known of its places."""
+
+    profile: Profile
+    objects: CodeObjects
+    looked_up: Bools
+    """(mappings,) names were looked up when a recording was added."""
+    places: "pyarrow.Table"
+
+
+def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool = True) -> Restored:
+    """Make the profile of recordings that have the same events; FormatError when rows do not fit together."""
+    source, strings = part.tables.root, StringInterner()
+    mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows), len(rows), strings, source)
+    places, place_number, start = in_order(part.of("places", rows), "place", len(rows), source)
+    locations, functions, location = _locations(places, place_number, mapping_of, objects, strings, source)
+    stacks, leaf_of = _stacks(part.of("stacks", rows), _Numbered(start, location), len(rows), source)
+    samples = part.of("samples", rows)
+    threads, thread = _threads(samples.table, strings)
+    missing = {number for number, row in enumerate(rows) if row.values["samples"]} - set(samples.number.tolist())
+    if missing:
+        raise FormatError(f"{source}: damaged: samples of {rows[min(missing)].ident} are missing")
+    leaf = as_int64(numbers(samples.table, "stack", -1))
+    tag_sets, tags = _tags(rows, samples.number)
+    profile = Profile(
+        strings=(), events=restore_events(rows[0]), threads=threads, mappings=mappings, functions=functions,
+        locations=locations, stacks=stacks, meta=meta, tag_sets=tag_sets,
+        samples=ProfileSamples(
+            event=numbers(samples.table, "event_number"),
+            thread=as_int32(thread),
+            stack=as_int32(leaf_of.of(samples.number, leaf, "stack", source)),
+            value=numbers(samples.table, "value"),
+            count=numbers(samples.table, "count"),
+            time=_optional(samples.table, "time_ns", np.uint64),
+            cpu=_optional(samples.table, "cpu", np.int32),
+            cgroup=_cgroups(samples.table, strings) if with_cgroups else None,
+            tags=tags,
+        ),
+        default_event=int(rows[0].values["default_event"]),
+    )  # fmt: skip
+    profile = replace(profile, strings=strings.table())
+    try:
+        profile.check()
+    except ValueError as error:
+        raise FormatError(f"{source}: damaged: {error}") from None
+    return Restored(sum_samples(profile), objects, looked_up, places)
+
+
+def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
+    """Distinct sets of tags, without those that all recordings share, and (samples,) the set of each; none for one."""
+    sets = [tuple(sorted(row.tags.items())) for row in rows]
+    common = set(sets[0]).intersection(*sets)
+    own = [tuple(pair for pair in one if pair not in common) for one in sets]
+    known = sorted(set(own))
+    if not any(known):
+        return (), None
+    place = {one: at for at, one in enumerate(known)}
+    return tuple(dict(one) for one in known), as_int32([place[one] for one in own])[number]
+
+
+def _mappings(
+    rows: Rows, count: int, strings: StringInterner, source: str
+) -> tuple[Mappings, CodeObjects, Bools, _Numbered]:
+    """Mappings that differ by more than their address, their objects, which were looked up, and each recording's."""
+    table, number, start = in_order(rows, "mapping", count, source)
+    code = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
+    check_build_ids(code["build_id"][1], source)
+    value = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPINGS)}
+    own = np.where((value["is_local"] > 0) | (count == 1), number, -1)
+    keys = [
+        *(codes for codes, _ in code.values()), value["variant"], value["is_kernel"], value["limit"] - value["start"],
+        value["file_offset"], value["start"] - value["base"], own,
+        *(np.where(own >= 0, value[name], 0) for name in ("start", "pid")),
+    ]  # fmt: skip
+    first, group = group_rows(keys)
+    looked_up = falses(len(first))
+    looked_up[group[numbers(table, "looked_up").astype(np.bool_)]] = True
+    codes, known = code["object_id"]
+    objects = CodeObjects(
+        [known[row] for row in codes[first].tolist()], value["base"][first].view(np.uint64),
+        value["is_local"][first].astype(np.bool_), value["variant"][first],
+    )  # fmt: skip
+    return restore_mappings(table.take(first), strings), objects, looked_up, _Numbered(start, group)
+
+
+def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings:
+    """Make a mapping of each row."""
+    no = falses(len(rows))
+    columns: dict[str, Any] = {}
+    for column, name in MAPPINGS.items():
+        columns[name] = numbers(rows, column).astype(column_type(Mappings, name))
+    for column, name in MAPPING_TEXTS.items():
+        code, known = texts(rows, column)
+        columns[name] = strings.add_all(known[row] for row in code.tolist())
+    return Mappings(**columns, has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no)
+
+
+def _locations(
+    places: "pyarrow.Table",
+    number: I64,
+    mapping_of: _Numbered,
+    objects: CodeObjects,
+    strings: StringInterner,
+    source: str,
+) -> tuple[Locations, Functions, I64]:
+    """Distinct locations, sorted as the stitcher has them, functions of frames that stand for no code, and
+    (places,) the location of each."""
+    code, known = texts(places, "object_id")
+    root = as_int64([*(_KINDS.get(one, RootFrame.NONE) for one in known), 0])[code]
+    mapping = mapping_of.of(number, as_int64(numbers(places, "mapping", -1)), "mapping", source)
+    keys, base = keys_of_rows(places), np.append(objects.base, np.uint64(0))[mapping]
+    address = np.where(root > 0, np.uint64(0), keys.offset + base)
+    lookup = address - keys.is_return
+    order, rank = group_rows([mapping, address, lookup, as_int64(keys.mode), root])
+    functions, line_function = root_functions(root[order], strings)
+    locations = Locations(
+        address=address[order],
+        lookup=lookup[order],
+        mapping=as_int32(mapping[order]),
+        mode=keys.mode[order],
+        synthetic=root[order] > 0,
+        line_offsets=as_int64(np.concatenate([[0], cumsum(root[order] > 0)])),
+        line_function=line_function,
+        line_number=np.zeros(len(line_function), np.int32),
+    )
+    return locations, functions, rank
+
+
+def _stacks(rows: Rows, places: _Numbered, count: int, source: str) -> tuple[Stacks, _Numbered]:
+    """The tree of all stacks, and the row in it of each recording's; ``places`` have locations."""
+    table, number, start = in_order(rows, "stack", count, source)
+    lists = flat(table, "places")
+    if lists.null_count or lists.flatten().null_count:
+        raise FormatError(f"{source}: damaged: a stack is missing")
+    offsets = as_int64(lists.offsets.to_numpy())
+    values = as_int64(lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]])
+    stacks = Ragged(offsets - offsets[0], values)
+    if (values < 0).any():
+        raise FormatError(f"{source}: damaged: a place is missing")
+    location = places.of(repeat(number, stacks.lengths), values, "place", source)
+    parent, item, leaf = prefix_tree(Ragged(stacks.offsets, location))
+    return Stacks(parent, item), _Numbered(start, as_int64(leaf))
+
+
+def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads, I64]:
+    """Threads sorted as the stitcher sorts them, and (samples,) the thread of each sample."""
+    comm, comms = _ranked(samples, "comm")
+    process, processes = _ranked(samples, "process")
+    pid, tid = numbers(samples, "pid"), numbers(samples, "tid")
+    first, thread = group_rows([pid, tid, comm, process])
+    threads = Threads(
+        pid=pid[first],
+        tid=tid[first],
+        comm=strings.add_all(comms[row] for row in comm[first].tolist()),
+        process=strings.add_all(processes[row] for row in process[first].tolist()),
+    )
+    return threads, thread
+
+
+def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
+    """(n,) rank of each text of a column among the distinct ones in order; the rank −1 stands for null."""
+    code, known = texts(table, name)
+    ordered = sorted(set(known))
+    place = {text: row for row, text in enumerate(ordered)}
+    return as_int64([*(place[text] for text in known), -1])[code], ordered
+
+
+def restore_events(row: Row) -> tuple[ProfileEvent, ...]:
+    """All events of a recording, in recorded order."""
+    return tuple(ProfileEvent(**event) for event in with_texts(row.values["events"], as_recorded))
+
+
+def _optional(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray | None:
+    return numbers(table, name).astype(dtype) if is_known(table, name).any() else None
+
+
+def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
+    """String index of each cgroup; None where no sample says one."""
+    code, known = _ranked(table, "cgroup")
+    return strings.add_all(known)[code] if len(known) else None
+
+
+def restore_meta(row: Row, comments: tuple[str, ...] = (), clock_id: int = -1) -> Meta:
+    """Facts of a recording's row."""
+    facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META.items()}
+    facts["wall_start_ns"] = facts["wall_start_ns"] or 0
+    return Meta(**facts, comments=comments, clock_id=clock_id)

@@ -1,0 +1,193 @@
+"""Recordings out of a dataset, in the place of one that is read: their samples were stitched when they were added.
+
+Facts of a stored recording that only perf2x reads again: JSON in a column of the table of recordings.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import DecodeError, field, json
+from msgspec.structs import replace
+
+from perf2x.base.abi import SampleType
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.base.frozen import Frozen
+from perf2x.kernel.for_output import ONE_RECORDING
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.merge_reports import sum_reports
+from perf2x.kernel.source import Lacks
+from perf2x.model.diagnostics import Count, Diagnostics
+from perf2x.model.printable_text import as_recorded
+from perf2x.model.profile import Meta, Profile
+from perf2x.model.recording import ALL, KERNEL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want
+from perf2x.sources.stitched_recording import StitchedRecording
+from perf2x.stitcher.call_graphs import UnwindReport
+from perf2x.stitcher.deferred.deferred_join import DeferredReport
+
+if TYPE_CHECKING:
+    from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
+    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.symbol_options import SymbolOptions
+
+_WITH_TIMES = "fleet ingest --timeline"
+
+
+class StoredFacts(Frozen, omit_defaults=True):
+    """Reports on reading, stitching and unwinding; missing ones have their defaults."""
+
+    deferred: DeferredReport = field(default_factory=DeferredReport)
+    unwound: UnwindReport = field(default_factory=lambda: UnwindReport({}))
+    record_counts: Mapping[str, int] = field(default_factory=dict)
+    counts: tuple[Count, ...] = ()
+    """Diagnostics, also of names that were looked up on the way."""
+    comments: tuple[str, ...] = ()
+    """Meta.comments, without those that are made of ``deferred`` and ``counts``."""
+    kernel_looked_up: bool = False
+    """Whether names of kernel addresses outside all mappings were looked up."""
+    samples_say: tuple[str, ...] = ()
+    """``cpu`` and ``cgroup`` where samples of some event say them."""
+    clock_id: int = -1
+    """Meta.clock_id."""
+
+
+def parse_facts(text: str, source: str) -> StoredFacts:
+    """Decode facts; FormatError when they are damaged."""
+    try:
+        return json.decode(text, type=StoredFacts)
+    except (DecodeError, ValueError) as error:
+        raise FormatError(f"{source}: damaged: its column facts cannot be read ({error})") from None
+
+
+class StoredPart(StitchedRecording):
+    """Recordings of a dataset; ``model.recording.events.Recording`` with facts, without records or single samples."""
+
+    def __init__(
+        self,
+        name: str,
+        part: DatasetPart,
+        rows: Sequence[Row],
+        facts: Sequence[StoredFacts],
+        diagnostics: Diagnostics,
+    ) -> None:
+        """``rows`` are of recordings that agree in their events and their kernel; ``name`` is the user's."""
+        self.name = name
+        self._part, self.rows, self._facts = part, rows, facts
+        self._first = rows[0].values
+        self.diagnostics = diagnostics
+
+    @property
+    def lacks(self) -> Lacks:
+        """Records, single samples and code; sums have no times and CPUs either."""
+        named = f"{self.name} is a dataset"
+        done = f"{named}; ", " applies when a recording is added"
+        no_times = f": {self.source}: the dataset has sums without times and CPUs; {_WITH_TIMES} keeps them"
+        return {
+            "stitching": done,
+            "trace": done,
+            "records": (f"{named}, which does not keep what ", " asks for"),
+            "code": (f"{named}, which keeps stacks, not the branches that code is counted by",),
+            "as_recorded": (ONE_RECORDING,),
+            **({} if self._first["is_timeline"] else {"times": ("", no_times)}),
+        }
+
+    @property
+    def source(self) -> str:
+        """Name of the input that the first one was made of."""
+        return as_recorded(self._first["source"])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of all."""
+        return tuple(as_recorded(row.values["source"]) for row in self.rows)
+
+    @property
+    def has_events(self) -> bool:
+        """Whether the recordings name any event."""
+        return bool(self._first["events"])
+
+    @cached_property
+    def session(self) -> Session:
+        """Facts of the recordings, as far as a dataset has them and they agree."""
+        meta, kernel = self._meta, self._first["kernel_build_id"]
+        return Session(
+            source=meta.source,
+            byte_order="<",
+            events=tuple(self._events()),
+            arch=meta.arch,
+            hostname=meta.hostname,
+            os_release=meta.os_release,
+            perf_version=meta.perf_version,
+            command_line=meta.command_line,
+            cpus_online=meta.cpus,
+            clock_id=meta.clock_id,
+            wall_clock_offset_ns=meta.wall_start_ns - meta.start_ns if meta.wall_start_ns else None,
+            build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
+            features={"sample_time": {"first": meta.start_ns, "last": meta.start_ns + meta.duration_ns}},
+        )
+
+    def _events(self) -> Iterator[Event]:
+        from perf2x.sources.dataset.read.restore_profile import restore_events
+
+        bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
+        told = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
+        for index, event in enumerate(restore_events(self.rows[0])):
+            yield Event(
+                index=index, name=event.name, type=-1, config=0, sample_period=event.period or event.frequency,
+                sample_type=told, read_format=0, flags=frozenset(["freq"] if event.frequency else []), unit=event.unit,
+            )  # fmt: skip
+
+    @property
+    def sideband(self) -> Sideband:
+        """No records but their counts."""
+        counts = Counter[str]()
+        for facts in self._facts:
+            counts.update(facts.record_counts)
+        return replace(NO_RECORDS, record_counts=dict(counts))
+
+    @property
+    def sample_count(self) -> int:
+        """Samples as they were recorded."""
+        return sum(int(row.values["samples"]) for row in self.rows)
+
+    @property
+    def beginning(self) -> bytes | None:
+        """None: several recordings have no first records."""
+        return None
+
+    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+        """Refuse: single samples are not kept."""
+        raise OptionError(f"{self.source}: a dataset does not keep samples as they were recorded")
+
+    @cached_property
+    def _meta(self) -> Meta:
+        from perf2x.model.transforms.merge_profiles import merged_meta
+        from perf2x.sources.dataset.read.restore_profile import restore_meta
+
+        both = zip(self.rows, self._facts, strict=True)
+        return merged_meta([restore_meta(row, tuple(facts.comments), facts.clock_id) for row, facts in both])
+
+    def whole(self, options: LoadOptions) -> Profile:
+        """The profile of all samples, with its counts."""
+        from perf2x.sources.dataset.read.restore_profile import restore_profile
+
+        for facts in self._facts:
+            self.diagnostics.absorb(facts.counts)
+        self._restored = restore_profile(self._part, self.rows, self._meta, with_cgroups="cgroup" in options.columns)
+        return self._restored.profile
+
+    @property
+    def reports(self) -> tuple[DeferredReport, UnwindReport]:
+        """Reports from when they were added."""
+        return sum_reports([one.deferred for one in self._facts]), sum_reports([one.unwound for one in self._facts])
+
+    def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
+        """The names that the dataset has of a profile's locations."""
+        from perf2x.sources.dataset.names.known_lines import known_names
+
+        ident = self.rows[0].ident
+        found = known_names(profile, self._restored, self._part, ident, symbols.names, inline=symbols.inline)
+        return replace(found, kernel_looked_up=self._facts[0].kernel_looked_up)

@@ -1,0 +1,217 @@
+"""DuckDB on a dataset: a database in memory whose tables are rows that pyarrow reads.
+
+It opens no file but its own temporary ones: files, addresses, extensions and settings are out of reach of the SQL that
+runs in it.
+
+Signals while DuckDB works end its query at once, and what their handlers raise is not lost.
+"""
+
+import atexit
+import contextlib
+import errno
+import gc
+import os
+import re
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from perf2x.base.errors import FormatError, OptionError, Perf2xError
+from perf2x.base.files.operating_system import address_space_left
+from perf2x.base.files.temporary import private_directory
+from perf2x.base.files.unpack_limit import free_space, parse_size
+from perf2x.base.frozen import Frozen
+from perf2x.base.student import student
+from perf2x.sources.dataset.dataset_schema import TABLES, arrow, schema_of
+from perf2x.sources.dataset.read.dataset_part import DatasetPart
+from perf2x.sources.dataset.sql.table_views import DAMAGED, WITHOUT_SAMPLES, statements
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_MEMORY = 4 << 30
+"""Bytes that a query may take unless it is told another number."""
+_ERROR = " Error: "
+_LEAST = 768 << 20
+"""Bytes of address space that libraries take, and DuckDB before it has read a row; most of it is never used."""
+_STUDENT = re.compile("student", re.IGNORECASE)
+_NO_MORE = ("enable_external_access = false", "lock_configuration = true")
+
+
+def _duckdb() -> ModuleType:
+    """Import DuckDB; OptionError says how to install it."""
+    try:
+        module = import_module("duckdb")
+    except ModuleNotFoundError:  # another ImportError may be a lack of memory
+        raise OptionError("SQL needs DuckDB: pip install 'perf2x[fleet]'") from None
+    atexit.unregister(gc.freeze)  # it lists all of its classes as leaked where Python does not collect them at exit
+    return module
+
+
+class Limits(Frozen):
+    """Memory that a query may take, and where it puts what has no room there."""
+
+    memory: int | None = None
+    """Bytes; None: MEMORY, at most half of what the machine or its container has."""
+    temporary: Path | None = None
+    """A folder; None: that of temporary files."""
+
+
+@contextlib.contextmanager
+def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> Iterator[Any]:
+    """Give a connection with the tables and views of a part of a dataset, ready for the SQL that will be asked.
+
+    FormatError when it is damaged, OptionError for what DuckDB says about SQL and without DuckDB.
+    """
+    if part.is_empty:
+        part.require()
+    root = part.tables.root
+    room_left = address_space(root)
+    limits, module = limits or Limits(), _duckdb()
+    settings = {
+        "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+        "allow_community_extensions": "false", "allow_persistent_secrets": "false",
+        "python_enable_replacements": "false",
+    }  # fmt: skip
+    with private_directory(limits.temporary) as temporary, told_apart(root):
+        room = max(free_space(str(temporary)), 0)
+        settings |= {"temp_directory": str(temporary), "max_temp_directory_size": f"{room}B"}
+        if room_left is not None:  # each thread takes some
+            settings["threads"] = "1"
+        connection = module.connect(":memory:", config=settings)
+        with contextlib.closing(connection), ended_by_signals(connection):
+            memory = _memory(connection, limits)
+            memory = memory if room_left is None else min(memory, room_left)
+            connection.execute(f"SET memory_limit = '{memory}B'")
+            connection.execute("SET enable_progress_bar = false")  # it would go to standard output, among the rows
+            _define(connection, part, asked)
+            connection.execute("SET TimeZone = 'UTC'")
+            for setting in _NO_MORE:
+                connection.execute(f"SET {setting}")
+            yield connection
+
+
+def arrow_table(found: Any) -> "pyarrow.Table":
+    """Rows of an answer as one table of Arrow's."""
+    table: pyarrow.Table = found.to_arrow_table()
+    return table.combine_chunks()
+
+
+def address_space(root: str) -> int | None:
+    """Return the bytes that DuckDB may take where address space is limited (ulimit -v); None: it is not.
+
+    DuckDB, Arrow and the C library end the process where an allocation fails. Perf2xError when there is too little to
+    begin.
+    """
+    left = address_space_left()
+    if left is not None and left < _LEAST:
+        raise Perf2xError(f"{root}: not enough memory for a query (ulimit -v)")
+    return None if left is None else (left - _LEAST) // 2 + (64 << 20)
+
+
+def _memory(connection: Any, limits: Limits) -> int:
+    """Bytes that a query may take. DuckDB's own limit is four fifths of the memory that there is."""
+    ((own,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    return limits.memory or min(_MEMORY, parse_size(own) * 5 // 8)
+
+
+@contextlib.contextmanager
+def told_apart(root: str) -> Iterator[None]:
+    """Turn an error of DuckDB into one sentence: FormatError for the dataset's files, OptionError for the SQL."""
+    module = _duckdb()
+    try:
+        yield
+    except module.InterruptException:  # by a signal, which is told of behind the query
+        raise
+    except module.OutOfMemoryException:
+        raise _shortage(root) from None
+    except module.PermissionException as error:
+        raise OptionError(f"SQL: {_sentence(error)}; a query can read only its dataset") from None
+    except UnicodeDecodeError:  # DuckDB quotes the text in its error
+        raise FormatError(f"{root}: damaged: a text is not UTF-8") from None
+    except module.Error as error:
+        if os.strerror(errno.ENOSPC) in str(error):
+            raise _shortage(root) from None
+        said = _sentence(error)
+        if _ERROR not in str(error) or said.startswith(DAMAGED) or "registered as 'stored_" in said:  # of files
+            raise FormatError(f"{root}: damaged: {said.removeprefix(DAMAGED)}") from None
+        raise OptionError(f"SQL: {said}") from None
+
+
+def _shortage(root: str) -> Perf2xError:
+    return Perf2xError(f"{root}: not enough memory for this query, or not enough room for its temporary files")
+
+
+def _sentence(error: Exception) -> str:
+    """The message without DuckDB's kind of error and without the lines that point into the query."""
+    text = str(error).partition("\n\nLINE")[0]
+    return " ".join((text.partition(_ERROR)[2] or text).split())
+
+
+def _define(connection: Any, part: DatasetPart, sql: str) -> None:
+    """Make tables and views of those files that can have rows of the part's recordings."""
+    schema = schema_of("recordings")
+    rows = arrow().Table.from_pylist([dict(row.values) for row in part.rows], schema)
+    connection.register("stored_recordings", rows)
+    for table in TABLES[:-1]:
+        connection.register(f"stored_{table}", part.tables.scan(table, *part.files(table, part.rows)))
+    tags = sorted({key for row in part.rows for key in row.tags})
+    for statement in statements(part.columns, tags):
+        connection.execute(statement)
+    if gone := connection.execute(WITHOUT_SAMPLES).fetchone():
+        raise FormatError(f"{part.tables.root}: damaged: samples of {gone[0]} are missing")
+    if _STUDENT.search(sql):
+        connection.create_function("student", student, ["DOUBLE", "BIGINT", "BIGINT"], "DOUBLE")
+
+
+@contextlib.contextmanager
+def ended_by_signals(connection: Any) -> Iterator[None]:
+    """Let signals end the queries of a connection: what their handlers raise leaves the block.
+
+    DuckDB looks for signals between steps, which may take minutes, and has an error of its own for what a handler
+    raised. So a thread waits for signals, which Python writes to a socket as they come.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+        yield
+        return
+    seen: list[int] = []
+    try:
+        with _watched(connection, seen):
+            yield
+    except Exception:
+        if seen:  # its handler raised, or would have
+            signal.raise_signal(seen[0])
+        raise
+
+
+@contextlib.contextmanager
+def _watched(connection: Any, seen: list[int]) -> Iterator[None]:
+    ours, told = socket.socketpair()
+    told.setblocking(False)
+
+    def watch() -> None:
+        with ours:
+            while number := ours.recv(1):
+                seen.append(number[0])
+                connection.interrupt()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    with contextlib.ExitStack() as stack:
+        stack.callback(thread.join)
+        stack.callback(told.close)  # which ends the thread
+        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        stack.callback(_listen_again, told.fileno(), before)
+        yield
+
+
+def _listen_again(ours: int, before: int) -> None:
+    """Tell whoever was told before of signals, unless another one is told by now: blocks end in any order."""
+    now = signal.set_wakeup_fd(-1)
+    with contextlib.suppress(OSError, ValueError):  # that block has ended
+        signal.set_wakeup_fd(before if now == ours else now)

@@ -1,0 +1,146 @@
+"""Places of a profile's locations, each an offset in an object.
+
+Objects of a recording's code, as all hosts know them: by build id, else by path, else by the recording alone.
+
+Places in an object count from its ``base``, which is where the recording had it: equal code has equal offsets although
+programs, modules and (by KASLR) kernels lie elsewhere on every host and after every boot::
+
+    file, vDSO         build id, or path of a file     base = start − offset in the file
+    module             build id                        base = start
+    kernel             build id                        base = the recorded address of its reference symbol (_text)
+    all other memory   this recording, name, process   base = 0
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from perf2x.base.abi import CpuMode
+from perf2x.base.columnar import as_int32, as_uint64, falses, zeros
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonzero
+from perf2x.base.frozen import Frozen
+from perf2x.model.printable_text import printable
+from perf2x.model.profile import Locations, Mappings, Profile
+from perf2x.model.recording import KERNEL, is_jitdump, is_object
+from perf2x.sources.dataset.content_ids import text_id
+from perf2x.sources.dataset.place_keys import PlaceKeys
+
+
+class CodeObjects(Frozen):
+    """Object of each mapping of a profile."""
+
+    ids: Sequence[str]
+    """(mappings,) in hexadecimal; two mappings of one object have the same."""
+    base: U64
+    """(mappings,) the recorded address of the object's offset 0, modulo 2⁶⁴."""
+    is_local: Bools
+    """(mappings,) the object means nothing outside its recording."""
+    variant: I64
+    """(mappings,) 0; numbers, from 0, tell mappings of one object apart that overlap, or touch one that does.
+
+    Code that was mapped in pieces does, and copies of one build under two names.
+    """
+
+
+def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -> CodeObjects:
+    """Find the object of every mapping of a recording."""
+    rows = [_code_object(mappings, strings, row, recording) for row in range(len(mappings))]
+    ids, base = [one[0].hex() for one in rows], as_uint64([one[1] % 2**64 for one in rows])
+    limit = np.where(mappings.limit == 0, np.uint64(2**64 - 1), mappings.limit - base)
+    is_local = np.array([one[2] for one in rows], np.bool_)
+    return CodeObjects(ids, base, is_local, _variants(ids, (mappings.start - base).tolist(), limit.tolist()))
+
+
+def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording: bytes) -> tuple[bytes, int, bool]:
+    """(id, base, whether it is the recording's own) of one mapping."""
+    name, build_id = (printable(strings[int(column[row])]) for column in (mappings.filename, mappings.build_id))
+    start, limit, offset = (int(column[row]) for column in (mappings.start, mappings.limit, mappings.offset))
+    shared = _shared_object(name, build_id, bool(mappings.is_kernel[row]), start, offset)
+    if shared is None or not limit or start < shared[1] or limit - shared[1] >= 2**64:  # damaged: offsets would not fit
+        return text_id("own", recording, name, int(mappings.pid[row])), 0, True
+    return (*shared, False)
+
+
+def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset: int) -> tuple[bytes, int] | None:
+    """Id and base of an object that other recordings may have, too; None for one that they cannot have."""
+    if is_kernel:
+        if build_id and name.startswith(KERNEL) and name != KERNEL and offset:
+            return text_id("kernel", build_id, name), offset
+        is_module = name.startswith(("/", "[")) and not name.startswith(("[kernel", "[guest"))
+        return (text_id("module", build_id), start) if build_id and is_module else None
+    if name.startswith("[vdso") and build_id:
+        return text_id("file", build_id), start - offset
+    if is_object(name, bool(build_id)) and not is_jitdump(name):
+        return text_id("file", build_id or name), start - offset
+    return None
+
+
+def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) -> I64:
+    """(mappings,) the place of each among those of its object that form one run of overlapping ones."""
+    variant = zeros(len(ids))
+    run: list[int] = []
+    end = 0
+    for row in sorted(range(len(ids)), key=lambda row: (ids[row], first[row], row)):
+        if not run or ids[row] != ids[run[0]] or first[row] >= end:
+            run, end = [], 0
+        run.append(row)
+        end = max(end, limit[row])
+        variant[row] = len(run) - 1
+    return variant
+
+
+UNMAPPED = text_id("unmapped").hex()
+"""Object of addresses of programs that no mapping holds."""
+
+
+def _unmapped_kernel(recording: bytes) -> str:
+    """Object of kernel addresses that no mapping holds: they hold for one boot."""
+    return text_id("own", recording, "", "kernel").hex()
+
+
+def made_up_object(name: str) -> str:
+    """Object of a frame that stands for no code, such as ``[truncated stack]``."""
+    return text_id("made up", name).hex()
+
+
+class ProfilePlaces(Frozen):
+    """Places of a profile: one of each location, then exact twins of the kernel's return addresses.
+
+    A return address of the kernel may turn out to be where an interrupt came, once functions have names: it is there a
+    second time as an exact address, so that whoever names places names both.
+    """
+
+    location: I32
+    """(places,) row of the profile's locations."""
+    object_ids: Sequence[str]
+    """In hexadecimal."""
+    object: I64
+    """(places,) row of ``object_ids``; −1 of frames that stand for no code."""
+    keys: PlaceKeys
+    """Offsets are distances from the object's base."""
+    is_local: Bools
+    """(places,) the place means nothing outside its recording."""
+
+
+def profile_places(locations: Locations, objects: CodeObjects, recording: bytes) -> ProfilePlaces:
+    """Find the places of all locations; ``recording`` is the one with kernel code outside of all mappings."""
+    returns, is_kernel = locations.lookup != locations.address, locations.mode == CpuMode.KERNEL
+    twins = flatnonzero(is_kernel & returns & ~locations.synthetic)
+    location = np.append(np.arange(len(locations), dtype=np.int32), as_int32(twins))
+    is_return = np.append(returns, falses(len(twins)))
+    mapping, own_kernel = locations.mapping[location], is_kernel[location]
+    known = [*objects.ids, _unmapped_kernel(recording), UNMAPPED]
+    row = np.where(mapping < 0, len(known) - np.where(own_kernel, 2, 1), mapping)
+    row[locations.synthetic[location]] = -1
+    columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)
+    base, variant, is_local = (np.append(one, np.zeros(1, one.dtype))[mapping] for one in columns)  # 0 serves −1
+    offset: U64 = locations.address[location] - base
+    keys = PlaceKeys(offset, locations.mode[location], is_return, variant)
+    return ProfilePlaces(location, known, row, keys, is_local | (mapping < 0) & own_kernel & (row >= 0))
+
+
+def made_up_names(profile: Profile) -> list[str]:
+    """Names of the frames that stand for no code, in the order of their locations."""
+    locations = profile.locations
+    first = locations.line_offsets[flatnonzero(locations.synthetic)]
+    return [profile.strings[row] for row in profile.functions.name[locations.line_function[first]].tolist()]

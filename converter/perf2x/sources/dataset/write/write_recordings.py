@@ -1,0 +1,91 @@
+"""Recordings → a dataset: rows of many are written together; nobody sees them until the table of recordings has theirs.
+
+``attempt`` tells the rows of one writer from those of others, killed ones included: rows count whose recording and
+attempt are in the table of recordings.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perf2x.sources.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow, date_of, schema_of
+from perf2x.sources.dataset.delta_tables import DeltaTables, Parts, new_attempt
+from perf2x.sources.dataset.write.recording_to_store import StoredRecording
+from perf2x.sources.dataset.write.table_rows import recording_tables
+
+if TYPE_CHECKING:
+    import pyarrow
+
+TOGETHER = 64
+"""Recordings that are written together."""
+_BYTES = 1 << 28
+_SAME = """t.recording = s.recording OR (t.source = s.source AND t.error IS NOT NULL)
+OR (t.session = s.session AND (t.unfinished OR s.unfinished))"""
+_LATER = "t.error IS NOT NULL OR (t.unfinished AND (NOT s.unfinished OR s.samples > t.samples))"
+"""Rows of one recording: by content, by name after an error, by its first records while it is unfinished."""
+
+
+class RowsOfRecordings:
+    """Rows of recordings that are written together."""
+
+    def __init__(self, tables: DeltaTables, partition: tuple[str, ...]) -> None:
+        self._tables, self._partition = tables, partition
+        self._attempt = new_attempt()
+        self._rows: dict[str, dict[Parts, list[Any]]] = {table: {} for table in OF_RECORDINGS}
+        self._size = 0
+
+    def add(self, stored: StoredRecording) -> None:
+        """Take one more; FormatError for one that tables cannot hold, and none of its rows is taken."""
+        made = list(recording_tables(stored, self._attempt))
+        parts = _partition_values(stored, self._partition)
+        for table, rows in made:
+            if len(rows):
+                self._rows[table].setdefault(parts, []).append(rows)
+                self._size += rows.nbytes
+        if self._size > _BYTES:
+            self._write()
+
+    def finish(self) -> "pyarrow.Table":
+        """Write what is left, and return the rows of the table of recordings, which the caller commits."""
+        self._write()
+        pa, found = arrow(), [schema_of("recordings", self._partition).empty_table()]
+        for parts, many in self._rows["recordings"].items():
+            rows = pa.concat_tables(many)
+            for key, value in zip(self._partition, parts, strict=True):
+                rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
+            found.append(rows)
+        return pa.concat_tables(found)
+
+    def _write(self) -> None:
+        for table in OF_RECORDINGS[:-1]:
+            taken, self._rows[table] = self._rows[table], {}
+            if taken:
+                whole = {parts: arrow().concat_tables(many).combine_chunks() for parts, many in taken.items()}
+                self._tables.append(table, whole, self._attempt)
+        self._size = 0
+
+
+def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Parts:
+    """Values of a recording in the columns that tables are partitioned by; None where it has none."""
+    date = date_of(stored.profile.meta.wall_start_ns)
+    return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
+
+
+def commit_recordings(tables: DeltaTables, rows: "pyarrow.Table", *, replace: bool = False) -> None:
+    """Make recordings part of a dataset by their rows in the table of recordings.
+
+    What is there stays, unless it is an error, or an earlier state; ``replace``: also then. OutputError when it cannot
+    be written.
+    """
+    later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
+    waiting = rows.sort_by([("unfinished", "ascending"), ("samples", "descending"), ("recording", "ascending")])
+    while len(waiting):  # no session, and no recording, is twice in a part: a row may have one match alone
+        seen, first = set[str](), list[bool]()
+        for row in waiting.select(["recording", "session"]).to_pylist():
+            keys = {row["recording"], row["session"] or row["recording"]}
+            first.append(keys.isdisjoint(seen))
+            seen |= keys
+        is_first = np.array(first, np.bool_)
+        tables.merge("recordings", waiting.filter(is_first), _SAME, later)
+        waiting = waiting.filter(~is_first)

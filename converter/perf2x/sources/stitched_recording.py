@@ -1,0 +1,94 @@
+"""A recording whose samples have their stacks already: out of a dataset, or a text.
+
+It stands in the place of one that is read; filters and columns come afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import Ragged, arange, as_uint64, zeros
+from perf2x.kernel.load_options import LoadContext, LoadOptions
+from perf2x.kernel.source import Lacks, Stitched
+from perf2x.model.profile import Profile, keep_samples, without_times
+from perf2x.model.recording import Samples
+from perf2x.model.transforms.drop_unused import compact
+
+if TYPE_CHECKING:
+    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.stitcher.call_graphs import UnwindReport
+    from perf2x.stitcher.deferred.deferred_join import DeferredReport
+    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.symbol_options import SymbolOptions
+
+
+class StitchedRecording:
+    """``model.recording.events.Recording``, as far as there is one, and the profile of its samples, without names."""
+
+    @property
+    def recording(self) -> Self:
+        """It stands for one."""
+        return self
+
+    @property
+    def lacks(self) -> Lacks:
+        """``Source.lacks``."""
+        raise NotImplementedError
+
+    def whole(self, options: LoadOptions) -> Profile:
+        """The profile of all samples."""
+        raise NotImplementedError
+
+    def completed(self, profile: Profile, options: LoadOptions) -> Profile:
+        """The profile with the columns that a load has; samples without times are summed."""
+        samples = profile.samples
+        if "cgroup" in options.columns and samples.cgroup is None:
+            profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))
+        timed = options.needs_times and samples.time is not None
+        return profile if timed else without_times(profile, keep_cpu="cpu" in options.columns)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the recordings that it is made of; empty: its own."""
+        return ()
+
+    @property
+    def reports(self) -> tuple[DeferredReport, UnwindReport]:
+        """Reports on deferred stacks and on copied ones."""
+        raise NotImplementedError
+
+    def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
+        """The names that are known of a profile's locations."""
+        raise NotImplementedError
+
+    def stitched(self, selection: Selection, context: LoadContext) -> Stitched:
+        """``Source.stitched``."""
+        with context.stages.stage("read"):
+            profile = self.whole(context.options)
+            batch = batch_of(profile)
+            rows = [part.position for part in selection.batches(iter([batch]))]
+            selection.check()
+            kept = np.concatenate([zeros(0), *rows])
+            if len(kept) < len(batch):
+                profile = compact(keep_samples(profile, kept))
+            return Stitched(self.completed(profile, context.options), *self.reports, self.names, self.sources)
+
+
+def batch_of(profile: Profile) -> Samples:
+    """A profile's rows of samples as a batch, for filters on what samples say themselves."""
+    samples, threads, count = profile.samples, profile.threads, len(profile.samples)
+    return Samples(
+        event=samples.event,
+        position=arange(count),
+        time=samples.time,
+        pid=threads.pid[samples.thread],
+        tid=threads.tid[samples.thread],
+        cpu=samples.cpu,
+        ip=np.zeros(count, np.uint64),
+        period=as_uint64(samples.value),
+        cpumode=np.zeros(count, np.uint8),
+        chain=Ragged.of_empty_rows(count, np.uint64),
+    )

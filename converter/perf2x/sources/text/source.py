@@ -1,0 +1,27 @@
+"""Texts as inputs."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from perf2x.kernel.source import Source, SourceKind
+
+if TYPE_CHECKING:
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.reader.containers.input_file import InputFile
+
+
+def _takes(head: bytes) -> bool:
+    from perf2x.sources.text.read_text import text_kind
+
+    return text_kind(head) is not None
+
+
+def _open(
+    file: "InputFile", name: str, diagnostics: "Diagnostics", progress: Callable[[int, int], None] | None
+) -> Source:
+    from perf2x.sources.text.text_recording import TextRecording
+
+    return TextRecording(file, name, diagnostics, progress)
+
+
+TEXT = SourceKind(_takes, _open)

@@ -1,1 +1,0 @@
-"""What is kept for later: one recording as a bundle, many as a dataset."""

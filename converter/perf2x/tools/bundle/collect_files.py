@@ -1,0 +1,183 @@
+"""Collect the contents of a bundle: for each object, the files that the symbolizer's sources would read."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.tarball import tarball_errors
+from perf2x.base.files.temporary import shown_name
+from perf2x.base.files.unpack_limit import memory_limit, too_large
+from perf2x.base.frozen import Frozen
+from perf2x.binaries.elf.elf_file import ElfObject
+from perf2x.binaries.find.object_finder import ObjectFiles
+from perf2x.binaries.find.perf_archive import name_key
+from perf2x.binaries.find.split_debug import has_supplementary, supplementary_file
+from perf2x.kernel.open_bundle import MAPS
+from perf2x.model.profile import Profile
+from perf2x.model.recording import is_jitdump, is_vdso
+from perf2x.stitcher.unwind.aarch64 import AARCH64
+from perf2x.stitcher.unwind.x86_64 import I386, X86_64
+from perf2x.symbolizer.mapped_objects import MappedObject, dso_of, mapped_objects, vdso_files
+from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
+from perf2x.symbolizer.sources.kernel_source import KernelSource
+from perf2x.symbolizer.sources.module_source import ModuleSource, VmlinuxSource
+from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
+from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
+from perf2x.tools.bundle.keep_symbols import keep_symbols_only
+
+_KNOWN_CODE = [known.pattern for machine in (X86_64, I386, AARCH64) for known in machine.known_code]
+
+
+class BundledObject(Frozen):
+    """One object of the bundle."""
+
+    name: str
+    """The recorded name."""
+    build_id: str
+    """Lower-case hex, "" if none was recorded."""
+    members: tuple[str, ...]
+
+
+class BundleContents(Struct):
+    """Contents of a bundle besides the recording."""
+
+    objects: list[BundledObject] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Reasons by the name of each object that could not be included."""
+    members: dict[str, Callable[[], bytes]] = field(default_factory=dict)
+    """A function by member name that reads the member's bytes when it is written."""
+
+
+def collect_contents(profile: Profile, context: Context, *, only_symbols: bool) -> BundleContents:
+    """Collect what a conversion of the recording would read; ``profile`` has no names yet (LoadOptions.look_up)."""
+    collector = _ContentsCollector(profile, context, only_symbols)
+    for mapped in mapped_objects(profile, context.session):
+        collector.add(mapped)
+    return collector.contents
+
+
+class _ContentsCollector:
+    """Collects the files of one object after the other."""
+
+    def __init__(self, profile: Profile, context: Context, only_symbols: bool) -> None:
+        self.contents = BundleContents()
+        self._profile, self._context, self._only_symbols = profile, context, only_symbols
+        self._perf_maps = PerfMapSource(context)
+
+    def add(self, mapped: MappedObject) -> None:
+        """Add an object; it is left out, with the reason, if its files cannot be read."""
+        kind, name = mapped.key.kind, mapped.key.name
+        try:
+            if kind is DsoKind.KERNEL:
+                self._add_kernel(name)
+            elif kind is DsoKind.ANONYMOUS:
+                if mapped.pid >= 0:  # data have no names
+                    self._add_perf_map(mapped)
+            elif kind is DsoKind.FILE and is_jitdump(name):
+                self._add_dump(mapped)
+            elif kind is not DsoKind.SYMBOL and name != "[vsyscall]":
+                self._add_files(mapped)
+        except tarball_errors(ObjectError) as error:
+            self.contents.left_out[name] = str(error)
+
+    def _add_files(self, mapped: MappedObject) -> None:
+        key, found = mapped.key, self._find_files(mapped)
+        if not found.files:
+            self.contents.left_out[key.name] = found.reason
+            return
+        kind = "vdso" if key.kind is DsoKind.VDSO else "elf"
+        self._add_object(key.name, key.build_id, found, kind)
+
+    def _find_files(self, mapped: MappedObject) -> ObjectFiles:
+        key, context = mapped.key, self._context
+        if is_vdso(key.name):
+            return vdso_files(context, mapped)
+        found = context.find(key.name, key.build_id, mapped.pid)
+        if key.kind is DsoKind.MODULE:
+            return ModuleSource(context).files(dso_of(self._profile, mapped, found)) or found
+        return found
+
+    def _add_object(self, name: str, build_id: bytes, found: ObjectFiles, kind: str) -> None:
+        first = found.code or found.symbols or found.files[0]
+        further = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
+        members = {kind: first} | ({"debug": further} if further is not None and further is not first else {})
+        self._add_members(name, build_id, {kind: self._contents(file) for kind, file in members.items()})
+        if found.dwarf is not None and not self._only_symbols and has_supplementary(found.dwarf):
+            self._add_supplementary(name, found.dwarf)
+
+    def _add_supplementary(self, name: str, file: ElfObject) -> None:
+        """Add the file that dwz moved shared debug info to, under its own build id."""
+        try:
+            other = supplementary_file(self._context.finder, file)
+            reason = "the dwz file of its debug info was not found"
+        except ObjectError as error:
+            other, reason = None, str(error)
+        if other is None:
+            self.contents.left_out[f"{name} (dwz)"] = reason
+        else:
+            self._add_members(f"{name} (dwz)", other.build_id, {"debug": self._contents(other)})
+
+    def _contents(self, file: ElfObject) -> Callable[[], bytes]:
+        """A function that reads an object's bytes; ObjectError for a sparse file much larger than its size on disk."""
+        on_disk = _size_on_disk(file)
+        if file.size > (limit := memory_limit(on_disk)):
+            raise ObjectError(*too_large(f"{file.name}: ", on_disk, limit))
+        return lambda: keep_symbols_only(file, _KNOWN_CODE) if self._only_symbols else file.read(0, file.size)
+
+    def _add_members(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
+        folder = f"objects/{(build_id or name_key(name)).hex()}"
+        named = {f"{folder}/{kind}": contents for kind, contents in members.items()}
+        self.contents.members |= named
+        self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(named)))
+
+    def _add_kernel(self, name: str) -> None:
+        """Add vmlinux, if there is one, and kallsyms; those of a guest's kernel are not known on the host."""
+        context, build_id = self._context, self._context.kernel_build_id
+        if name.startswith("[guest"):
+            self.contents.left_out[name] = "a guest's kernel"
+            return
+        members: dict[str, Callable[[], bytes]] = {}
+        source = VmlinuxSource(context)
+        given = context.options.vmlinux is not None or context.options.kallsyms is None
+        files = source.files if given else None
+        if files is not None and files.files:
+            members["elf"] = self._contents(files.symbols or files.files[0])
+        text, reason = KernelSource(context).text()
+        if text is not None and not context.session.kcore_dir:
+            members["kallsyms"] = lambda: text
+        if members:
+            self._add_members("[kernel.kallsyms]", build_id, members)
+        elif text is None:
+            self.contents.left_out["[kernel.kallsyms]"] = reason
+
+    def _add_perf_map(self, mapped: MappedObject) -> None:
+        address = self._profile.locations.lookup[mapped.locations]
+        path, table = self._perf_maps.file(mapped.pid, address)
+        if path is None or table is None:
+            reason = f"no perf-{mapped.pid}.map (--perf-map-dir)"
+        elif not np.any(table.find(np.sort(address)) >= 0):  # a link to any file of this machine, at worst
+            reason = f"{shown_name(path)} names none of its code"
+        else:
+            self._add_map(f"perf-{mapped.pid}.map", str(path), path)
+            return
+        self.contents.left_out[f"//anon of process {mapped.pid}"] = reason
+
+    def _add_dump(self, mapped: MappedObject) -> None:
+        dump = JitdumpFiles.of(self._context).open(mapped.key.name, mapped.pid)
+        if dump is not None:
+            self._add_map(mapped.key.name.rpartition("/")[2], mapped.key.name, Path(dump.name))
+
+    def _add_map(self, member: str, name: str, path: Path) -> None:
+        self.contents.members[f"{MAPS}/{member}"] = path.read_bytes
+        self.contents.objects.append(BundledObject(name, "", (f"{MAPS}/{member}",)))
+
+
+def _size_on_disk(file: ElfObject) -> int:
+    """Bytes that the file takes on disk, without holes; an unpacked one has none."""
+    if file.path is None:
+        return file.size
+    status = file.path.stat()
+    return getattr(status, "st_blocks", status.st_size // 512 + 1) * 512

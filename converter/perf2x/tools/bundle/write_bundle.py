@@ -1,0 +1,53 @@
+"""Write a bundle: the recording and the collected contents, as open_bundle.py describes."""
+
+import gzip
+import io
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import to_builtins
+
+from perf2x.base.files.sysroot import is_file
+from perf2x.kernel.open_bundle import LIST, RECORDING, SCHEMA
+from perf2x.tools.bundle.collect_files import BundleContents
+
+_FILES = re.compile(r"data(\.\d{1,9})?|kcore_dir/(kallsyms|modules)")
+
+
+def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, only_symbols: bool) -> None:
+    """Write the tarball; gzip without times and owners, so that equal contents give equal bytes."""
+    listed = {
+        "schema": SCHEMA,
+        "only_symbols": only_symbols,
+        "objects": [to_builtins(entry) for entry in contents.objects],
+        "left_out": dict(sorted(contents.left_out.items())),
+    }
+    with gzip.GzipFile("", "wb", 6, out, mtime=0) as whole, tarfile.open(fileobj=whole, mode="w") as tar:
+        for name, path in _recorded_files(recording):
+            info = tarfile.TarInfo(name)
+            info.size = path.stat().st_size
+            with path.open("rb") as stream:
+                tar.addfile(info, stream)
+        for name in sorted(contents.members):
+            _add_member(tar, name, contents.members[name]())
+        _add_member(tar, LIST, (json.dumps(listed, indent=1, ensure_ascii=True) + "\n").encode())
+
+
+def _recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
+    """(member name, path) of the recording, or of each of its files if it is a directory, without the kernel's code."""
+    if not recording.is_dir():
+        yield RECORDING, recording
+        return
+    found = [path.relative_to(recording).as_posix() for path in recording.rglob("*") if is_file(path)]
+    for name in sorted(name for name in found if _FILES.fullmatch(name)):
+        yield f"{RECORDING}/{name}", recording / name
+
+
+def _add_member(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    tar.addfile(info, io.BytesIO(data))

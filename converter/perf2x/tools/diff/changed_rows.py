@@ -1,0 +1,194 @@
+"""Rows that changed between two recordings, as ``perf2x diff`` and the library's ``diff`` show them.
+
+Columns of other events stand beside them: costs and ratios before and after.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from perf2x.base.frozen import Frozen
+from perf2x.model.number_format import format_amount, format_change, plural
+from perf2x.model.totals.event_columns import Cell, EventColumn, number_text
+from perf2x.model.totals.noise import difference_limits
+from perf2x.model.totals.totals import Key
+from perf2x.tools.diff.changes import SMALLEST_PART, Change, Comparison, excludes_zero
+from perf2x.tools.tables.result_table import COLUMNS, ResultTable
+
+
+class ColumnChange(Frozen):
+    """One column of both recordings."""
+
+    before: EventColumn
+    after: EventColumn
+    scale: float
+    """Factor of costs after; ratios need none."""
+
+    @property
+    def name(self) -> str:
+        """The user's name for it."""
+        return self.before.name
+
+    def pairs(self, keys: Sequence[Key], sort: str) -> list[tuple[Cell, Cell]]:
+        """Cells of the rows before and after."""
+        after = self.after.cells(keys, sort)
+        scaled = (round(cell * self.scale) if isinstance(cell, int) else cell for cell in after)
+        return list(zip(self.before.cells(keys, sort), scaled, strict=True))
+
+    def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[object]]:
+        """Columns ``self_X_before`` and ``self_X_after``; of ratios ``self_X_significant``, too."""
+        name, pairs = f"{sort}_{self.name}", self.pairs(keys, sort)
+        found: dict[str, Sequence[object]] = {
+            f"{name}_{side}": [number_of(pair[at]) for pair in pairs] for at, side in enumerate(("before", "after"))
+        }
+        return found | (
+            {f"{name}_significant": [_is_significant(*pair) for pair in pairs]} if self.before.is_ratio else {}
+        )
+
+    def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
+        """Changes in shares of the event before; ratios before and after, marked where noise explains the change."""
+        whole = self.before.tables[0].whole
+        return [
+            format_change(after - before, whole)
+            if isinstance(before, int) and isinstance(after, int)
+            else _change_text(before, after)
+            for before, after in self.pairs(keys, sort)
+        ]
+
+
+def number_of(cell: Cell) -> float | None:
+    """A cost, or a ratio without its limits."""
+    return cell[0] if isinstance(cell, tuple) else cell
+
+
+def _is_significant(before: Cell, after: Cell) -> bool:
+    if not isinstance(before, tuple) or not isinstance(after, tuple):
+        return False
+    return excludes_zero(difference_limits(before[0], after[0], before[1:], after[1:]))
+
+
+def _change_text(before: Cell, after: Cell) -> str:
+    numbers = (number_of(before), number_of(after))
+    shown = " → ".join("–" if number is None else number_text(number) for number in numbers)
+    return shown if _is_significant(before, after) or before == after else f"~{shown}"
+
+
+Work = tuple[float, float]
+"""Units of work that the program did in either recording."""
+_SIDES = ("before", "after")
+
+
+class Shown(Frozen):
+    """The rows of a comparison to show, and their order."""
+
+    by: str
+    sort: str
+    limit: int = 0
+    """Number of rows; 0: all."""
+    all: bool = False
+    """True: rows that did not change, too."""
+
+
+class DiffTable(ResultTable):
+    """Functions, objects or threads before and after, the largest changes first."""
+
+    def __init__(
+        self,
+        comparison: Comparison,
+        changes: Iterable[Change],
+        shown: Shown,
+        sources: tuple[str, str],
+        beside: Sequence[ColumnChange] = (),
+        notes: Sequence[str] = (),
+        renamed_objects: Sequence[tuple[str, str]] = (),
+        work: Work | None = None,
+    ) -> None:
+        found = _sort_changes(changes, shown.sort)
+        self.moved = found if shown.all else [row for row in found if _has_moved(row, comparison.before.whole)]
+        """Rows that changed, beyond the limit, too."""
+        self.comparison = comparison
+        self.whole = comparison.before
+        self.nothing = f"no {shown.by} changed"
+        self.rows: list[Change] = self.moved[: shown.limit or None]
+        self.by = shown.by
+        self.sort = shown.sort
+        self.unmoved = len(found) - len(self.moved)
+        """Rows left out because they did not change."""
+        self.sources = sources
+        self.notes = notes
+        """Sentences on what is compared under different names."""
+        self.renamed_objects = renamed_objects
+        """Names before and after of objects that are one in the table."""
+        self.work = work
+        """Units of work on both sides, by which costs are compared."""
+        self.beside = beside
+        """Other events and ratios; of latencies their periods."""
+
+    @property
+    def measured(self) -> str:
+        """The wholes on both sides, and how to read the changes."""
+        before, after = self.comparison.before, self.comparison.whole_after
+        whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after, before.unit)} after"
+        marked = any(_uncertain(row, column) for row in self.rows for column in COLUMNS)
+        hosts = self.comparison.hosts
+        notes = _compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
+        notes += f", of samples or among {hosts.freedom + 1} hosts" if marked and hosts else ""
+        return f"{whole} ({format_change(after - before.whole, before.whole)}){notes}"
+
+    @property
+    def unmoved_note(self) -> str:
+        """A sentence on the rows that are left out because they did not change."""
+        return f"left out: {plural(self.unmoved, self.by)} that did not change"
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[object]]:
+        """Columns ``name`` and ``object``, and of ``self`` and ``total`` each ``_before``, ``_after``, ``_change_low``,
+        ``_change_high``, ``_significant``; of other columns ``self_X_before`` …, of latencies ``self_period_before`` …
+        """
+        found = self.names_and_objects
+        for column in COLUMNS:
+            field = "own" if column == "self" else column
+            found |= {f"{column}_{side}": [getattr(row, f"{field}_{side}") for row in self.rows] for side in _SIDES}
+            for place, end in enumerate(("low", "high")):
+                found[f"{column}_change_{end}"] = [rounded(row.interval(column))[place] for row in self.rows]
+            found[f"{column}_significant"] = [row.significant(column) for row in self.rows]
+        return found | self.columns_beside
+
+    @property
+    def shown(self) -> Mapping[str, Sequence[str]]:
+        """Changes in shares of the whole before, objects and names."""
+        changes = {
+            column: [change_text(row, column, self.comparison.before.whole) for row in self.rows] for column in COLUMNS
+        }
+        return changes | self.texts_beside | self.objects_and_names
+
+
+def _sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
+    """The largest changes first, whether up or down; then by name."""
+    return sorted(rows, key=lambda row: (-abs(row.moved(sort)), *row.key))
+
+
+def _has_moved(row: Change, whole: int) -> bool:
+    """True when the row changed by at least 0.05 % of the whole before, itself or in total: less reads as 0.0 %."""
+    return max(abs(row.own), abs(row.total)) * SMALLEST_PART >= max(whole, 1)
+
+
+def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
+    """The end of a heading: what costs are scaled by."""
+    if not work:
+        return "; shares compared" if normalized else ""
+    before, after = (f"{units:,.15g}" for units in work)
+    return f"; per unit of work: {before} before, {after} after, scaled to {before}"
+
+
+def _uncertain(row: Change, column: str) -> bool:
+    """True where sampling noise explains a change."""
+    return row.moved(column) != 0 and not row.significant(column)
+
+
+def change_text(row: Change, column: str, whole: int) -> str:
+    """A change in percent of the whole before, marked when sampling noise explains it."""
+    return ("~" if _uncertain(row, column) else "") + format_change(row.moved(column), whole)
+
+
+def rounded(limits: tuple[float, float]) -> list[float]:
+    """To six digits: the last ones may differ between machines."""
+    return [float(f"{limit:.6g}") for limit in limits]

@@ -1,0 +1,190 @@
+"""Before and after: what moved, as a table, and as one profile for pprof."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import Frozen, as_int64, cumsum, flatnonzero, sum_at
+from perf2x.base.student import student
+from perf2x.model.profile import Profile
+from perf2x.model.totals.host_noise import HostSpread
+from perf2x.model.totals.noise import Interval, Measured, interval, quantile, share_interval
+from perf2x.model.totals.totals import Line, Total, Totals, weights
+from perf2x.model.transforms.merge_profiles import merge_profiles
+
+SMALLEST_PART = 2000
+"""A change below 1/2000 of the whole before reads as 0.0 %."""
+_BASE = {"pprof::base": "true"}
+"""Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
+
+
+class Change(Line):
+    """One function (object, thread) before and after; values in the event's unit."""
+
+    own_before: int
+    own_after: int
+    total_before: int
+    total_after: int
+    own_interval: Interval = (-math.inf, math.inf)
+    """Limits of the true change of ``own``; a change is significant when they leave 0 out."""
+    total_interval: Interval = (-math.inf, math.inf)
+
+    @property
+    def own(self) -> int:
+        """Change of its own cost."""
+        return self.own_after - self.own_before
+
+    @property
+    def total(self) -> int:
+        """Change of its total cost, with all that it calls."""
+        return self.total_after - self.total_before
+
+    def moved(self, sort: str) -> int:
+        """The change that ``sort`` (self or total) means."""
+        return self.own if sort == "self" else self.total
+
+    def sides(self, sort: str) -> tuple[int, int]:
+        """Costs before and after."""
+        return (self.own_before, self.own_after) if sort == "self" else (self.total_before, self.total_after)
+
+    def with_interval(self, sort: str, limits: Interval) -> "Change":
+        """Return this change with other limits."""
+        if sort == "self":
+            return replace(self, own_interval=limits)
+        return replace(self, total_interval=limits)
+
+    def interval(self, sort: str) -> Interval:
+        """Limits of that change."""
+        return self.own_interval if sort == "self" else self.total_interval
+
+    def significant(self, sort: str) -> bool:
+        """True where sampling noise does not explain the change."""
+        return excludes_zero(self.interval(sort))
+
+
+def excludes_zero(limits: Interval) -> bool:
+    """Return True where the interval of a change excludes zero."""
+    return limits[0] > 0 or limits[1] < 0
+
+
+class Comparison(Frozen):
+    """Two tables of one event; ``normalize`` scales ``after`` to the whole of ``before``, so that shares compare."""
+
+    before: Totals
+    after: Totals
+    normalize: bool = False
+    factor: float = 1.0
+    """Work of ``before`` by that of ``after``: what costs of ``after`` are multiplied by, the whole's, too."""
+    hosts: HostSpread | None = None
+    """Errors by the differences between hosts; None where not both sides are of several."""
+
+    @property
+    def scale(self) -> float:
+        """Factor of every row of ``after``."""
+        return self.before.whole / self.after.whole if self.normalize and self.after.whole else self.factor
+
+    @property
+    def whole_after(self) -> int:
+        """The whole of ``after`` for the work of ``before``."""
+        return round(self.after.whole * self.factor)
+
+    def changes(self, confidence: float = 0.95) -> list[Change]:
+        """Every line of either table by name, with intervals that hold for all lines at once."""
+        pairs = self._pairs()
+        large = sum(max(was.total, now.total * self.scale) * SMALLEST_PART >= self.before.whole for was, now in pairs)
+        reach = self._reach(confidence, len(pairs), large)
+        return [self._change(was, now, reach) for was, now in pairs]
+
+    def judged(self, rows: Iterable[Change], confidence: float, comparisons: int) -> list[Change]:
+        """Return these lines with intervals that hold for that many comparisons at once."""
+        wanted, reach = {row.key for row in rows}, self._reach(confidence, comparisons, comparisons)
+        held = [(was, now) for was, now in self._pairs() if now.key in wanted]
+        return [self._change(was, now, reach) for was, now in held]
+
+    def whole_interval(self, confidence: float, comparisons: int) -> Interval:
+        """Limits of the change of the whole; the number of samples of a recording counts as random, too."""
+        old, new = self._wholes()
+        reach = self._reach(confidence, comparisons, comparisons)
+        limits = interval(old, new.scaled(self.factor), reach[0])
+        return _wider(limits, self.whole_after - self.before.whole, reach[1] * (self.hosts.whole if self.hosts else 0))
+
+    def _reach(self, confidence: float, comparisons: int, of_hosts: int) -> tuple[float, float]:
+        """Deviations of samples and of hosts; of these few tell little, and rows too small to be shown do not count."""
+        among = student(confidence, of_hosts, self.hosts.freedom) if self.hosts else 0.0
+        return quantile(confidence, comparisons), among
+
+    def _wholes(self) -> tuple[Measured, Measured]:
+        """The sum of all samples of either side, as recorded."""
+        weights = [table.squares / table.whole if table.whole else 0.0 for table in (self.before, self.after)]
+        old, new = weights[0] or weights[1], weights[1] or weights[0]
+        return (
+            Measured(self.before.whole, self.before.squares, old),
+            Measured(self.after.whole, self.after.squares, new),
+        )
+
+    def _pairs(self) -> list[tuple[Total, Total]]:
+        old = {row.key: row for row in self.before.rows}
+        new = {row.key: row for row in self.after.rows}
+        keys = sorted(old.keys() | new.keys())
+        return [(old.get(key) or Total(*key, 0, 0), new.get(key) or Total(*key, 0, 0)) for key in keys]
+
+    def _change(self, was: Total, now: Total, reach: tuple[float, float]) -> Change:
+        errors = self.hosts.errors.get(was.key, (0.0, 0.0)) if self.hosts else (0.0, 0.0)
+        own, total = round(now.own * self.scale), round(now.total * self.scale)
+        limits = (
+            _wider(self._interval(was.of(sort), now.of(sort), reach[0]), change, reach[1] * error)
+            for sort, change, error in zip(("self", "total"), (own - was.own, total - was.total), errors, strict=True)
+        )
+        return Change(*was.key, was.own, own, was.total, total, *limits)
+
+    def _interval(self, was: tuple[int, float], now: tuple[int, float], deviations: float) -> Interval:
+        """Limits of the change of a cost, which comes with its squares."""
+        old, new = self._wholes()
+        before = Measured(*was, old.typical)
+        after = Measured(*now, new.typical).scaled(self.scale)
+        if self.normalize:
+            return share_interval(before, old, after, new.scaled(self.scale), deviations)
+        return interval(before, after, deviations)
+
+
+def _wider(limits: Interval, change: int, reach: float) -> Interval:
+    """Limits that hold for samples and for hosts, which may be as far off."""
+    return min(limits[0], change - reach), max(limits[1], change + reach)
+
+
+def difference(before: Profile, after: Profile) -> Profile:
+    """``after`` less ``before``: samples of ``before`` are negative and marked, so that pprof takes them as base."""
+    samples = before.samples
+    negative = replace(samples, value=-samples.value, count=-samples.count)
+    whole = merge_profiles([replace(before, samples=negative), after], [_BASE, {}])
+    return replace(whole, meta=replace(whole.meta, duration_ns=after.meta.duration_ns))
+
+
+def normalized(before: Profile, after: Profile, value: str) -> Profile:
+    """``after`` with every event scaled to its whole in ``before``; events that one of them lacks stay as they are."""
+    wholes = _wholes(before, value)
+    found = _wholes(after, value).items()
+    return scaled(after, [wholes[event] / whole if whole and wholes.get(event) else 1.0 for event, whole in found])
+
+
+def scaled(after: Profile, factors: Sequence[float]) -> Profile:
+    """``after`` with the samples of each event multiplied by its factor.
+
+    Sums are rounded, not samples: a thousand samples of 1 times 0.4 are four hundred.
+    """
+    samples = after.samples
+    value_column, count = samples.value.copy(), samples.count.copy()
+    for row, factor in enumerate(factors):
+        held = flatnonzero(samples.event == row)
+        for column in (value_column, count):
+            sums = as_int64(np.rint(cumsum(column[held]) * factor))
+            column[held] = np.diff(sums, prepend=0)
+    return replace(after, samples=replace(samples, value=value_column, count=count))
+
+
+def _wholes(profile: Profile, value: str) -> dict[tuple[str, str], int]:
+    """Sum of each event's samples, in the order of the events."""
+    whole = sum_at(profile.samples.event, weights(profile, value), len(profile.events))
+    return dict(zip([(event.name, event.unit) for event in profile.events], whole.tolist(), strict=True))

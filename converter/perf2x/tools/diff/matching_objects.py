@@ -1,0 +1,184 @@
+"""Pairs the events, and the objects that differ only in name or version, of two recordings to be compared."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import I32, sum_at, unique
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.model.filters.unmatched_filters import no_such
+from perf2x.model.printable_text import base_name
+from perf2x.model.profile import Profile
+from perf2x.model.recording import event_name
+from perf2x.model.totals.totals import totals
+
+
+def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
+    """``after`` with events named as in ``before`` where they count the same, and what there is to say about that.
+
+    Names are compared without PMU prefix and modifiers. The most similar names are paired first: equal ones, then those
+    that count in the same modes, then those of the same PMU. Among equals the event that ``before`` shows first goes
+    first, then the one with most samples.
+    """
+    pairs, taken = dict[int, int](), set[int]()
+    for _, old, new in sorted(_candidates(before, after)):
+        if old not in pairs and new not in taken:
+            pairs[old] = new
+            taken.add(new)
+    events = list(after.events)
+    for old, new in pairs.items():
+        events[new] = replace(events[new], name=before.events[old].name)
+    notes = list(_notes(before, after, pairs)) if before.events else []
+    return replace(after, events=tuple(events)), notes
+
+
+def _candidates(before: Profile, after: Profile) -> Iterator[tuple[tuple[bool, bool, bool, bool, int, int], int, int]]:
+    """(how unlike they are, row before, row after) of all events that may be the same."""
+    olds, news = ([event_name(event.name) for event in profile.events] for profile in (before, after))
+    sampled = [_samples_by_event(before), _samples_by_event(after)]
+    for row, old in enumerate(olds):
+        for other, new in enumerate(news):
+            first, second = before.events[row], after.events[other]
+            if old.counts_like(new) and first.unit == second.unit:
+                unlike = (first.name != second.name, old.modes != new.modes, old.pmu != new.pmu)
+                yield (*unlike, row != before.default_event, -sampled[0][row], -sampled[1][other]), row, other
+
+
+def _samples_by_event(profile: Profile) -> list[int]:
+    """Of each event."""
+    count: list[int] = sum_at(profile.samples.event, profile.samples.count, len(profile.events)).tolist()
+    return count
+
+
+def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[str]:
+    """A choice among several events, and modes that differ, of the event that is compared."""
+    chosen = before.default_event
+    if chosen not in pairs:
+        return
+    old, new = before.events[chosen].name, after.events[pairs[chosen]].name
+    sampled = [_samples_by_event(before), _samples_by_event(after)]
+    found = [(row, other) for _, row, other in _candidates(before, after) if sampled[0][row] and sampled[1][other]]
+    others = [before.events[row].name for row, other in found if other == pairs[chosen] and row != chosen]
+    others += [after.events[other].name for row, other in found if row == chosen and other != pairs[chosen]]
+    if old != new and others:
+        yield f"compares {old} with {new}; {', '.join(others)} could be meant, too (--event NAME chooses)"
+    modes = [event_name(name).modes for name in (old, new)]
+    if modes[0] != modes[1]:
+        yield f"compares {old} with {new}, which count in different modes; record both alike to compare their wholes"
+
+
+_COMM = 15
+"""Bytes of a program's name that the kernel keeps for its threads."""
+_ALIKE = 0.5
+"""Share of either object's own cost that has to be in functions of both, where their names have nothing in common."""
+_FEWEST = 3
+"""Functions that such objects must share: any two programs have a ``main``."""
+_MOST = 300
+"""Objects of either side that are looked at: all pairs of them are."""
+
+
+def match_objects(
+    before: Profile, after: Profile, given: Mapping[str, str] | None = None
+) -> tuple[Profile, list[tuple[str, str]]]:
+    """Return ``after`` with objects called as in ``before``, and the pairs (old, new) that were found.
+
+    An object that only one side has, by its base name, is paired with one that only the other has if their names
+    differ in version alone and they share a function, or neither has names of functions; or if most of the cost of both
+    is in functions of the same names. The most similar go first; the costliest hundreds of objects are looked at. An
+    object that ``given`` names (new to old) is never paired otherwise, so ``{"libb.so": "libb.so"}`` leaves it alone;
+    OptionError for a name that no object has. Threads that are called after a program follow it.
+    """
+    given = dict(given or {})
+    olds, news = (_objects(profile) for profile in (before, after))
+    for side, known, names in (("before", olds, given.values()), ("after", news, given)):
+        for name in names:
+            if name not in (olds | news if given.get(name) == name else known):
+                raise OptionError(no_such("object", name, sorted(known), f"the recording {side} has"))
+    lone = (olds - news - {*given.values()}, news - olds - given.keys())
+    found = dict(_paired(before, after, lone)) if all(lone) else {}
+    names = {new: old for new, old in (given | found).items() if new != old}
+    return _called(after, before, names), sorted((old, new) for new, old in names.items())
+
+
+def parse_object_names(texts: Sequence[str], setting: str = "map") -> dict[str, str]:
+    """Parse ``OLD=NEW`` texts to names of ``before`` by names of ``after``; SettingError for others."""
+    given: dict[str, str] = {}
+    for text in texts:
+        old, equals, new = text.partition("=")
+        if not old or not new or not equals:
+            raise SettingError("", setting, f" {text}: expected OLD=NEW, names of objects of BEFORE and AFTER")
+        if given.setdefault(base_name(new), base_name(old)) != base_name(old):
+            raise SettingError("", setting, f" {text}: {new} is given two names of BEFORE")
+    return given
+
+
+def _objects(profile: Profile) -> set[str]:
+    """Base names of all that was mapped."""
+    return {base_name(profile.strings[row]) for row in profile.mappings.filename.tolist()} - {""}
+
+
+def _paired(before: Profile, after: Profile, lone: tuple[set[str], set[str]]) -> Iterator[tuple[str, str]]:
+    """Yield (new, old), each name once."""
+    costs = [_costs(profile, names) for profile, names in zip((before, after), lone, strict=True)]
+    alike = sorted(
+        (not versions, -share, old, new)
+        for old, was in costs[0].items()
+        for new, now in costs[1].items()
+        for versions, share in [(_stem(old) == _stem(new), _shared(was, now))]
+        if (versions and (share or not (was or now))) or (share >= _ALIKE and len(was.keys() & now.keys()) >= _FEWEST)
+    )
+    taken: set[tuple[int, str]] = set()
+    for _, _, old, new in alike:
+        if not taken & {(0, old), (1, new)}:
+            taken |= {(0, old), (1, new)}
+            yield new, old
+
+
+def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
+    """Own cost by function, at least 1, of those of the objects that have samples; nameless frames are left out."""
+    found: dict[str, dict[str, int]] = {}
+    for row in totals(profile).rows:
+        if row.object in objects:
+            functions = found.setdefault(row.object, {})
+            if not row.name.startswith("["):
+                functions[row.name] = max(row.own, 1)
+    return dict(sorted(found.items(), key=lambda one: (-sum(one[1].values()), one[0]))[:_MOST])
+
+
+def _shared(was: Mapping[str, int], now: Mapping[str, int]) -> float:
+    """The smaller share of both costs that is in functions of both."""
+    both = was.keys() & now.keys()
+    return min(sum(cost[name] for name in both) / sum(cost.values()) if both else 0.0 for cost in (was, now))
+
+
+def _stem(name: str) -> str:
+    """``libfoo.so`` of ``libfoo-1.2.so`` and ``libfoo.so.1.3``, ``app`` of ``app2`` and ``app-3f2a9c``."""
+    first, *rest = re.split(r"[-._+~]", name)
+    return ".".join([first.rstrip("0123456789"), *(part for part in rest if not re.search(r"\d", part))])
+
+
+def _called(after: Profile, before: Profile, names: Mapping[str, str]) -> Profile:
+    """``after`` with other names, new to old, of its mappings and of threads that are called after them."""
+    if not names:
+        return after
+    paths = {base_name(path): path for path in (before.strings[row] for row in before.mappings.filename.tolist())}
+    place = {text: row for row, text in enumerate(after.strings)}
+
+    def renumbered(column: I32, renamed: Mapping[str, str]) -> I32:
+        row_of = np.arange(len(after.strings), dtype=np.int32)
+        for row in unique(column).tolist():
+            if (new := renamed.get(base_name(after.strings[row]))) is not None:
+                row_of[row] = place.setdefault(new, len(place))
+        return row_of[column]
+
+    files, comms = (
+        {new: paths[old] for new, old in names.items()},
+        {new[:_COMM]: old[:_COMM] for new, old in names.items()},
+    )
+    mappings = replace(after.mappings, filename=renumbered(after.mappings.filename, files))
+    threads = replace(
+        after.threads, comm=renumbered(after.threads.comm, comms), process=renumbered(after.threads.process, comms)
+    )
+    return replace(after, strings=tuple(place), mappings=mappings, threads=threads)

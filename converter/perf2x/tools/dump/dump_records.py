@@ -1,0 +1,244 @@
+"""Prints the record stream, record by record in file order, in constant memory.
+
+Samples and deferred chains are worded as ``perf script -D`` does, other records by the names of their fields. Nothing
+is looked up (thread names, objects): all output comes from the record itself.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.base.abi import MISC_CPUMODE_MASK, RecordType, SampleType, UserRecordType
+from perf2x.base.columnar import I64, Bools, Frozen, as_uint64, flatnonzero, rows_by, trues, unique
+from perf2x.base.did_you_mean import did_you_mean
+from perf2x.base.errors import OptionError
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.recording import Event, Want
+from perf2x.reader.block import Block
+from perf2x.reader.event_table import trailer_length
+from perf2x.reader.first_walk import FirstWalk
+from perf2x.reader.header.section_reader import SectionError, SectionReader
+from perf2x.reader.open_input import open_input
+from perf2x.reader.records.decoders import DECODERS, read_trailer
+from perf2x.reader.records.field_cursor import FieldCursor
+from perf2x.reader.records.record_types import RECORD_NAMES
+from perf2x.reader.records.sample_decoder import decode_samples, sample_layout
+from perf2x.reader.session_builder import SessionBuilder
+from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_words
+from perf2x.tools.dump.sample_text import chain_lines, sample_lines
+
+_RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
+_RAW_WIDTH = 16
+
+
+class DumpOptions(Frozen):
+    """Choice of records, and how much of each is shown."""
+
+    types: frozenset[str] = frozenset()
+    """Kernel names without PERF_RECORD_ (``MMAP2``); empty for all."""
+    start_ns: int | None = None
+    """Leave out records before this time, and those that have none."""
+    stop_ns: int | None = None
+    """Leave out records from this time on, and those that have none."""
+    raw: bool = False
+    """Show each record's bytes too."""
+    events: bool = True
+    """Begin with a line for every event."""
+    limit: int | None = None
+    """Stop after so many records, however many lines they take; None for all."""
+    verbose: bool = False
+    """Show each record's header, and what does not fit in a line of a sample or chain."""
+    branch_filter: tuple[str, ...] = ()
+    """Words of the branches to show (``parse_branch_filter``); empty for all."""
+
+
+class DumpTotals(Struct):
+    """Filled in while the lines of a dump are read."""
+
+    samples: int = 0
+    """Sample records, shown or not, damaged or not."""
+    to_the_end: bool = False
+    """The dump did not stop at its limit."""
+
+
+class _RecordText(Struct):
+    """One record's text: the rest of its first line, and the lines below."""
+
+    text: str
+    time: int = 0
+    cpu: int = 0
+    more: list[str] = field(default_factory=list)
+    """Shown when the dump is verbose."""
+    brief: str = ""
+    """Shown behind ``text`` when it is not."""
+
+
+def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[str]:
+    """Yield lines without line ends; ``path`` as for ``open_recording``. OptionError for an unknown type."""
+    unknown = sorted(options.types - _RECORD_TYPES.keys())
+    if unknown:
+        meant = did_you_mean(unknown[0], _RECORD_TYPES) or ";"
+        raise OptionError(f"no record type {unknown[0]!r}{meant} there are {', '.join(sorted(_RECORD_TYPES))}")
+    opened = open_input(path, "", diagnostics)
+    session = opened.builder
+    if options.events:
+        yield from map(event_line, session.events.events)
+    origin = 0 if session.is_pipe else opened.sections[0].start
+    walk = FirstWalk(opened.sections, session.order, diagnostics.add)
+    blocks = _walk_blocks(walk, totals)
+    records = (lines for block in blocks for lines in _block_lines(block, session, options, origin))
+    for lines in islice(records, options.limit):
+        yield from lines
+
+
+def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
+    """Yield the blocks of the stream; count their samples on the way."""
+    for block, _ in walk.blocks():
+        totals.samples += int(np.count_nonzero(block.types == RecordType.SAMPLE))
+        yield block
+    totals.to_the_end = True
+
+
+def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
+    """Yield the lines of each record of a block that the options choose."""
+    chosen = _has_chosen_type(block, options)
+    texts = _record_texts(block, session, chosen, options.branch_filter)
+    combined, types = _combined_sample_type(session.events.events), block.types
+    for row in flatnonzero(chosen).tolist():
+        found = texts.get(row, _RecordText(": cut short or damaged"))
+        if not _is_in_time(found, options):
+            continue
+        kind, size = int(types[row]), int(block.sizes[row])
+        name = RECORD_NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
+        place = f"{origin + int(block.positions[row]):#x} [{size:#x}]"
+        first = f"{_cpu_and_time(found, combined)}{place}: PERF_RECORD_{name}{found.text}"
+        raw = _raw_lines(block, row) if options.raw else ()
+        if options.verbose:
+            header = f"... header: type: {kind}, misc: {int(block.misc[row]):#x}, size: {size}"
+            yield (*raw, first, header, *found.more)
+        else:
+            yield (*raw, first + found.brief)
+
+
+def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
+    """(n,) records of the types that the options name."""
+    if not options.types:
+        return trues(len(block.types))
+    chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])
+    return chosen
+
+
+def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
+    if options.start_ns is None and options.stop_ns is None:
+        return True
+    after = options.start_ns is None or record.time >= options.start_ns
+    return record.time > 0 and after and (options.stop_ns is None or record.time < options.stop_ns)
+
+
+def _combined_sample_type(events: list[Event]) -> int:
+    """Union of the events' sample types (evlist__combined_sample_type in tools/perf/util/evlist.c)."""
+    combined = 0
+    for event in events:
+        combined |= event.sample_type
+    return combined
+
+
+def _cpu_and_time(record: _RecordText, combined: int) -> str:
+    """CPU and time, if samples of any event have them (evlist__print_tstamp in tools/perf/util/session.c)."""
+    cpu = f"{record.cpu} " if combined & SampleType.CPU else ""
+    return cpu + (f"{record.time} " if combined & SampleType.TIME else "")
+
+
+def _record_texts(
+    block: Block, session: SessionBuilder, chosen: Bools, branch_filter: tuple[str, ...]
+) -> dict[int, _RecordText]:
+    """Decode the chosen records to text, by row; records that describe the session change it, chosen or not."""
+    texts: dict[int, _RecordText] = {}
+    types = block.types
+    session.add_records(block)
+    for kind in unique(types[chosen]).tolist():
+        rows = flatnonzero((types == kind) & chosen)
+        if kind == RecordType.SAMPLE:
+            texts |= _sample_texts(block, session, rows, branch_filter)
+        else:
+            for owner, of_owner in rows_by(session.events.of_others(block.only(rows))):
+                event = session.events.event(owner) if kind < UserRecordType.HEADER_ATTR else None
+                texts |= _other_texts(block, session, rows[of_owner], kind, event)
+    return texts
+
+
+def _other_texts(
+    block: Block, session: SessionBuilder, rows: I64, kind: int, event: Event | None
+) -> dict[int, _RecordText]:
+    """Text of whole records of one type and event, by row."""
+    part, length = block.only(rows), trailer_length(event) if event else 0
+    stamp = event.sample_type if event and length else 0
+    at = FieldCursor(part, length)
+    trailer = read_trailer(at, event)
+    columns = {name: trailer[name] for name in ("pid", "tid") if stamp & SampleType.TID}
+    columns |= DECODERS[kind].decode(at) if kind in DECODERS else {}
+    texts: dict[int, _RecordText] = {}
+    for index in flatnonzero(~at.bad).tolist():
+        row, time, cpu = int(rows[index]), int(trailer["time"][index]), int(trailer["cpu"][index]) if event else 0
+        fields = decoded_fields(columns, index)
+        if kind not in DECODERS:
+            try:
+                fields |= struct_fields(kind, SectionReader(block.payload(row), session.order))
+            except (SectionError, struct.error):
+                continue
+        shown = _RecordText(f" {fields_text(with_words(kind, fields))}".rstrip(" "), time, cpu)
+        if kind == RecordType.CALLCHAIN_DEFERRED:
+            fields |= {"time": time} if stamp & SampleType.TIME else {}
+            fields |= {"cpu": cpu} if stamp & SampleType.CPU else {}
+            _word_as_perf(shown, fields, int(part.misc[index]), columns["chain"].row(index).tolist())
+        texts[row] = shown
+    return texts
+
+
+def _word_as_perf(shown: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
+    """Change the text of a deferred chain to perf's."""
+    who = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
+    shown.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who}: {int(fields['cookie']):#x}"
+    shown.brief = f" chain: {len(chain)}"
+    shown.more = [f"... fields: {fields_text(fields)}", *chain_lines(chain)]
+
+
+def _sample_texts(
+    block: Block, session: SessionBuilder, rows: I64, branch_filter: tuple[str, ...]
+) -> dict[int, _RecordText]:
+    """Text of samples, by row."""
+    texts: dict[int, _RecordText] = {}
+    events = session.events.events
+    owners, misc = session.events.of_samples(block.only(rows)), block.misc
+    periods = as_uint64([each.sample_period for each in events])
+    for owner, of_owner in rows_by(owners):
+        if not 0 <= owner < len(events):
+            continue
+        event, chosen = events[owner], rows[of_owner]
+        layout = sample_layout(event)
+        batch, whole, _ = decode_samples(block.only(chosen), owners[of_owner], layout, periods, ~Want(0))
+        for at in flatnonzero(whole).tolist():
+            row = int(chosen[at])
+            text, *more = sample_lines(batch, at, event, session, int(misc[row]), branch_filter)
+            time = 0 if batch.time is None else int(batch.time[at])
+            cpu = -1 if batch.cpu is None else int(batch.cpu[at])
+            brief = f" chain: {batch.chain.lengths[at]} event: {event.name}"
+            texts[row] = _RecordText(text, time, cpu, more, brief)
+    return texts
+
+
+def _raw_lines(block: Block, row: int) -> Iterator[str]:
+    """Yield the bytes of a record in hex and as text, as perf's trace_event prints them."""
+    start = int(block.starts[row]) * 8
+    data = block.data[start : start + int(block.sizes[row])].tobytes()
+    yield ""
+    yield f". ... raw event: size {len(data)} bytes"
+    for at in range(0, len(data), _RAW_WIDTH):
+        part = data[at : at + _RAW_WIDTH]
+        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        yield f".  {at:04x}:  {part.hex(' '):<{3 * _RAW_WIDTH - 1}}  {text}"
+    yield ""

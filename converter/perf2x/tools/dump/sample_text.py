@@ -1,0 +1,160 @@
+"""Formats samples and their chains, worded as dump_sample in tools/perf/util/session.c.
+
+Fields of one word are in a line of their own, by name.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from perf2x.base.abi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
+from perf2x.base.abi.register_numbers import NAMES
+from perf2x.base.columnar import flatnonzero
+from perf2x.model.recording import Event, ReadValues, Samples
+from perf2x.model.recording.branch_words import (
+    PRIVILEGES,
+    SPECULATIONS,
+    TYPES,
+    chosen_branches,
+    privileges,
+    speculations,
+    type_numbers,
+)
+from perf2x.reader.records.tracepoint_decoder import decode_fields
+from perf2x.reader.session_builder import SessionBuilder
+from perf2x.tools.dump.record_fields import fields_text
+
+_FIELDS = (
+    (SampleType.IP, "ip"), (SampleType.TID, "pid"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
+    (SampleType.ADDR, "addr"), (SampleType.CPU, "cpu"), (SampleType.PERIOD, "period"),
+    (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT, "weight"), (SampleType.DATA_SRC, "data_src"),
+)  # fmt: skip
+"""Fields that are columns of a batch in front of the extra ones."""
+_CONTEXTS = {int(context): context.name for context in CallchainContext}
+_ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
+_FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
+"""Bits of Branches.flags with a letter of their own: mispredicted, predicted, abort, in a transaction."""
+
+
+def sample_lines(
+    batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int, branch_filter: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield the rest of the sample's first line, then the lines below it; of branches those that are asked for."""
+    addr = 0 if batch.addr is None else int(batch.addr[row])
+    who = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
+    yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"
+    yield f"... fields: {fields_text(_fields(batch, row, event))}"
+    if event.sample_type & SampleType.CALLCHAIN:
+        yield from _callchain_lines(batch.chain.row(row).tolist(), event)
+    yield from _branch_lines(batch, row, branch_filter)
+    yield from _register_lines(batch, row, event, session)
+    if "read" in batch.extra:
+        yield from _counter_lines(batch.extra["read"], row, event.read_format)
+    yield from _variable_length_lines(batch, row, event, session)
+    yield f" ... event: {event.name}"
+
+
+def _fields(batch: Samples, row: int, event: Event) -> dict[str, Any]:
+    """Return the fields of one word that the sample has."""
+    names = [name for bits, name in _FIELDS if event.sample_type & bits]
+    columns = {**batch.extra, **{name: getattr(batch, name) for name in Samples.__struct_fields__}}
+    columns = {name: columns[name] for name in (*names, *batch.extra)}
+    return {
+        name: column[row] for name, column in columns.items() if isinstance(column, np.ndarray) and column.ndim == 1
+    }
+
+
+def chain_lines(chain: list[int]) -> list[str]:
+    """Format ``... FP chain: nr:3`` and the entries, markers with their names, as callchain__printf does."""
+    lines = [f"... FP chain: nr:{len(chain)}"]
+    for number, entry in enumerate(chain):
+        marker = f" (PERF_CONTEXT_{_CONTEXTS[entry]})" if entry in _CONTEXTS else ""
+        lines.append(f"..... {number:2}: {entry:016x}{marker}")
+    return lines
+
+
+def _callchain_lines(chain: list[int], event: Event) -> Iterator[str]:
+    yield from chain_lines(chain)
+    waits = len(chain) >= 2 and chain[-2] == CallchainContext.USER_DEFERRED
+    if waits and "defer_callchain" in event.flags:
+        yield "...... (deferred)"
+
+
+def _branch_lines(batch: Samples, row: int, words: Sequence[str]) -> Iterator[str]:
+    branches = batch.branches
+    if branches is None:
+        return
+    begin, end = int(branches.offsets[row]), int(branches.offsets[row + 1])
+    entries = begin + flatnonzero(chosen_branches(branches.flags[begin:end], words))
+    yield f"... branch stack: nr:{end - begin}" + (f", {len(entries)} shown" if words else "")
+    said = branches.flags[entries]
+    columns = (branches.from_ip[entries], branches.to_ip[entries], said)
+    kinds = (type_numbers(said), speculations(said), privileges(said))
+    rows = zip(entries - begin, *(column.tolist() for column in (*columns, *kinds)), strict=True)
+    for number, start, to, flags, kind, speculation, privilege in rows:
+        letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAGS)
+        level = f" {PRIVILEGES[privilege].lower()}" if PRIVILEGES[privilege] else ""
+        rest = f"{flags >> 33:x} {TYPES[kind]} {SPECULATIONS[speculation]}{level}".rstrip()
+        yield f"..... {number:2}: {start:016x} -> {to:016x} {flags >> 4 & 0xFFFF} cycles {letters} {rest}"
+    counters = batch.extra.get("branch_counters")
+    if counters is not None and len(entries):
+        yield f"... branch stack counters: {' '.join(f'{int(value):#x}' for value in counters.values[entries])}"
+
+
+def _register_lines(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
+    stacks = batch.user_stacks
+    arch = session.features.get("arch", "")
+    if stacks is not None and event.sample_type & SampleType.REGS_USER:
+        yield from _register_set_lines("user", stacks.mask, int(stacks.abi[row]), stacks.regs[row].tolist(), arch)
+    if stacks is not None and event.sample_type & SampleType.STACK_USER:
+        yield f"... ustack: size {stacks.size[row]}, offset {int(stacks.start[row] * 8):#x}"
+    if "regs_intr" in batch.extra:
+        abi, regs = int(batch.extra["regs_intr_abi"][row]), batch.extra["regs_intr"][row].tolist()
+        yield from _register_set_lines("intr", event.sample_regs_intr, abi, regs, arch)
+
+
+def _register_set_lines(kind: str, mask: int, abi: int, regs: list[int], arch: str) -> Iterator[str]:
+    if not abi:
+        return
+    names = NAMES.get(arch, ())
+    yield f"... {kind} regs: mask {mask:#x} ABI {_ABI.get(abi, abi)}"
+    bits = [bit for bit in range(64) if mask >> bit & 1]
+    for bit, value in zip(bits, regs, strict=True):
+        yield f".... {names[bit] if bit < len(names) else f'r{bit}':<5} 0x{value:016x}"
+
+
+def _counter_lines(values: ReadValues, row: int, read_format: int) -> Iterator[str]:
+    yield "... sample_read:"
+    if values.enabled is not None:
+        yield f"...... time enabled {int(values.enabled[row]):016x}"
+    if values.running is not None:
+        yield f"...... time running {int(values.running[row]):016x}"
+    first, last = int(values.offsets[row]), int(values.offsets[row + 1])
+    if read_format & ReadFormat.GROUP:
+        yield f".... group nr {last - first}"
+    for entry in range(first, last):
+        parts = [f"id {int(values.id[entry]):016x}"] if values.id is not None else []
+        parts.append(f"value {int(values.value[entry]):016x}")
+        parts += [f"lost {values.lost[entry]}"] if values.lost is not None else []
+        yield f"..... {', '.join(parts)}"
+
+
+def _variable_length_lines(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
+    if batch.raw is not None and event.sample_type & SampleType.RAW:
+        raw = batch.raw.row(row).tobytes()
+        found = _format_tracepoint(raw, event, session)
+        yield f"... {event.name}: {found}" if found else f"... raw: {len(raw)} bytes {raw.hex(' ')}"
+    aux = batch.extra.get("aux")
+    if aux is not None and event.sample_type & SampleType.AUX:
+        yield f"... aux: {len(aux.row(row))} bytes"
+
+
+def _format_tracepoint(raw: bytes, event: Event, session: SessionBuilder) -> str:
+    """Format a tracepoint's fields without the common ones: ``prev_comm=sleeper prev_pid=774``."""
+    formats: dict[str, Any] = session.features.get("tracing_data", {}).get("formats", {})
+    known = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
+    if known is None:
+        return ""
+    values = decode_fields(known["fields"], raw, session.order)
+    return " ".join(f"{name}={value}" for name, value in values.items() if not name.startswith("common_"))

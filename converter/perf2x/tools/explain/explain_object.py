@@ -1,0 +1,226 @@
+"""Explains one ELF file: will a profile have function names, source lines and whole stacks, and what would help?
+
+Some parts of an object are in other files: debug link, supplementary (dwz) file, split units.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.sysroot import is_file
+from perf2x.base.frozen import Frozen
+from perf2x.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
+from perf2x.binaries.dwarf.compilation_units import DebugFile
+from perf2x.binaries.dwarf.debug_sections import DebugSections
+from perf2x.binaries.elf.debug_link import mini_debug_info
+from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
+from perf2x.binaries.elf.relocate_module import relocate_debug_info
+from perf2x.binaries.elf.symtab import STT_FUNC, function_symbols
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles, has_code
+from perf2x.binaries.find.split_debug import has_supplementary, package_file, split_paths, supplementary_file
+from perf2x.binaries.go.go_table import has_go_table
+from perf2x.model.number_format import plural
+from perf2x.symbolizer.sources.elf_source import STRIPPED
+from perf2x.tools.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results
+
+_TELLING = (
+    ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
+    ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
+)  # fmt: skip
+"""Sections with names, lines and unwinding information, and those that lead to other files."""
+_MINI = ", .gnu_debugdata"
+MAX_UNITS = 100
+"""Units whose ``.dwo`` files are searched for."""
+
+
+class CheckResult(Frozen):
+    """The answer to one question about an object: good or not, and a sentence."""
+
+    good: bool
+    text: str
+
+
+class FileSections(Frozen):
+    """Sections of a file that tell something."""
+
+    file: str
+    sections: tuple[str, ...]
+
+
+class Explanation(Frozen):
+    """One object; the names of the fields are those of the JSON output."""
+
+    path: str
+    build_id: str
+    answers: dict[str, CheckResult]
+    """``names``, ``lines``, ``stacks``."""
+    advice: tuple[Remedy, ...]
+    files: tuple[FileSections, ...]
+    """The file itself, and those that belong to it."""
+    looked_at: tuple[SearchResult, ...]
+    troubles: tuple[str, ...]
+    """Files and sections that could not be used, and why."""
+
+
+def explain_file(path: str, finder: Finder) -> Explanation:
+    """Explain a file together with the files that belong to it; ObjectError when it is no ELF file."""
+    place = Path(path)
+    if place.exists() and not place.is_file():
+        raise ObjectError(f"{path}: not a regular file")
+    file = open_object(place)
+    recorded = _recorded_name(finder, place)
+    found = finder.find(recorded, file.build_id)
+    known = _LookedUp(path, file, recorded, finder, found)
+    answers = {"names": known.names(), "lines": known.lines(), "stacks": known.stacks()}
+    lacking = [what for what in ("names", "lines") if not answers[what].good]
+    return Explanation(
+        path=path,
+        build_id=file.build_id.hex(),
+        answers=answers,
+        advice=tuple(known.advice(" and ".join(lacking), answers["stacks"].good)),
+        files=tuple(known.sections()),
+        looked_at=search_results(found),
+        troubles=tuple(dict.fromkeys(known.troubles)),
+    )
+
+
+def _recorded_name(finder: Finder, path: Path) -> str:
+    """Return the file's name in a recording: the path without links, below the root of the recorded machine."""
+    whole, symfs = path.resolve(), finder.search_paths.symfs
+    if symfs is not None and whole.is_relative_to(symfs.resolve()):
+        return f"/{whole.relative_to(symfs.resolve()).as_posix()}"
+    return str(whole)
+
+
+class _LookedUp:
+    """One object, the files that belong to it, and what is missing of them."""
+
+    def __init__(self, path: str, file: ElfObject, recorded: str, finder: Finder, found: ObjectFiles) -> None:
+        self._path, self._file, self._recorded, self._finder, self._found = path, file, recorded, finder, found
+        self.troubles = list(found.refused)
+        distinct = {(one.build_id, one.size, one.sections): one for one in self._own_files()}
+        self.files = list(distinct.values())
+        self._all = ObjectFiles(self.files)
+        self._is_go = has_go_table(file)
+        self._lacks_dwo = False
+
+    def _own_files(self) -> Iterator[ElfObject]:
+        """Yield the file itself, which stands for its copies, its debug files and its mini debug info."""
+        yield self._file
+        yield from (one for one in self._found.files if not one.name.endswith(_MINI))
+        try:
+            mini = mini_debug_info(self._file)
+        except ObjectError as error:
+            self.troubles.append(str(error))
+        else:
+            yield from [mini] if mini is not None else []
+
+    def _name(self, file: ElfObject) -> str:
+        """Return a file's name; that of the object itself as it was typed."""
+        return self._path if file is self._file else file.name
+
+    def sections(self) -> Iterator[FileSections]:
+        """Yield the sections that tell something, by file."""
+        for one in self.files:
+            yield FileSections(self._name(one), tuple(name for name in _TELLING if one.section(name) is not None))
+
+    def names(self) -> CheckResult:
+        """Judge whether functions have names."""
+        for one in self.files:
+            try:
+                if function_symbols(one, ".symtab") is not None:
+                    return CheckResult(True, f".symtab in {self._name(one)}")
+            except ObjectError as error:
+                self.troubles.append(str(error))
+        return CheckResult(True, f".gopclntab in {self._path}") if self._is_go else CheckResult(False, STRIPPED)
+
+    def lines(self) -> CheckResult:
+        """Judge whether there are source lines and inlined functions."""
+        file = self._all.dwarf
+        if file is None and self._is_go:
+            return CheckResult(True, "lines from Go's own table, no debug info")
+        if file is None:
+            return CheckResult(False, "no debug info: neither lines nor inlined functions")
+        try:
+            version, missing = self._version_and_missing(file)
+        except ObjectError as error:
+            return CheckResult(False, f"debug info cannot be read whole: {error}")
+        if missing:
+            return CheckResult(False, f"DWARF {version} in {self._name(file)}, but {missing}")
+        return CheckResult(True, f"DWARF {version} in {self._name(file)}")
+
+    def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
+        """Return the version of the first unit, and a part of the debug info that is missing, "" for none."""
+        linked = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
+        other = supplementary_file(self._finder, file) if has_supplementary(file) else None
+        units = DebugFile(DebugSections(linked), DebugFile(DebugSections(other)) if other is not None else None).units
+        if not units:
+            raise ObjectError(f"{file.name}: no unit of DWARF 2 to 5")
+        version = units[0].encoding.version
+        link = file.section(".gnu_debugaltlink")
+        if link is not None and other is None:
+            name = file.data(link).partition(b"\0")[0].decode(errors="surrogateescape")
+            return version, f"the dwz file {name} is missing"
+        split = [(unit.comp_dir, unit.dwo_name) for unit in islice(units, MAX_UNITS)]
+        absent = [name for folder, name in split if name and not self._has_dwo(file, folder, name)]
+        self._lacks_dwo = bool(absent) and not self._has_package()
+        return version, f"{plural(len(absent), '.dwo file')} not found, such as {absent[0]}" if self._lacks_dwo else ""
+
+    def _has_dwo(self, file: ElfObject, folder: str, name: str) -> bool:
+        return any(map(is_file, split_paths(self._finder, file, folder, name)))
+
+    def _has_package(self) -> bool:
+        try:
+            return package_file(self._finder, self._all, self._recorded) is not None
+        except ObjectError as error:
+            self.troubles.append(str(error))
+            return False
+
+    def stacks(self) -> CheckResult:
+        """Judge whether stacks can be unwound with call frame information."""
+        if self._is_go:
+            return CheckResult(True, "Go keeps frame pointers")
+        if self._file.type == "ET_REL":
+            return CheckResult(True, "not known: the file is not linked")
+        described = len(set().union(*map(self._described, self.files)))
+        functions = max((self._function_count(one) for one in self.files), default=0)
+        if not described:
+            return CheckResult(False, "no call frame information: stacks through it need frame pointers")
+        if 2 * described < functions:
+            only = f"only {described:,} of {functions:,} functions have call frame information"
+            return CheckResult(False, f"{only}: stacks through the others need frame pointers")
+        return CheckResult(True, "call frame information: stacks can be unwound without frame pointers")
+
+    def _described(self, file: ElfObject) -> set[int]:
+        """Return the starts of functions with call frame information."""
+        try:
+            frames = [eh_frame_index(file)] if has_code(file) else []
+            return {
+                at for index in (*frames, debug_frame_index(file)) if index is not None for at in index.start.tolist()
+            }
+        except ObjectError as error:
+            self.troubles.append(str(error))
+            return set()
+
+    def _function_count(self, file: ElfObject) -> int:
+        try:
+            rows = function_symbols(file, ".symtab")
+        except ObjectError:
+            return 0
+        return 0 if rows is None else len(set(rows.start[rows.type == STT_FUNC].tolist()))
+
+    def advice(self, lacking: str, unwinds: bool) -> Iterator[Remedy]:
+        """Yield advice, the simplest first; none when nothing is missing."""
+        if self._lacks_dwo:
+            yield Remedy("keep the .dwo files where they were compiled, or pack them as PROGRAM.dwp",
+                         f"dwp -e {self._path}")  # fmt: skip
+        elif lacking:
+            package = debug_package(self._finder, self._recorded)
+            yield from for_debug_file(lacking, package, self._file.build_id.hex(), self._found)
+            if not self._file.build_id and self._file.type != "ET_REL":
+                yield Remedy("so that debug files can be found by build id, link with", "-Wl,--build-id")
+            if not package:
+                yield Remedy("if you built it, compile with debug info and do not strip it", "-g")
+        if not unwinds and has_code(self._file):
+            yield Remedy("for whole stacks, compile with frame pointers", "-fno-omit-frame-pointer")

@@ -1,0 +1,60 @@
+"""Short explanations of the objects in a recording whose frames have no names."""
+
+from collections.abc import Iterator
+
+from perf2x.base.frozen import Frozen
+from perf2x.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
+from perf2x.model.recording import is_object, is_vdso, without_deleted
+from perf2x.symbolizer.sources.elf_source import STRIPPED
+from perf2x.tools.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results
+
+_DATA_NAMES = ("//anon", "[heap]")
+"""Memory that holds no code; of a compiler's, the report says whose it is."""
+_KERNEL = ("[kernel", "[guest.kernel")
+
+
+class UnnamedObject(Frozen):
+    """An object of a recording with unnamed frames."""
+
+    name: str
+    build_id: str
+    frames: int
+    """The number of frames without a name."""
+    why: str
+    looked_at: tuple[SearchResult, ...]
+    advice: tuple[Remedy, ...]
+
+
+def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Finder) -> UnnamedObject:
+    """Say where an object's names may come from, searching for its files again; ``why`` is the symbolizer's reason."""
+    if not is_object(name, bool(build_id)):
+        return UnnamedObject(name, build_id, frames, why, (), tuple(_for_no_file(name)))
+    found = finder.find(name, bytes.fromhex(build_id))
+    advice: Iterator[Remedy] = iter(())
+    if not found.files:
+        advice = _for_missing(found, build_id)
+    elif why == STRIPPED:
+        advice = for_debug_file("names", debug_package(finder, without_deleted(name)), build_id, found)
+    return UnnamedObject(name, build_id, frames, why, search_results(found), tuple(advice))
+
+
+def _for_no_file(name: str) -> Iterator[Remedy]:
+    if name.startswith(_KERNEL):
+        yield Remedy("copy /proc/kallsyms as root on the recorded machine, before it reboots", "--kallsyms FILE")
+    elif is_vdso(name):
+        yield Remedy("the kernel has it in memory; on the recorded machine, before it reboots", "perf2x bundle")
+        yield Remedy("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
+    elif name in ("[unknown]", *_DATA_NAMES):
+        yield Remedy("stacks are wrong in code without frame pointers; compile with", "-fno-omit-frame-pointer")
+        yield Remedy("or record user stack dumps", "perf record --call-graph dwarf")
+    elif name.startswith("//anon"):
+        yield Remedy("a just-in-time compiler has to write a perf map; for node", "node --perf-basic-prof")
+        yield Remedy("if it wrote a jit-PID.dump, run where that file is", "perf inject --jit")
+
+
+def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Remedy]:
+    """Advise on a missing file; a package of this machine would have the installed version, not the recorded one."""
+    replaced = any(searched.outcome == OTHER_BUILD for searched in found.searched)
+    why = "the file here is of another version; " if replaced else ""
+    yield Remedy(f"{why}say where files of the recorded machine are", "--symfs DIR")
+    yield from for_debug_file("names", "", build_id, found)

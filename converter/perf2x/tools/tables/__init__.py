@@ -1,0 +1,1 @@
+"""Tables of totals, samples and callers, as commands print them."""

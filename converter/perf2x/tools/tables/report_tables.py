@@ -1,0 +1,120 @@
+"""Tables of a profile that a report needs beside those of ``top`` and ``diff``: callers, and hottest paths.
+
+Callers are those of the outermost call of a function. Paths are chains of calls from the outermost function down to
+where the cost divides into small parts.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from perf2x.base.abi import CpuMode
+from perf2x.base.columnar import I64, Frozen, as_int64, falses, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
+from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighed_tree
+from perf2x.model.totals.totals import Key, Line, lines_of_frames, weights
+from perf2x.tools.tables.top_rows import TopTable
+
+
+class CallTree(Frozen):
+    """The calls of one event; those of one function by one row are one row."""
+
+    names: list[Key]
+    """Of each key of ``tree``."""
+    tree: FrameTree
+    own: I64
+    """Cost of the row by itself, in what was to be counted."""
+    total: I64
+    """Cost with all that it calls."""
+
+
+class HotPath(Frozen):
+    """One chain of calls."""
+
+    functions: list[str]
+    """Outermost first."""
+    own: int
+    """Cost of the last function by itself, called along this path."""
+    total: int
+    """Cost with all that it calls."""
+
+
+class Caller(Line):
+    """One caller of a function; an empty name where nothing called it."""
+
+    value: int
+    """Cost of the function where this one called it."""
+
+
+class ReportTables(Frozen):
+    """Tables of the event to see first, the costliest rows first."""
+
+    by_self: TopTable
+    by_total: TopTable
+    objects: TopTable
+    threads: TopTable
+    callers: dict[Key, list[Caller]]
+    """Of the functions in the first two."""
+    paths: list[HotPath]
+    kernel: int
+    """Cost of samples in the kernel."""
+    idle: int
+    """Cost of idle CPUs: samples of thread 0."""
+
+
+def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str] = ()) -> ReportTables:
+    """Return the first ``rows`` of every table; ``value`` and other ``columns``, of functions, as in ``TopTable``."""
+    by_self = TopTable(profile, "function", "self", value, rows, [*columns])
+    by_total = by_self.sorted_by("total")
+    objects, threads = (TopTable(profile, kind, "self", value, rows) for kind in ("object", "thread"))
+    calls, samples, cost = call_tree(profile, value), profile.samples, _costs(profile, value)
+    mode = np.append(profile.locations.mode[profile.stacks.location], CpuMode.USER)[samples.stack]
+    pid = np.append(profile.threads.pid, -1)[samples.thread]
+    kernel, idle = (sum_of(cost[chosen]) for chosen in (mode == CpuMode.KERNEL, pid == 0))
+    callers = callers_of(calls, [*by_self.keys, *by_total.keys])
+    return ReportTables(by_self, by_total, objects, threads, callers, hot_paths(calls, rows), kernel, idle)
+
+
+def call_tree(profile: Profile, value: str = "period") -> CallTree:
+    """Merge the stacks by function and object, with the costs of the event to see first."""
+    frames = location_frames(profile)
+    names, line_of_frame = lines_of_frames(frames, "function")
+    stacks = expand(profile.stacks, frames.of_location)
+    return CallTree(names, *weighed_tree(stacks, line_of_frame, profile.samples.stack, _costs(profile, value)))
+
+
+def _costs(profile: Profile, value: str) -> I64:
+    """(samples,) what each adds to the cost; 0 for samples of other events."""
+    return np.where(profile.samples.event == profile.default_event, weights(profile, value), 0)
+
+
+def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
+    """Return the costliest paths of two functions or more; no two share a sample.
+
+    They end where nothing below takes ``least`` of the whole. At most ``most``, the costliest first; of equal ones the
+    one further out, then by its place in the tree.
+    """
+    tree, total = calls.tree, calls.total
+    is_hot = (total >= least * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
+    goes_on = falses(len(tree))
+    goes_on[tree.parent[is_hot]] = True
+    ends = flatnonzero(is_hot & ~goes_on)
+    ends = ends[lexsort((ends, tree.depth[ends], -total[ends]))][:most]
+    chains = paths(tree.parent, tree.depth, ends, outermost_first=True).rows()
+    return [
+        HotPath([calls.names[key][0] for key in tree.key[chain[1:]].tolist()], own, cost)
+        for chain, own, cost in zip(chains, calls.own[ends].tolist(), total[ends].tolist(), strict=True)
+    ]
+
+
+def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Caller]]:
+    """Return the callers of each function, the costliest first; their values add up to the function's total."""
+    names, tree, found = [*calls.names, ("", "")], calls.tree, {}  # the last name is that of key −1
+    for name in dict.fromkeys(functions):
+        is_it = tree.key == names.index(name)
+        outermost = flatnonzero(is_it & (path_sums(tree.parent, as_int64(is_it)) == 1) & (calls.total > 0))
+        caller, place = unique_inverse(tree.key[tree.parent[outermost]])
+        value = sum_at(place, calls.total[outermost], len(caller))
+        costs = zip(caller.tolist(), value.tolist(), strict=True)
+        rows = [Caller(names[by][0], names[by][1], cost) for by, cost in costs]
+        found[name] = sorted(rows, key=lambda row: (-row.value, *row.key))
+    return found

@@ -1,0 +1,132 @@
+"""Tables that the library gives away: rows of a result for pandas, Arrow and notebooks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perf2x.base.columnar.arrow import ArrowTable, is_there
+from perf2x.model.printable_text import plain, short
+from perf2x.model.totals.totals import Totals
+from perf2x.tools.tables.sample_table import coded
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+COLUMNS = ("self", "total")
+_TEXTS = ("name", "object")
+_KINDS = {**dict.fromkeys(_TEXTS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
+"""Types of columns by name, or by its last word; the others are int64, ratios float64."""
+_ROWS_IN_HTML = 20
+_ROWS_IN_LINE, _NAME_IN_LINE = 3, 40
+"""Rows, and characters of a name, in the short form."""
+
+
+class ResultTable(ABC):
+    """Rows of a result; its short form has three lines, and notebooks show the first rows."""
+
+    whole: Totals
+    """The event, and what the rows are parts of."""
+    rows: Sequence[Any]
+    """Lines of ``model/totals/totals.py``."""
+    by: str
+    """Kind of the rows."""
+    sort: str
+    """Column that the rows are sorted by, ``self`` or ``total``."""
+    beside: Sequence[Any] = ()
+    """Other events and ratios: EventColumn, or ColumnChange."""
+    nothing = ""
+    """Words for no rows, where headings alone would say less."""
+
+    @property
+    @abstractmethod
+    def measured(self) -> str:
+        """Words on the whole."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Mapping[str, Sequence[object]]:
+        """Names of the columns and their values: texts as recorded, and numbers in the event's unit."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> Mapping[str, Sequence[str]]:
+        """Headings and cells for people, names last; control characters are not escaped."""
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Name and object of each row."""
+        return [row.key for row in self.rows]
+
+    @property
+    def names_and_objects(self) -> dict[str, Sequence[object]]:
+        """The first columns."""
+        return {"name": [row.name for row in self.rows], "object": [row.object for row in self.rows]}
+
+    @property
+    def objects_and_names(self) -> dict[str, list[str]]:
+        """The last headings and cells."""
+        return {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
+
+    @property
+    def columns_beside(self) -> dict[str, Sequence[object]]:
+        """Columns of other events and ratios."""
+        found: dict[str, Sequence[object]] = {}
+        for one in self.beside:
+            for column in COLUMNS:
+                found |= one.columns(self.keys, column)
+        return found
+
+    @property
+    def texts_beside(self) -> dict[str, list[str]]:
+        """Headings and cells of other events and ratios, of what the rows are sorted by."""
+        return {f"{self.sort} {one.name}": one.texts(self.keys, self.sort) for one in self.beside}
+
+    @property
+    def heading(self) -> str:
+        """The event, and words on the whole."""
+        return f"{self.whole.event}: {self.measured}"
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __repr__(self) -> str:
+        rows = islice(zip(*self.shown.values(), strict=True), _ROWS_IN_LINE)
+        listed = [" ".join(short(cell, _NAME_IN_LINE) for cell in row if cell) for row in rows]
+        more = ", …" if len(self) > _ROWS_IN_LINE else ""
+        lines = (plain(self.heading), (", ".join(listed) or "no rows") + more, f"columns: {', '.join(self.columns)}")
+        return f"{type(self).__name__}: " + "\n  ".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = islice(zip(*self.shown.values(), strict=True), _ROWS_IN_HTML)
+        cells = [["<th>" + escape(plain(head)) for head in self.shown]]
+        cells += [["<td>" + escape(plain(cell)) for cell in row] for row in rows]
+        left_out = len(self) - _ROWS_IN_HTML
+        more = f"<p>… and {left_out:,} more rows" if left_out > 0 else ""
+        return f"<p>{escape(plain(self.heading))}<table>{''.join('<tr>' + ''.join(row) for row in cells)}</table>{more}"
+
+    def to_arrow(self) -> ArrowTable:
+        """Make a table for Arrow: ``pyarrow.table(table.to_arrow())``, ``polars.DataFrame(table.to_arrow())``.
+
+        Texts are dictionary-encoded; undecodable bytes of names are shown as ``\\\\xNN``. Needs pyarrow or polars.
+        """
+        return ArrowTable({name: coded(values) if name in _TEXTS else values for name, values in self._arrays()})
+
+    def to_pandas(self) -> "DataFrame":
+        """Make a pandas.DataFrame; ImportError without pandas."""
+        if not is_there("pandas"):
+            raise ImportError("to_pandas needs pandas, which is not installed: pip install pandas")
+        frame: DataFrame = import_module("pandas").DataFrame(dict(self._arrays()))
+        return frame
+
+    def _arrays(self) -> Iterator[tuple[str, Any]]:
+        """Names of the columns and their values as numpy arrays."""
+        for name, values in self.columns.items():
+            kind = name.rpartition("_")[2]
+            is_ratio = any(value is None or isinstance(value, float) for value in values)
+            yield name, np.array(values, _KINDS.get(name) or _KINDS.get(kind, np.float64 if is_ratio else np.int64))

@@ -1,0 +1,81 @@
+"""The hottest functions, objects or threads, as ``perf2x top`` and the library's ``top`` show them."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+
+from perf2x.model.number_format import format_amount, format_percent, plural
+from perf2x.model.profile import Profile
+from perf2x.model.totals.event_columns import EventColumn, cell_text, event_columns, with_rows_of
+from perf2x.model.totals.totals import Total, totals
+from perf2x.tools.tables.result_table import ResultTable
+
+
+class TopTable(ResultTable):
+    """Costs of functions, objects or threads, each by itself and with all that it calls, the highest first."""
+
+    def __init__(
+        self, profile: Profile, by: str, sort: str, value: str, limit: int, columns: Sequence[str] = ()
+    ) -> None:
+        self.beside = event_columns(profile, by, value, columns)
+        """Other events and ratios."""
+        self.whole = with_rows_of(totals(profile, None, by, value), self.beside)
+        """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
+        self.by = by
+        self.limit = limit or None
+        self._sort_by(sort)
+        if value == "latency":
+            self.beside = [EventColumn("period", (), tables=(totals(profile, None, by),))]
+        self._duration_ns = profile.meta.duration_ns
+
+    def sorted_by(self, sort: str) -> "TopTable":
+        """A table of the same profile with the costliest rows of the other column."""
+        found = copy(self)
+        found._sort_by(sort)
+        return found
+
+    def _sort_by(self, sort: str) -> None:
+        self.sort = sort
+        self.rows: list[Total] = _sort_rows(self.whole.rows, sort)[: self.limit]
+
+    @property
+    def measured(self) -> str:
+        """Samples, their sum, and the number of rows."""
+        ratios = "".join(f", {one.name} {cell_text(one.whole, None)}" for one in self.beside if one.is_ratio)
+        return f"{self.size}{ratios}; showing {len(self.rows):,} of {plural(len(self.whole.rows), self.by)}"
+
+    @property
+    def size(self) -> str:
+        """Samples and their sum."""
+        found = self.whole
+        time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
+        samples = f"{plural(found.samples, 'sample')}, " if found.samples or not found.whole else ""
+        return f"{samples}{format_amount(found.whole, found.unit)}{time}"
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[object]]:
+        """Columns ``name``, ``object``, ``self``, ``total``, and ``self_X`` and ``total_X`` of each that was asked for.
+
+        Of ratios also ``self_X_low``, ``self_X_high`` …; None where samples do not tell. Latencies have ``period``.
+        """
+        return self.names_and_objects | self._costs | self.columns_beside
+
+    @property
+    def shown(self) -> Mapping[str, Sequence[str]]:
+        """Shares of the whole, objects and names."""
+        whole = self.whole.whole
+        shares = {column: [format_percent(cost, whole) for cost in costs] for column, costs in self._costs.items()}
+        return shares | self.texts_beside | self.objects_and_names
+
+    @property
+    def _costs(self) -> dict[str, Sequence[int]]:
+        return {"self": [row.own for row in self.rows], "total": [row.total for row in self.rows]}
+
+
+def _sort_rows(rows: Sequence[Total], sort: str) -> list[Total]:
+    """The rows by cost, highest first, then by name."""
+
+    def cost(row: Total) -> tuple[int, int, str, str]:
+        first, second = (row.own, row.total) if sort == "self" else (row.total, row.own)
+        return -first, -second, *row.key
+
+    return sorted(rows, key=cost)

@@ -1,0 +1,1 @@
+"""What ``perf2x.testing`` offers to the tests of plugins."""

@@ -1,1 +1,0 @@
-"""Profile → profile: filtered, grouped, merged, anonymized, or of other values."""

@@ -1,0 +1,30 @@
+"""Columns of a dataset's tables as numpy arrays."""
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+from perf2x.sources.dataset.arrow_columns import numbers  # noqa: E402
+from perf2x.sources.dataset.dataset_schema import LINE  # noqa: E402
+from perf2x.sources.dataset.names.known_lines import _functions  # noqa: E402
+from perf2x.symbolizer.object_resolver import function_row  # noqa: E402
+from perf2x.symbolizer.sources.symbol_source import Function  # noqa: E402
+from perf2x.symbolizer.symbol_options import NameStyle  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("kind", "known", "found"),
+    [("bool", True, [True, False]), ("uint64", 2**64 - 1, [2**64 - 1, 0]), ("int32", -5, [-5, 0])],
+)
+def test_nulls_are_zeros_of_each_type(kind: str, known: object, found: list[object]) -> None:
+    """Only damaged tables have nulls where the schema has none."""
+    table = pa.table({"column": pa.array([known, None], kind)})
+    assert numbers(table, "column").tolist() == found
+
+
+def test_a_function_without_texts_in_a_damaged_table_has_empty_ones() -> None:
+    kind = pa.struct([*((name, pa.string()) for name in LINE[:3]), *((name, pa.int32()) for name in LINE[3:])])
+    lines = pa.array([dict.fromkeys(LINE[:3]) | dict.fromkeys(LINE[3:], 7)], kind)
+    functions, _, line = _functions(lines, np.zeros(1, np.int64), NameStyle.SHORT)
+    assert (functions, line.tolist()) == ([function_row(Function("", "", "", 7), NameStyle.SHORT)], [7])
