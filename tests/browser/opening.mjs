@@ -44,7 +44,7 @@ async function timed(devices, act) {
 
 async function openPage(page, { file }) {
   await page.goto(pathToFileURL(path.resolve(file)).href, LONGEST);
-  await page.waitForFunction("document.getElementById('status') && layout && !waiting", null, LONGEST);
+  await page.waitForFunction(() => typeof layout !== "undefined" && layout && !waiting, null, LONGEST);
   await page.evaluate(DRAWN);
 }
 

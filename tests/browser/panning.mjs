@@ -68,7 +68,7 @@ async function run(browser, view) {
   const devices = await page.context().newCDPSession(page);
   const began = performance.now();
   await page.goto(pathToFileURL(path.resolve(view.file)).href + (view.hash || ""));
-  await page.waitForFunction("document.getElementById('status') && layout && !waiting", null, { timeout: 120_000 });
+  await page.waitForFunction(() => typeof layout !== "undefined" && layout && !waiting, null, { timeout: 120_000 });
   const loaded = performance.now() - began;
   for (let times = 0; times < 2; times += 1) await page.keyboard.press("w");
   const isTime = await page.evaluate("layout.isTime");

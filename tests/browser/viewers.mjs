@@ -15,6 +15,7 @@ import { serve } from "./local_server.mjs";
 const [, , executablePath, speedscope] = process.argv;
 const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
 
+const OPEN = () => typeof layout !== "undefined" && layout; // scripts are unpacked, then the data
 const held = new Set();
 
 async function step(page, [kind, ...words]) {
@@ -43,7 +44,7 @@ async function step(page, [kind, ...words]) {
   if (kind === "choose") await page.selectOption(words[0], words[1]);
   if (kind === "leave") {
     await Promise.all([page.waitForNavigation(), page.selectOption(words[0], words[1])]);
-    await page.waitForFunction(() => layout);
+    await page.waitForFunction(OPEN);
   }
   if (kind === "press") await page.click(words[0]);
   if (kind === "back") await page.goBack();
@@ -113,7 +114,7 @@ async function run(view, origin, job, shots) {
     await page.waitForFunction(() => document.body.innerText.includes("Left Heavy"), null, { timeout: 20000 });
   } else {
     await page.goto(pathToFileURL(path.resolve(job.file)).href + (job.hash || ""));
-    await page.waitForFunction(() => document.getElementById("status") && layout, null, { timeout: 20000 });
+    await page.waitForFunction(OPEN, null, { timeout: 20000 });
     await settled(page, job.viewer);
   }
   for (const one of job.steps || []) {

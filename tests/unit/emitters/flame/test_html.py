@@ -186,7 +186,8 @@ def test_large_recordings_leave_the_view_over_time_out_and_say_so(builder) -> No
 
 def test_nothing_is_fetched_from_anywhere(builder) -> None:
     builder.sample([builder.function("main")])
-    text = page(builder.build(timeline=True))
+    text = page(builder.build(timeline=True), compress=False)
+    assert "function leftHeavy" in text
     assert not re.search(r"""(src|href|url)\s*[=(]\s*["']?\s*(https?:)?//""", text)
     assert "default-src 'none'" in text
     assert "fetch(" not in text

@@ -1,14 +1,6 @@
 "use strict";
 // The profile as columns, and sums over its tree. Nothing in this file touches the page.
 
-/** Decode the embedded text: base64 of gzip, or plain JSON when the file was written without compression. */
-async function readData(text) {
-  if (text.startsWith("{")) return JSON.parse(text);
-  const bytes = Uint8Array.from(atob(text.replace(/\s+/g, "")), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
-
 /** A name, and the numbers that a process or thread has. */
 function numbered(name, ...numbers) {
   const known = [...new Set(numbers)].filter((number) => number >= 0);

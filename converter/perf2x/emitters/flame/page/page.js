@@ -20,7 +20,7 @@ let costs = new Map(); // of functions, by number
 let selected = -1, hovered = -1, matcher = null, total = 0;
 
 async function start() {
-  profile = new Profile(await readData($("data").textContent.trim()));
+  profile = new Profile(JSON.parse(await unpacked(embedded("data"))));
   prepare();
   prepareBursts();
   colours = new Colours(profile);

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { load } from "./scripts.mjs";
 
-const { Profile, callersOf, calleesOf, readData } = load(["trees.js", "data.js"], "Profile", "callersOf", "calleesOf", "readData");
+const { Profile, callersOf, calleesOf, unpacked } = load(["unpack.js", "trees.js", "data.js"], "Profile", "callersOf", "calleesOf", "unpacked");
 
 /** Sums by stack, functions by number, of the rows that are left. */
 function stacks(profile, rows, values) {
@@ -56,4 +56,4 @@ function told(data) {
 }
 
 const pages = JSON.parse(fs.readFileSync(0, "utf8"));
-process.stdout.write(JSON.stringify(await Promise.all(pages.map(async (text) => told(await readData(text))))));
+process.stdout.write(JSON.stringify(await Promise.all(pages.map(async (text) => told(JSON.parse(await unpacked(text)))))));
