@@ -26,6 +26,7 @@ from perf2x.base.columnar import (
     row_batches,
     row_slices,
     side_by_side,
+    take_rows_of,
     unique,
     zeros,
 )
@@ -55,10 +56,10 @@ from perf2x.emitters.otlp.otlp_schema import (
     ProfilesDictionary,
     Stack,
 )
-from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
+from perf2x.emitters.pprof.pprof_tables import StringTable, with_placeholders
 from perf2x.model.compiled_names import read_compiled_name
 from perf2x.model.printable_text import printable
-from perf2x.model.profile import Profile, depths, in_memory, paths, with_callers
+from perf2x.model.profile import Profile, depths, in_memory, paths_of_length, take_locations, with_callers
 
 
 class AttributeTexts(StringInterner):
@@ -176,17 +177,15 @@ class StackTables:
     def __init__(self, profile: Profile, leaves: I64, placeholders: bool) -> None:
         """``placeholders``: locations without a function get one that is called after their object."""
         self._profile, self._leaves = profile, leaves
-        self._strings, self._bare = StringTable(profile), list[int]()
-        self._lines: LocationLines = lines_as_recorded(profile.locations)
+        self._strings, locations, functions = StringTable(profile), profile.locations, profile.functions
         if placeholders:
-            self._lines, self._bare = lines_with_placeholders(profile, self._strings)
+            locations, functions = with_placeholders(profile, self._strings)
         used = profile.stacks.location[with_callers(profile.stacks.parent, leaves)]
-        self._locations = numbered(used, len(profile.locations))
-        self._mappings = numbered(profile.locations.mapping[self._locations.rows], len(profile.mappings))
-        every_line = Ragged(self._lines.offsets, arange(self._lines.offsets[-1]))
-        self._line = every_line[self._locations.rows]
-        functions = len(profile.functions) + len(self._bare)
-        self._functions = numbered(self._lines.function[self._line.values], functions)
+        self._of_location = numbered(used, len(locations))
+        self._locations = take_locations(locations, self._of_location.rows)
+        self._mappings = numbered(self._locations.mapping, len(profile.mappings))
+        self._of_function = numbered(self._locations.line_function, len(functions))
+        self._functions = take_rows_of(functions, self._of_function.rows)
 
     def encoded(self, dictionary: Dictionary) -> Pieces:
         """Yield all tables; their texts and attributes are added to the dictionary."""
@@ -222,16 +221,15 @@ class StackTables:
 
     def _encoded_locations(self, dictionary: Dictionary) -> Iterator[Ragged]:
         """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
-        locations, used = self._profile.locations, self._locations.rows
-        kinds = dictionary.attributes.add_column(_FRAME_TYPE, _FRAME_TYPES, _frame_types(self._profile)[used])
-        for part in row_slices(len(used), _LOCATIONS_AT_ONCE):
-            rows = used[part]
-            offsets = self._line.offsets[part.start : part.stop + 1]
-            line = self._line.values[offsets[0] : offsets[-1]]
+        locations, types = self._locations, _frame_types(self._profile)[self._of_location.rows]
+        kinds = dictionary.attributes.add_column(_FRAME_TYPE, _FRAME_TYPES, types)
+        for rows in row_slices(len(locations), _LOCATIONS_AT_ONCE):
+            offsets = locations.line_offsets[rows.start : rows.stop + 1]
+            line = slice(offsets[0], offsets[-1])
             lines = number_fields(
                 {
-                    Line.FUNCTION_INDEX: self._functions.entry[self._lines.function[line]],
-                    Line.LINE: np.maximum(self._lines.number[line], 0),
+                    Line.FUNCTION_INDEX: self._of_function.entry[locations.line_function[line]],
+                    Line.LINE: np.maximum(locations.line_number[line], 0),
                 }
             )
             yield side_by_side(
@@ -239,31 +237,28 @@ class StackTables:
                     number_field(Location.MAPPING_INDEX, self._mappings.entry[locations.mapping[rows]]),
                     number_field(Location.ADDRESS, locations.lookup[rows]),
                     nested_field(Location.LINES, lines, offsets - offsets[0]),
-                    packed_field(Location.ATTRIBUTE_INDICES, number_rows([kinds[part]], len(rows))),
+                    packed_field(Location.ATTRIBUTE_INDICES, number_rows([kinds[rows]], rows.stop - rows.start)),
                 ]
             )
 
     def _encoded_functions(self, dictionary: Dictionary) -> Iterator[Ragged]:
-        functions, rows = self._profile.functions, self._functions.rows
-        bare, none = as_int64(self._bare), zeros(len(self._bare))
+        functions = self._functions
         columns = {
-            Function.NAME_STRINDEX: np.append(functions.name, bare),
-            Function.SYSTEM_NAME_STRINDEX: np.append(functions.system_name, bare),
-            Function.FILENAME_STRINDEX: np.append(functions.filename, none),
+            Function.NAME_STRINDEX: functions.name,
+            Function.SYSTEM_NAME_STRINDEX: functions.system_name,
+            Function.FILENAME_STRINDEX: functions.filename,
         }
         add, texts = dictionary.texts.add_rows, self._strings.texts
-        fields = {field: add(texts, column[rows]) for field, column in columns.items()}
-        start = np.append(np.maximum(functions.start_line, 0), none)[rows]
-        yield number_fields({**fields, Function.START_LINE: start})
+        fields = {field: add(texts, column) for field, column in columns.items()}
+        yield number_fields({**fields, Function.START_LINE: np.maximum(functions.start_line, 0)})
 
     def _encoded_stacks(self) -> Iterator[Ragged]:
         """Yield stacks, innermost location first, some ten thousand frames at a time."""
         stacks = self._profile.stacks
-        parent = as_int64(stacks.parent)
-        depth = depths(parent)
-        for rows in row_batches(depth[self._leaves] + 1, _FRAMES_AT_ONCE):
-            path = paths(parent, depth, self._leaves[rows])
-            entries = Ragged(path.offsets, self._locations.entry[stacks.location[path.values]])
+        lengths = depths(stacks.parent)[self._leaves] + 1
+        for rows in row_batches(lengths, _FRAMES_AT_ONCE):
+            path = paths_of_length(stacks.parent, self._leaves[rows], lengths[rows])
+            entries = Ragged(path.offsets, self._of_location.entry[stacks.location[path.values]])
             yield packed_field(Stack.LOCATION_INDICES, entries)
 
 

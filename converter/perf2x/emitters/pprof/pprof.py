@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Frozen, Ragged, arange, as_int64, group_rows, row_batches, sum_of, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    Ragged,
+    arange,
+    as_int32,
+    as_int64,
+    group_rows,
+    join_tables,
+    row_batches,
+    sum_of,
+    unique_inverse,
+)
 from perf2x.base.files.background_writer import BackgroundGzipWriter
 from perf2x.emitters.encoding.protobuf import (
     Chosen,
@@ -29,16 +40,15 @@ from perf2x.emitters.pprof.pprof_tables import (
     encode_locations,
     encode_mappings,
     encode_rest,
-    lines_as_recorded,
-    lines_with_placeholders,
     mapping_order,
     one_location_per_line,
+    with_placeholders,
     without_inlining,
 )
 from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
-from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, summed_values, value_kinds
+from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, stated_period, summed_values, value_kinds
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs, option
-from perf2x.model.profile import Profile, depths, paths, plain_names, shown_event
+from perf2x.model.profile import Profile, depths, named_functions, paths_of_length, plain_names, shown_event
 
 if TYPE_CHECKING:
     from perf2x.emitters.pprof import profile_pb2
@@ -127,13 +137,12 @@ class Pprof(Format):
         if not 0 < self.max_samples < len(profile.samples):
             return ()
         labels = labels_of(profile, self._labels, StringTable(profile).add)
-        distinct = _distinct_samples(profile, labels.keys(), self.sample_types)
-        values, count = distinct.values, len(distinct.row)
+        values = _distinct_samples(profile, labels.keys(), value_kinds(profile, self.sample_types))[1]
         kept = heaviest(values, self.max_samples)
-        if len(kept) == count:
+        if len(kept) == len(values):
             return ()
         share = 1 - sum_of(values[kept, -1]) / max(sum_of(values[:, -1]), 1)
-        left = f"{count - len(kept):,} of {count:,}"
+        left = f"{len(values) - len(kept):,} of {len(values):,}"
         return (f"{left} samples are summed up as {REST}: {share:.1%} of the value",)
 
     def chunks(self, profile: Profile) -> Iterator[bytes]:
@@ -144,25 +153,25 @@ class Pprof(Format):
         yield _header(profile, strings, kinds, self.sample_types).SerializeToString(deterministic=True)
         order = mapping_order(profile)
         yield encode_mappings(profile.mappings, order)
+        locations, functions, written = profile.locations, profile.functions, None
         if self.placeholders:
-            lines, names = lines_with_placeholders(profile, strings)
-        else:
-            lines, names = lines_as_recorded(profile.locations), []
-        written = owner = None
+            locations, functions = with_placeholders(profile, strings)
         if self.inline == "off":
-            lines = without_inlining(lines)
+            locations = without_inlining(locations)
         elif self.inline == "frames":
-            lines, written, owner = one_location_per_line(lines)
-        yield from encode_locations(profile.locations, lines, owner, order)
+            locations, written = one_location_per_line(locations)
+        yield from encode_locations(locations, order)
         if self.max_samples:
-            names = [*names, strings.add(REST)]
-            yield encode_rest(len(lines.offsets), len(profile.functions) + len(names))
-        del lines, owner
-        yield encode_functions(profile.functions, names)
-        yield from self._samples(profile, strings, written)
+            functions = join_tables([functions, named_functions(as_int32([strings.add(REST)]))])
+            yield encode_rest(len(locations) + 1, len(functions))
+        del locations
+        yield encode_functions(functions)
+        yield from self._samples(profile, kinds, strings, written)
         yield texts(6, strings.texts)
 
-    def _samples(self, profile: Profile, strings: StringTable, written: Ragged | None) -> Iterator[bytes]:
+    def _samples(
+        self, profile: Profile, kinds: list[ValueKind], strings: StringTable, written: Ragged | None
+    ) -> Iterator[bytes]:
         """Yield Profile.sample (2): distinct (stack, labels), in this order, values of all sample types side by side.
 
         ``written``: the locations in the file of each of the profile's; None: the same. Example with one label::
@@ -176,36 +185,26 @@ class Pprof(Format):
         """
         labels = labels_of(profile, self._labels, strings.add)
         keys = labels.keys()
-        distinct = _distinct_samples(profile, keys, self.sample_types)
-        kept = heaviest(distinct.values, self.max_samples)
-        label_bytes = LabelBytes(labels, keys, distinct.row[kept])
+        distinct, values = _distinct_samples(profile, keys, kinds)
+        kept = heaviest(values, self.max_samples)
+        label_bytes = LabelBytes(labels, keys, distinct[kept])
         location_ids = _StackIds(profile, written)
-        stack = as_int64(profile.samples.stack[distinct.row[kept]])
-        for rows in row_batches(location_ids.frames(stack), _FRAMES_PER_WRITE):
-            start, end = int(rows[0]), int(rows[-1]) + 1
-            yield _encoded_samples(
-                location_ids.of(stack[start:end]), distinct.values[kept[start:end]], label_bytes.of(start, end)
-            )
-        if len(kept) < len(distinct.row):
-            yield _encoded_rest(
-                distinct.values.sum(axis=0, dtype=np.int64) - distinct.values[kept].sum(axis=0, dtype=np.int64),
-                location_ids.count + 1,
-            )
+        stack = as_int64(profile.samples.stack[distinct[kept]])
+        for rows in row_batches(location_ids.lengths[stack], _FRAMES_PER_WRITE):
+            labelled = label_bytes.of(int(rows[0]), int(rows[-1]) + 1)
+            yield _encoded_samples(location_ids.of(stack[rows]), values[kept[rows]], labelled)
+        if len(kept) < len(values):
+            rest = values.sum(axis=0, dtype=np.int64) - values[kept].sum(axis=0, dtype=np.int64)
+            yield _encoded_rest(rest, location_ids.count + 1)
 
 
-class _DistinctSamples(Frozen):
-    """Samples that differ in stack or labels, by stack, then labels."""
+def _distinct_samples(profile: Profile, labels: Sequence[I64], kinds: list[ValueKind]) -> tuple[I64, I64]:
+    """Samples that differ in stack or ``labels`` (`Labels.keys`), in this order.
 
-    row: I64
-    """A row of Profile.samples that has this stack and these labels."""
-    values: I64
-    """(samples, sample types) sums over all rows that have them."""
-
-
-def _distinct_samples(profile: Profile, labels: Sequence[I64], style: str) -> _DistinctSamples:
-    """``labels`` (n,) are `Labels.keys`."""
+    (samples,) a row of Profile.samples that is such a one; (samples, kinds) sums over all rows that are.
+    """
     first, merged = group_rows([profile.samples.stack, *labels])
-    return _DistinctSamples(first, summed_values(profile, value_kinds(profile, style), merged, len(first)))
+    return first, summed_values(profile, kinds, merged, len(first))
 
 
 class _StackIds:
@@ -215,20 +214,15 @@ class _StackIds:
         """``written``: the locations in the file of each of the profile's; None: the same."""
         self.count = len(profile.locations) if written is None else len(written.values)
         """Locations in the file, which are numbered from 1."""
-        self._written, self._location = written, profile.stacks.location
-        self._parent = as_int64(profile.stacks.parent)
-        self._depth, self._ids = depths(self._parent), Ids(self.count)
-
-    def frames(self, stack: I64) -> I64:
-        """(n,) locations of each stack row."""
-        depths_and_none = np.append(self._depth, -1)  # row −1 is the stack without frames
-        return depths_and_none[stack] + 1
+        self._written, self._stacks, self._ids = written, profile.stacks, Ids(self.count)
+        self.lengths = np.append(depths(profile.stacks.parent) + 1, 0)
+        """(stacks + 1,) locations of each row of stacks; the last one serves −1, the stack without frames."""
 
     def of(self, stack: I64) -> Chosen:
         """Encode the ids of (n,) stack rows; each distinct stack is encoded once."""
         leaf, place = unique_inverse(stack)
-        path = paths(self._parent, self._depth, leaf)
-        locations = Ragged(path.offsets, self._location[path.values])
+        path = paths_of_length(self._stacks.parent, leaf, self.lengths[leaf])
+        locations = Ragged(path.offsets, self._stacks.location[path.values])
         if self._written is not None:
             lines = self._written[as_int64(locations.values)]
             locations = Ragged(lines.offsets[path.offsets], lines.values)
@@ -262,8 +256,7 @@ def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], styl
         header.period_type.type, header.period_type.unit = (
             strings.add(in_style(text, style)) for text in (name, event.unit)
         )
-        by_clock = event.unit == "nanoseconds" and event.frequency
-        header.period = 1_000_000_000 // event.frequency if by_clock else event.period
+        header.period = stated_period(event)
     header.time_nanos, header.duration_nanos = meta.wall_start_ns, meta.duration_ns
     header.comment.extend(strings.add(line) for line in comment_lines(meta))
     return header

@@ -3,14 +3,14 @@
 Ids are 1 … N in order, which Parca demands and Speedscope (32-bit ids) needs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.base.columnar import (
-    I32,
     I64,
-    Frozen,
+    AnyArray,
     Ragged,
     arange,
     as_int32,
@@ -19,9 +19,11 @@ from perf2x.base.columnar import (
     begins_run,
     bincount,
     flatnonzero,
+    join_tables,
+    number_keys,
     offsets_of,
-    ranges,
     repeat,
+    row_numbers,
     row_slices,
     unique_inverse,
     zeros,
@@ -37,7 +39,7 @@ from perf2x.emitters.encoding.protobuf import (
     top_level,
 )
 from perf2x.model.printable_text import bracketed, printable
-from perf2x.model.profile import Functions, Locations, Mappings, Meta, Profile
+from perf2x.model.profile import Functions, Locations, Mappings, Meta, Profile, named_functions
 from perf2x.model.recording import is_real_path, without_deleted
 
 _LOCATIONS_PER_WRITE = 1 << 14
@@ -59,14 +61,6 @@ class StringTable:
         if row == len(self.texts):
             self.texts.append(text)
         return row
-
-
-class LocationLines(Frozen):
-    """Lines of each pprof location, innermost first: rows of functions and line numbers."""
-
-    offsets: I64
-    function: I32
-    number: I32
 
 
 def mapping_order(profile: Profile) -> I64:
@@ -92,96 +86,79 @@ def encode_mappings(mappings: Mappings, order: I64) -> bytes:
         mappings.start, mappings.limit, mappings.offset, mappings.filename, mappings.build_id, mappings.has_functions,
         mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames,
     )  # fmt: skip
-    columns = dict(enumerate((column[order] for column in tables), 2))
-    return top_level(3, number_fields({1: arange(1, len(order) + 1), **columns}))
+    return _numbered_rows(3, [column[order] for column in tables])
 
 
-def encode_functions(functions: Functions, placeholders: list[int]) -> bytes:
-    """Profile.function (5): the profile's own, then one per placeholder name (string indices)."""
-    bare = zeros(len(placeholders))
-    names = as_int64(placeholders)
-    columns = {
-        1: arange(1, len(functions) + len(placeholders) + 1),
-        2: np.append(functions.name, names),
-        3: np.append(functions.system_name, names),
-        4: np.append(functions.filename, bare),
-        5: np.append(np.maximum(functions.start_line, 0), bare),
-    }
-    return top_level(5, number_fields(columns))
+def encode_functions(functions: Functions) -> bytes:
+    """Profile.function (5)."""
+    start_line = np.maximum(functions.start_line, 0)
+    return _numbered_rows(5, [functions.name, functions.system_name, functions.filename, start_line])
 
 
-def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[LocationLines, list[int]]:
-    """Lines of every location; unresolved ones get a function named after their object, ``[libfoo.so]``.
+def _numbered_rows(field: int, columns: Sequence[AnyArray]) -> bytes:
+    """Messages of an id, from 1 on, and of columns, whose fields count from 2."""
+    return top_level(field, number_fields(dict(enumerate([arange(1, len(columns[0]) + 1), *columns], 1))))
+
+
+def with_placeholders(profile: Profile, strings: StringTable) -> tuple[Locations, Functions]:
+    """Locations and functions; unresolved ones get a function named after their object, ``[libfoo.so]``.
 
     Speedscope drops locations without a function, which would cut the stack in two. The address stays, and the
     mapping's has_functions stays false while nothing in it is resolved, so pprof still symbolizes such a file itself.
     """
-    locations = profile.locations
-    count = np.diff(locations.line_offsets)
-    bare = flatnonzero(count == 0)
-    names = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
-    held = as_int64(locations.mapping[bare])  # -1 takes the last name
-    used, inverse = unique_inverse(held)
-    texts = [strings.add(names[row]) for row in used.tolist()]
-    distinct = list(dict.fromkeys(texts))
-    function_of_text = {text: len(profile.functions) + row for row, text in enumerate(distinct)}
-    offsets = offsets_of(np.maximum(count, 1))
-    function, number = np.zeros(offsets[-1], np.int32), np.zeros(offsets[-1], np.int32)
-    function[offsets[bare]] = as_int32([function_of_text[text] for text in texts])[inverse]
-    named = flatnonzero(count)
-    into = ranges(offsets[named], count[named])
-    function[into], number[into] = locations.line_function, locations.line_number
-    return LocationLines(offsets, function, number), distinct
+    locations, functions = profile.locations, profile.functions
+    bare = flatnonzero(np.diff(locations.line_offsets) == 0)
+    objects = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
+    used, place = unique_inverse(as_int64(locations.mapping[bare]))  # -1 takes the last name
+    names, function = number_keys(strings.add(objects[row]) for row in used.tolist())
+    before = as_intp(locations.line_offsets[bare])
+    with_lines = replace(
+        locations,
+        line_offsets=offsets_of(np.maximum(np.diff(locations.line_offsets), 1)),
+        line_function=np.insert(locations.line_function, before, len(functions) + function[place]),
+        line_number=np.insert(locations.line_number, before, 0),
+    )
+    return with_lines, join_tables([functions, named_functions(as_int32(names))])
 
 
-def lines_as_recorded(locations: Locations) -> LocationLines:
-    """Lines of every location; unresolved ones have none, for those who symbolize later."""
-    return LocationLines(locations.line_offsets, locations.line_function, locations.line_number)
-
-
-def without_inlining(lines: LocationLines) -> LocationLines:
+def without_inlining(locations: Locations) -> Locations:
     """Only the last line of each location: the function that the address really belongs to."""
-    some = flatnonzero(np.diff(lines.offsets))
-    last = lines.offsets[1:][some] - 1
-    return LocationLines(offsets_of(as_int64(np.diff(lines.offsets) > 0)), lines.function[last], lines.number[last])
+    some = np.diff(locations.line_offsets) > 0
+    last = locations.line_offsets[1:][some] - 1
+    function, number = locations.line_function[last], locations.line_number[last]
+    return replace(locations, line_offsets=offsets_of(some), line_function=function, line_number=number)
 
 
-def one_location_per_line(lines: LocationLines) -> tuple[LocationLines, Ragged, I64]:
+def one_location_per_line(locations: Locations) -> tuple[Locations, Ragged]:
     """Inlined functions as locations of their own, for viewers that show one line of each.
 
-    Returns the lines of the new locations, the new locations of each old one (innermost first), and the old location
-    of each new one.
+    Returns the new locations, and those of each old one (innermost first).
     """
-    count = np.maximum(np.diff(lines.offsets), 1)
-    offsets = offsets_of(count)
-    owner = repeat(arange(len(count)), count)
-    has_line = as_int64((np.diff(lines.offsets) > 0)[owner])
-    return (
-        LocationLines(offsets_of(has_line), lines.function, lines.number),
-        Ragged(offsets, arange(offsets[-1])),
-        owner,
-    )
+    lines = np.diff(locations.line_offsets)
+    count = np.maximum(lines, 1)
+    owner = row_numbers(count)
+    names = ("address", "lookup", "mapping", "mode", "synthetic")
+    columns = {name: getattr(locations, name)[owner] for name in names}
+    made = replace(locations, line_offsets=offsets_of((lines > 0)[owner]), **columns)
+    return made, Ragged(offsets_of(count), arange(len(owner)))
 
 
-def encode_locations(locations: Locations, lines: LocationLines, owner: I64 | None, order: I64) -> Iterator[bytes]:
-    """Profile.location (4), some thousand at a time: a file may have nothing but addresses.
-
-    ``owner`` is the profile's location behind each written one, None: itself; ``order`` that of mappings.
-    """
+def encode_locations(locations: Locations, order: I64) -> Iterator[bytes]:
+    """Profile.location (4), some thousand at a time: a file may have nothing but addresses; ``order`` of mappings."""
     mapping_id = zeros(len(order) + 1)  # the last one serves mapping -1
     mapping_id[order] = arange(1, len(order) + 1)
-    for rows in row_slices(len(lines.offsets) - 1, _LOCATIONS_PER_WRITE):
-        offsets = lines.offsets[rows.start : rows.stop + 1]
+    for rows in row_slices(len(locations), _LOCATIONS_PER_WRITE):
+        offsets = locations.line_offsets[rows.start : rows.stop + 1]
         count = np.diff(offsets)
         at = repeat(arange(rows.start, rows.stop), np.maximum(count, 1))  # a row for each line, and one without any
         has_line, is_first = count[at - rows.start] > 0, begins_run(at)
         function, number = zeros(len(at)), zeros(len(at))
         part = slice(offsets[0], offsets[-1])
-        function[has_line], number[has_line] = lines.function[part] + 1, np.maximum(lines.number[part], 0)
+        function[has_line] = locations.line_function[part] + 1
+        number[has_line] = np.maximum(locations.line_number[part], 0)
         line = nested(4, beside([numbers_but_0(1, function), numbers_but_0(2, number)])).without(~has_line)
         size_of_lines = np.add.reduceat(line.sizes, as_intp(flatnonzero(is_first)))
-        taken = at if owner is None else owner[at]
-        mapping, lookup = mapping_id[locations.mapping[taken]], locations.lookup[taken]
+        mapping, lookup = mapping_id[locations.mapping[at]], locations.lookup[at]
         fields = beside([numbers(1, at + 1), numbers_but_0(2, mapping), numbers_but_0(3, lookup)])
         yield beside([nested(4, fields, size_of_lines[at - rows.start]).without(~is_first), line]).tobytes()
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from perf2x.base.columnar import I64, Frozen, arange, lexsort, rows_by, sum_at, unique, zeros
 from perf2x.base.errors import SettingError
-from perf2x.model.profile import Profile, plain_names, shown_event
+from perf2x.model.profile import Profile, ProfileEvent, plain_names, shown_event
 
 FEW_KINDS, MOST_CELLS = 64, 1 << 27
 """Beyond so many sample types the numbers of all samples may take 1 GiB: a small file can state thousands of events."""
@@ -56,6 +56,11 @@ def names_in_style(profile: Profile, rows: Iterable[int], style: str) -> dict[in
 def in_style(name: str, style: str) -> str:
     """Return the name or unit of an event in letters, digits and ``_`` if the style asks for identifiers."""
     return re.sub(r"\W", "_", name, flags=re.ASCII) if style == "identifiers" else name
+
+
+def stated_period(event: ProfileEvent) -> int:
+    """Return the distance of two samples that was asked for, 0 where the kernel adapted it."""
+    return 1_000_000_000 // event.frequency if event.unit == "nanoseconds" and event.frequency else event.period
 
 
 def _compat_kinds(recorded: str, row: int, times: Mapping[str, int]) -> list[ValueKind]:

@@ -35,7 +35,13 @@ from perf2x.model.profile.listings import (
     SourceListing,
 )
 from perf2x.model.profile.location_tables import join_locations, take_locations
-from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame, root_functions, with_made_up_frames
+from perf2x.model.profile.made_up_frames import (
+    ROOT_FRAME_NAMES,
+    RootFrame,
+    named_functions,
+    root_functions,
+    with_made_up_frames,
+)
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import (
     Functions,

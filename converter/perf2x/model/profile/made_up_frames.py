@@ -37,9 +37,15 @@ def with_made_up_frames(profile: Profile, names: list[str]) -> tuple[Profile, in
         line_function=np.arange(count, dtype=np.int32) + len(functions),
         line_number=none,
     )
-    grown = join_tables([functions, Functions(text, text, none, none)])
+    grown = join_tables([functions, named_functions(text)])
     locations = join_locations([old, made])
     return replace(profile, strings=strings.table(), functions=grown, locations=locations), len(old)
+
+
+def named_functions(names: I32) -> Functions:
+    """Return functions of which only the name (n,) is known."""
+    none = np.zeros(len(names), np.int32)
+    return Functions(names, names, none, none)
 
 
 class RootFrame(IntEnum):
@@ -76,5 +82,4 @@ def root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
     """One function per kind of root frame, and the function of each such location."""
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
-    none = np.zeros(len(kinds), np.int32)
-    return Functions(names, names, none, none), as_int32(searchsorted(kinds, root[root > 0]))
+    return named_functions(names), as_int32(searchsorted(kinds, root[root > 0]))
