@@ -1,16 +1,16 @@
 """``--start-time``: the time of day of a recording that does not tell: given, or by the date of its files."""
 
-import re
 import stat
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec.structs import replace
 
 from perf2x.base.errors import SettingError
 from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.model.filters.time_ranges import parse_seconds
 from perf2x.model.plugin_options import START_TIME
 from perf2x.model.setting import FeatureSettings, Setting
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from perf2x.model.recording import Session
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECONDS = re.compile(r"(\d{1,10})(?:\.(\d{1,9}))?")
 
 
 def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
@@ -32,9 +31,9 @@ def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
 
     if text == "file":
         return "file"
-    seconds = _SECONDS.fullmatch(text)
-    if seconds:
-        return int(seconds[1]) * 10**9 + int((seconds[2] or "").ljust(9, "0"))
+    seconds = parse_seconds(text)
+    if seconds is not None and seconds < LAST_TIME:
+        return seconds
     try:
         moment = datetime.fromisoformat(text)
         since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
@@ -107,8 +106,7 @@ def _started(meta: "Meta", session: "Session", start: int | Literal["file"], fil
 
 def _recorded_after_start(meta: "Meta", session: "Session") -> int:
     """Nanoseconds from the profile's first sample to the recording's last one, as perf wrote it down."""
-    known: Any = session.features.get("sample_time") or {}
-    return max(int(known.get("last", 0)) - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
+    return max(session.sample_times[1] - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
 
 
 def _iso(nanoseconds: int) -> str:

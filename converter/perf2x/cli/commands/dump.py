@@ -1,6 +1,5 @@
 """``perf2x dump``: the records of a recording as text, one by one."""
 
-import re
 import sys
 from itertools import islice
 from typing import Annotated
@@ -12,6 +11,7 @@ from perf2x.cli.options.input_options import DEFAULT, Input, recordings
 from perf2x.cli.parameters import Only
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.filters.time_ranges import parse_seconds
 from perf2x.model.printable_text import plain
 from perf2x.model.setting import Setting
 
@@ -31,7 +31,6 @@ Branches = Annotated[
 ]
 Events = Annotated[bool, Setting("Start with a line for every event.", ("--events/--no-events",))]
 
-_SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
 _CHUNK = 1000
 
 
@@ -96,7 +95,7 @@ def _parse_time_range(time: str | None) -> tuple[int | None, int | None]:
 def _parse_seconds(seconds: str) -> int | None:
     if not seconds.strip():
         return None
-    match = _SECONDS.fullmatch(seconds.strip())
-    if match is None:
+    parsed = parse_seconds(seconds.strip())
+    if parsed is None:
         raise OptionError(f"--time: {seconds!r} is not a number of seconds")
-    return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))
+    return parsed

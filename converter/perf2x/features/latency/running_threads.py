@@ -28,7 +28,7 @@ from perf2x.base.columnar import (
     unique,
 )
 from perf2x.features.schedule.schedule import SWITCH, Schedule, rows_called, schedule_of
-from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, sample_times
+from perf2x.features.schedule.thread_times import ThreadTimes, last_time, sample_times
 from perf2x.model.profile import Profile, RunningThreads
 from perf2x.model.recording import Recording
 
@@ -97,13 +97,8 @@ def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningTh
     before = np.where(is_first, ~on, of_previous(on, False))
     step = as_int64(on) - before
     early = is_first & ~on
-    births = _births(ThreadTimes(tid[early], time[early]), forks)
+    births = last_time(ThreadTimes(tid[early], time[early]), forks)
     return _summed(np.append(births, time), np.append(np.ones(len(births), np.int64), step))
-
-
-def _births(threads: ThreadTimes, forks: ThreadTimes) -> U64:
-    """(threads,) the moment at which each was last born until then; 0 where no record says it."""
-    return np.append(forks.time, np.uint64(0))[last_at_or_before(threads, forks)]
 
 
 def _summed(time: U64, step: I64) -> RunningThreads:

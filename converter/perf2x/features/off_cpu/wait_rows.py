@@ -65,10 +65,10 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
     rows = _distinct(schedule.left.times)
     start = ThreadTimes(schedule.left.tid[rows], schedule.left.time[rows])
     later = ThreadTimes(start.tid, start.time + np.uint64(1))
-    told = next_time(start, schedule.entered, LAST_TIME)
-    guess = np.minimum(next_time(later, start, LAST_TIME), next_time(start, schedule.exits, LAST_TIME))
+    told = next_time(start, schedule.entered)
+    guess = np.minimum(next_time(later, start), next_time(start, schedule.exits))
     if schedule.is_traced:
-        guess = np.minimum(guess, next_time(later, seen, LAST_TIME))
+        guess = np.minimum(guess, next_time(later, seen))
     end = np.maximum(start.time, np.uint64(schedule.end))
     until = np.minimum(np.minimum(told, guess), end)
     is_open = (told > end) & (guess > end)

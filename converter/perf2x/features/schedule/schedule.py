@@ -12,7 +12,6 @@ thread that runs all the time is told by event.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, next_time
 from perf2x.model.profile import Profile, ProfileEvent, Wait
-from perf2x.model.recording import Event, Recording, Samples, Session, Sideband, Switches, Want
+from perf2x.model.recording import Event, Recording, Samples, Session, Switches, Want
 from perf2x.model.value_limits import LAST_TIME
 
 SWITCH = "sched:sched_switch"
@@ -90,7 +89,7 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
     for batch in recording.samples(Want.RAW | Want.AGAIN):
         if batch.time is None:
             continue
-        last = max(last, int(batch.time[batch.time < np.uint64(LAST_TIME)].max(initial=np.uint64(0))))
+        last = max(last, _latest(batch.time))
         for row, places in zip(rows, fields, strict=True):
             held = flatnonzero(batch.event == row)
             parts.append(_of_batch(batch, held, places, recording.session.byte_order))
@@ -113,13 +112,12 @@ def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
     came = traced.next_tid[one]
     is_lost = (traced.cpu[one] == traced.cpu[other]) & (came > 0) & (traced.tid[other] != came)
     one, other, came = one[is_lost], other[is_lost], came[is_lost]
-    following = next_time(ThreadTimes(came, traced.time[one] + np.uint64(1)), told, LAST_TIME)
+    following = next_time(ThreadTimes(came, traced.time[one] + np.uint64(1)), told)
     return ThreadTimes(came, traced.time[other]).where(following > traced.time[other])
 
 
 def _fields(recording: Recording, row: int) -> _Fields:
-    traced: Any = recording.session.features.get("tracing_data", {})
-    entry = traced.get("formats", {}).get(str(recording.session.events[row].config))
+    entry = recording.session.tracepoint_format(recording.session.events[row])
     return {field["name"]: (field["offset"], field["size"]) for field in entry["fields"]} if entry else {}
 
 
@@ -269,7 +267,7 @@ def schedule_of(recording: Recording) -> Schedule:
         entered=join_tables(entered),
         exits=exits,
         forks=forks,
-        end=max(last, _last_time(sideband), _last_sample(recording.session)),
+        end=max(last, _last_time(recording)),
         is_traced=is_traced,
         missed=missed,
     )
@@ -322,17 +320,14 @@ def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bool
     return (ended >= 0) & ((born < 0) | (np.append(forks.time, nothing)[born] < died))
 
 
-def _last_time(sideband: Sideband) -> int:
-    """Return the latest time of any record that is no sample."""
+def _last_time(recording: Recording) -> int:
+    """Return the latest time of any record that is no sample, and of samples, as perf wrote it down."""
+    sideband, last = recording.sideband, recording.session.sample_times[1]
     tables = (sideband.switches, sideband.exits, sideband.forks, sideband.comms, sideband.mmaps, sideband.losts)
-    return max(int(_plausible(table.time).max(initial=np.uint64(0))) for table in tables)
+    return _latest(*(table.time for table in tables), np.array([last], np.uint64))
 
 
-def _plausible(time: U64) -> U64:
-    return time[time < np.uint64(LAST_TIME)]
-
-
-def _last_sample(session: Session) -> int:
-    known: Any = session.features.get("sample_time") or {}
-    last = int(known.get("last") or 0)
-    return last if last < LAST_TIME else 0
+def _latest(*times: U64) -> int:
+    """Return the latest of times that are plausible; 0 without any."""
+    every = np.concatenate(times)
+    return int(every[every < np.uint64(LAST_TIME)].max(initial=np.uint64(0)))

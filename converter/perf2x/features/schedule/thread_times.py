@@ -6,6 +6,7 @@ import numpy as np
 
 from perf2x.base.columnar import I64, U64, Bools, ColumnTable, arange, argsort_rows, as_int64, flatnonzero, minus_ones
 from perf2x.model.profile import Profile
+from perf2x.model.value_limits import LAST_TIME
 
 
 class ThreadTimes(ColumnTable):
@@ -58,7 +59,11 @@ def last_at_or_before(wanted: ThreadTimes, among: ThreadTimes) -> I64:
     return first_at_or_after(ThreadTimes(wanted.tid, top - wanted.time), ThreadTimes(among.tid, top - among.time))
 
 
-def next_time(wanted: ThreadTimes, among: ThreadTimes, none: int) -> U64:
-    """(wanted,) when the same thread is next in ``among``, at the earliest at the wanted moment; ``none`` if never."""
-    row = first_at_or_after(wanted, among)
-    return np.append(among.time, np.uint64(none))[row]
+def next_time(wanted: ThreadTimes, among: ThreadTimes) -> U64:
+    """(wanted,) when the same thread is next in ``among``, at the earliest at the wanted moment; LAST_TIME if never."""
+    return np.append(among.time, np.uint64(LAST_TIME))[first_at_or_after(wanted, among)]
+
+
+def last_time(wanted: ThreadTimes, among: ThreadTimes) -> U64:
+    """(wanted,) when the same thread was last in ``among`` until then; 0 if never."""
+    return np.append(among.time, np.uint64(0))[last_at_or_before(wanted, among)]

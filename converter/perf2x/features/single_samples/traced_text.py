@@ -22,13 +22,13 @@ class TracedText:
         self._function = function
         tracing: Any = session.features.get("tracing_data") or {}
         self._strings: Mapping[str, str] = tracing.get("strings", {})
-        self._formats = tracing.get("formats", {})
+        self._session = session
         self._order: ByteOrder = cast("ByteOrder", session.byte_order)
         self._printers: dict[int, Callable[[bytes], str]] = {}
 
     def of(self, event: Event, raw: Ragged) -> tuple[list[str], I64]:
         """Distinct texts of samples of an event, and (n,) the text of each; "" where its format was not recorded."""
-        known = self._formats.get(str(event.config))
+        known = self._session.tracepoint_format(event)
         if known is None:
             return [""], zeros(len(raw))
         distinct = RaggedInterner(np.uint8)

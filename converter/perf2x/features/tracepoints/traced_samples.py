@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi import EventType
 from perf2x.base.columnar import (
     I64,
     AnyArray,
@@ -41,17 +40,11 @@ class _Traced(ColumnTable):
 
 def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
     """Fields of each event that is a tracepoint, without those that all tracepoints have."""
-    known: Any = recording.session.features.get("tracing_data", {})
-    formats = known.get("formats", {})
-    found = {
-        row: formats.get(str(event.config))
-        for row, event in enumerate(recording.session.events)
-        if event.type == EventType.TRACEPOINT
-    }
+    session = recording.session
     return {
         row: [field for field in entry["fields"] if not field["name"].startswith("common_")]
-        for row, entry in found.items()
-        if entry
+        for row, event in enumerate(session.events)
+        if (entry := session.tracepoint_format(event))
     }
 
 

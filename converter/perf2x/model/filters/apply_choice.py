@@ -7,7 +7,6 @@ asked of the finished profile.
 
 from collections.abc import Iterator, Set
 from datetime import datetime
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -100,9 +99,9 @@ def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
 
 def _bounds(recording: Recording) -> tuple[int, int]:
     """First and last time of samples: as perf wrote it down (HEADER_SAMPLE_TIME), else read from the samples."""
-    known: Any = recording.session.features.get("sample_time") or {}
-    if known.get("last"):
-        return int(known["first"]), int(known["last"])
+    known = recording.session.sample_times
+    if known[1]:
+        return known
     bounds = [
         (int(batch.time.min()), int(batch.time.max()))
         for batch in recording.samples(Want.AGAIN)

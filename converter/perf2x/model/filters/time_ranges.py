@@ -76,11 +76,17 @@ def _span(part: str, text: str, parse: _TimeParser, setting: str = "times") -> R
 
 
 def _nanoseconds(part: str) -> int:
-    found = _SECONDS.fullmatch(part)
-    if not found:
+    seconds = parse_seconds(part)
+    if seconds is None:
         words = f": {part!r} is not a time; write seconds such as 1234.567890123, or 10%/2, or 0%-10%"
         raise SettingError("", "times", words)
-    return int(found.group(1)) * 10**9 + int((found.group(2) or "").ljust(9, "0"))
+    return seconds
+
+
+def parse_seconds(text: str) -> int | None:
+    """Nanoseconds of a number of seconds such as ``12.5``; None for another text."""
+    found = _SECONDS.fullmatch(text)
+    return int(found[1]) * 10**9 + int((found[2] or "").ljust(9, "0")) if found else None
 
 
 def _percent(part: str, first: int, last: int, text: str) -> Range:

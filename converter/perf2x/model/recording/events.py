@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import field
 from msgspec.structs import replace
 
+from perf2x.base.abi import EventType
 from perf2x.base.columnar import I32, I64, U8, U64, Frozen, Ragged, SampleColumns, offsets_of, ranges, zeros
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.recorded_files import RecordedFile
@@ -97,6 +98,17 @@ class Session(Frozen):
     """The kernel's symbols, where the recording holds them (simpleperf)."""
     has_call_addresses: bool = False
     """Callchains hold addresses within call instructions instead of return addresses (simpleperf)."""
+
+    @property
+    def sample_times(self) -> tuple[int, int]:
+        """First and last time of samples, as perf wrote them down (HEADER_SAMPLE_TIME); zeros where it did not."""
+        known: Any = self.features.get("sample_time") or {}
+        return int(known.get("first") or 0), int(known.get("last") or 0)
+
+    def tracepoint_format(self, event: Event) -> Mapping[str, Any] | None:
+        """The format file of a tracepoint; None where it was not recorded, and for other events."""
+        known: Any = self.features.get("tracing_data") or {}
+        return known.get("formats", {}).get(str(event.config)) if event.type == EventType.TRACEPOINT else None
 
 
 class UserStacks(Frozen):

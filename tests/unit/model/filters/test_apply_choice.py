@@ -13,6 +13,7 @@ from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.filters.apply_choice import Selection, check_root
 from perf2x.model.filters.filter_options import Choice
+from perf2x.model.recording import Session as RecordedSession
 from tests.forge import Sample, Session, write_file
 
 
@@ -26,7 +27,7 @@ def recording(*times: list[int] | None, known: dict[str, int] | None = None, sam
     batches = [Batch(time=None if one is None else np.array(one, np.uint64)) for one in times]
     features = {} if known is None else {"sample_time": known}
     events = [SimpleNamespace(sample_type=sample_type), SimpleNamespace(sample_type=0)]
-    session = SimpleNamespace(features=features, wall_clock_offset_ns=None, events=events)
+    session: Any = RecordedSession("a recording", "<", events, features=features)  # type: ignore[arg-type]
     return SimpleNamespace(session=session, samples=lambda want: iter(batches), diagnostics=None)
 
 
