@@ -4,7 +4,7 @@
   const texts = (selector) => [...document.querySelectorAll(selector)].map((one) => one.textContent);
   Object.assign(state, { ...readFragment("", fields), ...wanted });
   draw();
-  const said = { facts: $("facts").textContent, detail: $("detail").textContent, events: [...$("event").options].map((one) => one.text), status: $("status").textContent, functions: {} };
+  const said = { detail: $("detail").textContent, events: [...$("event").options].map((one) => one.text), status: $("status").textContent, functions: {} };
   choose("colour", "object");
   said.legend = [...$("legend").children].map((one) => one.textContent);
   choose("colour", "change");

@@ -64,7 +64,8 @@
   said.threads = threadList.choices.slice(3).map(({ text, share }) => [text, share]);
   said.events = [...$("event").options].map((one) => one.text);
   said.names = [...$("event").options].map((one) => profile.events[Number(one.value)].name);
-  said.facts = textOf("facts");
+  said.trust = [...document.querySelectorAll("#trust button")].map((one) => one.textContent);
+  said.facts = document.querySelector("#trust p").textContent;
   if (bursts) {
     choose("bursts", "on");
     said.heat = textOf("range");

@@ -253,9 +253,22 @@ def test_header_and_events(views_seen: list[View]) -> None:
         view.check("events", view.said["events"], counts)
         session, samples = info["session"], sum(one["samples"] for one in events)
         ids = {row["name"].rpartition(" ")[2] for name in view.said["names"] for row in rows_by_thread(view, name)}
-        facts = [f"{samples:,} samples", f"{len(ids):,} thread{'s' * (len(ids) != 1)}"]
-        facts += [f"{info['duration_ns'] / 1e9:.2f} s", session["hostname"], session["os_release"], session["arch"]]
-        view.check("header", view.said["facts"], "  ·  ".join(filter(None, facts)))
+        facts = [f"{len(ids):,} thread{'s' * (len(ids) != 1)}", f"{info['duration_ns'] / 1e9:.2f} s"]
+        facts += [session["hostname"], session["os_release"], session["arch"]]
+        view.check("header", view.said["facts"], " · ".join(filter(None, facts)))
+        clock = json.loads(
+            perf2x("top", source, *(() if "--off-cpu" in options else options), "--json", "-n", "0", "-q").out
+        )
+        named = sum(
+            row["self"]
+            for row in clock["rows"]
+            if row["name"] not in {"[unknown]", row["object"], f"[{row['object']}]"}
+        )
+        view.check("trust line", view.said["trust"], [
+            f"{samples:,} samples",
+            f"{spoken(clock['value'], 'nanoseconds')} CPU in {spoken(info['duration_ns'], 'nanoseconds')}",
+            f"names for {percent(named, clock['value'])} of the time",
+        ])  # fmt: skip
 
 
 def test_cells_of_the_heat_map(views_seen: list[View]) -> None:

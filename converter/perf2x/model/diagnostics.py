@@ -177,6 +177,7 @@ ENDS_EARLY = frozenset({
     "compressed_bytes_after_last_record", "compressed_records_broken",
 })  # fmt: skip
 """Damage behind which nothing of a recording can be read."""
+_LOST = {"lost_samples", "lost_records", "throttled"}
 _COMMENT = re.compile(r"perf2x-(\w+):(\d+)")
 
 
@@ -185,10 +186,11 @@ def comment(name: str, count: int) -> str:
     return f"perf2x-{name}:{count}"
 
 
-def missing_ends(comments: Iterable[str]) -> list[str]:
-    """Sentences about ends of recordings that are missing, from comments of a profile."""
+def losses(comments: Iterable[str]) -> list[tuple[str, int, str]]:
+    """Name, number, and both in words, of what makes numbers wrong, from comments of a profile."""
     found = (match.groups() for text in comments if (match := _COMMENT.fullmatch(text)))
-    return [_in_words(name, int(count)) for name, count in found if name in ENDS_EARLY]
+    counts = ((name, int(count)) for name, count in found if name in ENDS_EARLY | _LOST)
+    return [(name, count, _in_words(name, count)) for name, count in counts]
 
 
 def _in_words(name: str, count: int) -> str:

@@ -14,7 +14,7 @@ from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, table, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
-from perf2x.model.diagnostics import missing_ends
+from perf2x.model.diagnostics import losses
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import LocationFrames, Profile, expand, location_frames, merge_stacks
 from perf2x.model.transforms.merge_profiles import merge_profiles
@@ -65,7 +65,7 @@ class DifferencePage(Frozen):
         said = []
         for row, (word, profile) in enumerate((("before", before), ("after", after))):
             source = one_line(base_name(profile.meta.source))
-            parts = [f"{word}: {source}", facts(profile)[0], *missing_ends(profile.meta.comments)]
+            parts = [f"{word}: {source}", facts(profile)[0], *(lost for _, _, lost in losses(profile.meta.comments))]
             parts += [f"{self.work[row]:,.15g} units of work"] if self.work else []
             said.append(", ".join(parts))
         return [*said, "costs after are for the work done before"] if self.work else said

@@ -31,6 +31,7 @@ _SCRIPTS = (
     "boxes.js",
     "numbers.js",
     "choices.js",
+    "trust.js",
     "range.js",
     "heat.js",
     "focus.js",

@@ -1,7 +1,7 @@
 """Title and subtitle of a picture of a recording."""
 
 from perf2x.base.columnar import sum_at, sum_of
-from perf2x.model.diagnostics import missing_ends
+from perf2x.model.diagnostics import losses
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import Profile, count_threads
@@ -19,10 +19,10 @@ def heading(profile: Profile) -> str:
 
 
 def facts(profile: Profile, event: int | None = None) -> list[str]:
-    """Short statements for a subtitle: samples (of one event), threads, time, machine, and ends that are missing."""
+    """Short statements for a subtitle: samples (of one event), threads, time, machine, and what was lost."""
     meta, samples = profile.meta, profile.samples
     count = sum_of(samples.count if event is None else samples.count[samples.event == event])
     said = [plural(count, "sample"), plural(count_threads(profile.threads), "thread")]
     said += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
     said += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
-    return said + missing_ends(meta.comments)
+    return said + [words for _, _, words in losses(meta.comments)]

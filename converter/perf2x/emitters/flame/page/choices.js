@@ -24,9 +24,7 @@ function isManyProcesses() {
 
 function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
-  $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
-  for (const line of profile.advice || []) $("advice").append(Object.assign(document.createElement("p"), { textContent: line }));
-  $("advice").hidden = !profile.advice?.length;
+  showTrust();
   profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
   for (const { name } of profile.columns) $("column").add(new Option(name));
   $("column").onchange = () => toggleColumn($("column").value);

@@ -308,8 +308,9 @@ class Painter {
     top.textBaseline = "middle";
     if (this.view.layout.isSandwich) return; // its sides have no common scale
     const step = niceStep((this.to - this.from) / Math.max(2, this.width / 130));
-    for (let tick = Math.ceil(this.from / step) * step; tick <= this.to; tick += step) {
-      const x = Math.round(this.x(tick)) + 0.5;
+    const zero = this.view.layout.isTime ? 0 : this.from; // a box that fills the window begins at 0
+    for (let tick = Math.ceil((this.from - zero) / step) * step; tick <= this.to - zero; tick += step) {
+      const x = Math.round(this.x(zero + tick)) + 0.5;
       pen.fillStyle = top.fillStyle = this.line;
       pen.fillRect(x, 0, 1, this.height);
       top.fillRect(x, 14, 1, 8);

@@ -2,6 +2,9 @@
 // Keys, pointer and buttons.
 
 function localTheme() {
+  try {
+    if (localStorage.theme) return localStorage.theme;
+  } catch {} // where a page may keep nothing
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
@@ -13,6 +16,9 @@ function applyTheme(theme) {
 
 function switchTheme() {
   applyTheme(isDark() ? "light" : "dark");
+  try {
+    localStorage.theme = document.documentElement.dataset.theme;
+  } catch {}
   showLegend();
   showBursts();
   repaint();
@@ -261,7 +267,7 @@ const KEYS = {
 };
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open || $("code").contains(event.target)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector(":is(dialog[open], :popover-open)") || $("code").contains(event.target)) return;
   const typing = event.target.matches("input, select");
   if (typing) {
     if (event.key === "Escape" || (event.key === "Enter" && event.target === $("search"))) $("canvas").focus();

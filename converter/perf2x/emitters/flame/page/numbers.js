@@ -5,6 +5,9 @@
 /** What the sum of periods is called: most events count time. */
 const valueWord = () => (unitOf(profile.events[state.event] || { unit: "", name: "" }) === "nanoseconds" ? "Time" : "Value");
 
+/** What the ruler measures, in place of its zero. */
+const rulerWord = () => (layout.isTime ? "elapsed" : chosenUnit() === "nanoseconds" ? (profile.events[state.event].name.includes("off") ? "time" : "CPU time") : chosenUnit());
+
 /** The unit of the chosen number. */
 const chosenUnit = () => (state.weight === "count" ? "samples" : unitOf(profile.events[state.event] || { unit: "count", name: "" }));
 

@@ -228,7 +228,7 @@ function view() {
     range: layout.isTime ? state.range : null, useColours: useColours(),
     useOf: laneUse, tell: (box) => [frameName(box), ...sizes(box)].join("\n"),
     scroll: $("scroll").scrollTop, base: baseLine(),
-    tick: (value, step) => tickText(...(layout.isTime ? [value * 1000, step * 1000, painter.to * 1000, "nanoseconds"] : [value, step, painter.to, layout.unit])),
+    tick: (value, step) => (value ? tickText(...(layout.isTime ? [value * 1000, step * 1000, painter.to * 1000, "nanoseconds"] : [value, step, painter.to - painter.from, layout.unit])) : rulerWord()),
   };
 }
 

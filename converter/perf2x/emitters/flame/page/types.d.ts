@@ -108,7 +108,9 @@ interface BesideColumn extends ColumnData {
 interface PageData {
   title: string;
   facts: string[];
-  advice?: string[];
+  advice?: [string, string][]; // what it is about, and a sentence
+  elapsed?: number; // nanoseconds from the first sample to the last
+  losses?: [string, number, string][]; // name, number, both in words
   direction: "icicle" | "flame";
   defaultEvent: number;
   compare?: { normalize: boolean; samples: boolean };

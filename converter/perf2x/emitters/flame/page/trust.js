@@ -1,0 +1,76 @@
+"use strict";
+// The line beside the heading: how far the numbers can be trusted; each part of it opens what it means and what helps.
+
+const STACK_MISSING = "[user stack missing]";
+const NOTICED = 0.01; // share from which on numbers are wrong
+/** Advice by the part of the line that it opens with; all other advice is a part of its own. */
+const ADVICE_OF = { samples: "samples", unnamed: "names" };
+const ADVICE_WORDS = { no_stacks: "no call stacks", kernel_stacks: "kernel stacks alone", no_kernel: "user code alone", cut_stacks: "cut stacks" };
+
+/** Rows of what ran, of the event that is shown at first, or else of the first one that has some. */
+function rowsThatRan() {
+  const { rows, events, defaultEvent } = profile;
+  for (const event of [defaultEvent, ...events.keys()]) {
+    const ran = profile.rowsOf(event, null).filter((row) => !rows.off || !rows.off[row]);
+    if (ran.length) return { event: events[event], ran };
+  }
+  return { event: events[defaultEvent] || { name: "", unit: "", samples: 0 }, ran: [] };
+}
+
+/** Cost of all rows, of those whose innermost function has a name, and of those whose user stack is missing. */
+function trustSums(ran) {
+  const { value } = profile.rows;
+  const sums = { all: sumOf(ran, value), named: 0, cut: 0 };
+  for (const node of profile.fold(ran, value)) {
+    const frame = profile.frame[node];
+    if (profile.frames.resolved[frame]) sums.named += profile.own[node];
+    if (profile.names[frame] === STACK_MISSING) sums.cut += profile.sum[node];
+  }
+  return sums;
+}
+
+/**
+ * Words, whether numbers are wrong because of it, and sentences.
+ * @returns {[string, boolean, ...string[]][]}
+ */
+function trustParts() {
+  const { facts, elapsed, losses = [], advice = [] } = profile;
+  const { event, ran } = rowsThatRan();
+  const { all, named, cut } = trustSums(ran);
+  const samples = profile.events.reduce((sum, one) => sum + one.samples, 0);
+  const lost = losses.reduce((sum, [name, number]) => sum + (name.startsWith("lost_") ? number : 0), 0);
+  const isTime = event.unit === "nanoseconds";
+  const cost = `${spoken(all, unitOf(event))}${isTime ? " CPU" : ""}`;
+  const what = isTime ? "time" : unitOf(event);
+  const told = (part) => advice.filter(([about]) => ADVICE_OF[about] === part).map(([, text]) => text);
+  /** @type {([string, boolean, ...string[]] | false)[]} */
+  const parts = [
+    [`${counted(samples)} sample${samples === 1 ? "" : "s"}`, false, facts.slice(1).join(" · "), ...told("samples")],
+    ran.length > 0 && [`${cost}${elapsed ? ` in ${spoken(elapsed, "nanoseconds")}` : ""}`, false,
+      isTime ? "CPU time is what samples stand for, added up over all threads." : `The periods of all samples of ${event.name}, added up.`,
+      ...(elapsed ? [`Elapsed time goes from the first sample to the last.${isTime ? ` On average, ${trimmed(all / elapsed)} CPUs were busy.` : ""}`] : [])],
+    losses.length > 0 && [lost ? `${percent(lost, lost + samples)} lost` : losses[0][2], !lost || lost >= NOTICED * (lost + samples), ...losses.map(([, , words]) => words),
+      lost ? "Shares are right as far as the losses are spread evenly; sums are too small. perf record -m 16M has a larger buffer, a lower -F has fewer samples." : "What comes behind is not in the numbers."],
+    cut > 0 && [`${percent(cut, all)} without callers`, cut >= NOTICED * all, `The user part of these stacks was lost, or the program ended before the kernel wrote it: they stand below ${STACK_MISSING}.`],
+    ...advice.filter(([about]) => !ADVICE_OF[about]).map(([about, text]) => /** @type {[string, boolean, string]} */ ([ADVICE_WORDS[about] || about, false, text])),
+    all > 0 && [`names for ${percent(named, all)} of the ${what}`, false, "The share in functions that have a name. Others stand below their object, as [libc.so.6].", ...told("names")],
+  ];
+  return parts.filter((part) => part !== false);
+}
+
+function showTrust() {
+  const parts = profile.compare ? [/** @type {[string, boolean, ...string[]]} */ (["What is compared", false, ...profile.facts])] : trustParts();
+  $("trust").replaceChildren(...parts.flatMap(([words, isWrong, ...lines], at) => {
+    const box = make("div", { id: `trust-${at}`, popover: "auto" }, ...lines.map((line) => make("p", {}, line)));
+    const button = make("button", { className: isWrong ? "wrong" : "", popoverTargetElement: box, title: lines.join("\n") }, words);
+    box.ontoggle = () => dropBelow(button, box);
+    return [button, box];
+  }));
+}
+
+/** Put a box that opened below its button, inside of the window. */
+function dropBelow(button, box) {
+  const { left, bottom } = button.getBoundingClientRect();
+  box.style.left = `${clamp(left, innerWidth - box.offsetWidth - 8)}px`;
+  box.style.top = `${bottom + 4}px`;
+}
