@@ -74,7 +74,7 @@ def run(command: str) -> tuple[int, str]:
     A process of its own takes a pipe, or starts others; the rest needs none. Exit code, and standard error.
     """
     before, _, _ = command.partition("perf2x ")
-    ours, _, given_file = command[len(before) :].partition(" | ")[0].partition(" < ")
+    ours, _, given_file = command[len(before) :].partition(" |")[0].partition(" < ")
     words = shlex.split(ours)
     if not before and words[1] != "fleet":
         ran = perf2x(*words[1:])
@@ -131,14 +131,30 @@ def test_python_runs(page: Path, folder: Path) -> None:
         pytest.skip(f"{', '.join(sorted(missing))} not installed (pip install 'perf2x[dev]'); all other blocks ran")
 
 
+def anchors(page: Path) -> set[str]:
+    """Ids that GitHub and Sphinx give to the headings of a page."""
+    titles = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         ours = OURS.match(link)
-        if ours:
-            assert (ROOT / link[ours.end() :].partition("#")[0]).exists(), link
-        elif not link.startswith(("https://", "#")):
-            assert (page.parent / link.partition("#")[0]).exists(), link
+        if ours or not link.startswith("https://"):
+            path, _, anchor = link[ours.end() if ours else 0 :].partition("#")
+            target = (ROOT if ours else page.parent) / path if path else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_documents_that_the_product_names_exist() -> None:
+    """With their sections: ``docs/fleet.md: Workers``."""
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "converter").rglob("*.py"))
+    named = set(re.findall(r"\b(docs/[\w-]+\.md)(?:: ([A-Z]\w+))?", sources))
+    assert len(named) > 5
+    missing = [path for path, title in named if title and title.lower() not in anchors(ROOT / path)]
+    assert [*missing, *(path for path, _ in named if not (ROOT / path).exists())] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
