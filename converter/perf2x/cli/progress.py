@@ -54,7 +54,12 @@ class _DelayedBar:
         if self._bar is None:
             if now < self._next:
                 return
-            self._bar = _open_bar()
+            from rich.console import Console
+            from rich.progress import Progress as ProgressBar
+
+            # without the thread that draws by itself: a process with threads should not be forked
+            self._bar = ProgressBar(console=Console(stderr=True), transient=True, auto_refresh=False)
+            self._bar.start()
         task = self._tasks.get(stage)
         if task is None:
             task = self._tasks[stage] = self._bar.add_task(stage, total=total or None)
@@ -66,13 +71,3 @@ class _DelayedBar:
     def close(self) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-
-def _open_bar() -> "ProgressBar":
-    from rich.console import Console
-    from rich.progress import Progress as ProgressBar
-
-    # without the thread that draws by itself: a process with threads should not be forked
-    bar = ProgressBar(console=Console(stderr=True), transient=True, auto_refresh=False)
-    bar.start()
-    return bar

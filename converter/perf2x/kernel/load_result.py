@@ -11,7 +11,7 @@ from perf2x.base.abi import ReadFormat
 from perf2x.base.frozen import Frozen
 from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.number_format import format_amount, plural
+from perf2x.model.number_format import first_of, format_amount, plural
 from perf2x.model.printable_text import short
 from perf2x.model.profile import Profile, View
 from perf2x.model.recording import Recording
@@ -78,13 +78,13 @@ class Loaded(Frozen):
 
     def __repr__(self) -> str:
         source = short(self.recording.session.source)
-        counts = [event for event in self.events if event.samples]
-        listed = ", ".join(
-            f"{short(one.name)} {one.samples:,} ({format_amount(one.value, one.unit)})" for one in counts[:3]
-        )
-        more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
+        counts = [
+            f"{short(one.name)} {one.samples:,} ({format_amount(one.value, one.unit)})"
+            for one in self.events
+            if one.samples
+        ]
         kept = f"{self.samples:,} of {plural(self.recorded_samples, 'sample')}"
-        return f"Loaded: {source}, {kept}\n  events: {listed or 'none'}{more}\n  profile: {self.profile!r}"
+        return f"Loaded: {source}, {kept}\n  events: {first_of(counts, 3) or 'none'}\n  profile: {self.profile!r}"
 
 
 def event_counts(profile: Profile) -> tuple[EventCount, ...]:

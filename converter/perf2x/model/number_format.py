@@ -1,5 +1,7 @@
 """Numbers as people read them."""
 
+from collections.abc import Sequence
+
 _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
 
@@ -28,3 +30,9 @@ def format_change(change: float, whole: float) -> str:
 def plural(number: int, word: str) -> str:
     """``1 thread``, ``2 threads``."""
     return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -66,6 +66,15 @@ class Ragged(Frozen):
         """Rows of the first so many values (n,) of each row."""
         return Ragged.of(self.values, self.offsets[:-1], lengths)
 
+    def numbers_at(self, offset: int, dtype: npt.DTypeLike, rows: I64 | slice = slice(None)) -> AnyArray:
+        """(rows,) the number at ``offset`` of each row of bytes; bytes beyond a row's end are zeros."""
+        kind = np.dtype(dtype)
+        place = arange(kind.itemsize) + offset
+        inside = place < self.lengths[rows, None]
+        octets = np.append(self.values, np.uint8(0))
+        at = np.where(inside, self.offsets[:-1][rows, None] + place, len(self.values))
+        return octets[at].astype(np.uint8).reshape(-1).view(kind)
+
     @classmethod
     def joined(cls, parts: "Sequence[Ragged]", dtype: Any = np.uint64) -> "Ragged":
         """Return a table of the rows of every part, in order; ``dtype`` is that of no part at all."""

@@ -45,7 +45,6 @@ def annotate(
         perf2x annotate 'parse*' perf.data --assembly
     """
     from perf2x.cli.render.annotate_page import listing_report
-    from perf2x.cli.render.report_formats import print_report
     from perf2x.cli.render.summary import quality_lines
 
     if not inputs and not Path(DEFAULT).exists() and Path(function).exists():
@@ -60,5 +59,5 @@ def annotate(
     loaded = load_shown(sources, options, quiet)
     if loaded.profile.listings is None or not loaded.profile.listings.functions:
         raise OptionError(f"no function {function!r}: the recording has no samples")
-    print_report(listing_report(loaded.profile, columns), form.shape, wide=form.wide)
+    form.show(listing_report(loaded.profile, columns))
     print_messages(quality_lines(loaded, verbose), quiet)

@@ -15,7 +15,6 @@ from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import exit_for_failed_gates, untold_changes, warn_of_idle_limits
-from perf2x.cli.render.report_formats import print_report
 from perf2x.kernel.load_options import LoadOptions
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def diff(
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
         outcome = Verdict.of(compared.fail_above, untold, verdict, table.comparison) if compared.fail_above else None
-        print_report(diff_report(table, gate.confidence, outcome), form.shape, wide=form.wide)
+        form.show(diff_report(table, gate.confidence, outcome))
         if table.rows and table.unmoved and not quiet:
             print_message(f"{table.unmoved_note} (--all shows them)")
     print_messages(_remarks(pair, table, written, verdict, verbose=verbose), quiet)

@@ -11,7 +11,6 @@ from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Only, Without
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.render.report_formats import print_report
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Argument
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -54,7 +53,7 @@ def explain(
                 known.append(explain_file(path, finder))
             except ObjectError as error:
                 refused[path] = str(error)
-    print_report(explain_report(known, refused), form.shape)
+    form.show(explain_report(known, refused))
     for sentence in refused.values():
         print_message(f"perf2x: {sentence}")
     if refused:

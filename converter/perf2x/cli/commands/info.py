@@ -10,7 +10,6 @@ from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Only, Without, typed
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.render.report_formats import print_report
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Setting
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -61,7 +60,7 @@ def info(
         loaded = load(source, options, progress)
         with limit_unpacking(options.max_unpacked):
             reasons = _missing_name_reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
-    print_report(info_report(loaded, reasons), form.shape)
+    form.show(info_report(loaded, reasons))
     if not loaded.samples and not loaded.recording.session.counts:
         _tell_empty(loaded, quiet)
 

@@ -9,7 +9,6 @@ from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import GraphFlags, PrintFlags
 from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import load_shown
-from perf2x.cli.render.report_formats import print_report
 from perf2x.kernel.load_options import LoadOptions
 
 
@@ -44,5 +43,5 @@ def top(
         report = replace(
             report, lines=lambda screen: graph_lines(loaded.profile, table, rows.value, rows.limit, screen)
         )
-    print_report(report, form.shape, wide=form.wide)
+    form.show(report)
     print_messages(remarks(table, loaded, verbose=verbose), quiet)

@@ -20,7 +20,7 @@ from perf2x.base.errors import OptionError
 from perf2x.base.frozen import Frozen
 from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.model.filters.unmatched_filters import no_such
-from perf2x.model.number_format import format_change, format_percent
+from perf2x.model.number_format import first_of, format_change, format_percent
 
 if TYPE_CHECKING:
     from perf2x.cli.options.diff_options import ComparisonFlags
@@ -126,9 +126,8 @@ class DiffGate(Frozen):
             elif (sentence := self._failure(growth, check)) not in verdict.failures:
                 verdict.failures.append(sentence)
         if noise:
-            more = f" and {len(noise) - _NAMED} more" if len(noise) > _NAMED else ""
             verdict.notes.append(
-                f"{', '.join(noise[:_NAMED])}{more} grew by more than {check.limit.percent:g} %, but sampling noise "
+                f"{first_of(noise, _NAMED)} grew by more than {check.limit.percent:g} %, but sampling noise "
                 "explains it (--fail-above); record more samples to be sure"
             )
 

@@ -1,10 +1,13 @@
 """Options of commands that print a table."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.model.setting import Setting
+
+if TYPE_CHECKING:
+    from perf2x.cli.render.report_formats import Report
 
 Columns = Annotated[
     tuple[str, ...],
@@ -76,3 +79,9 @@ class PrintFlags(Frozen):
     def shape(self) -> str:
         """Format to print: table, json, markdown or csv."""
         return "json" if self.as_json else self.format
+
+    def show(self, report: "Report") -> None:
+        """Print a report."""
+        from perf2x.cli.render.report_formats import print_report
+
+        print_report(report, self.shape, wide=self.wide)

@@ -6,7 +6,7 @@ front (``'=HYPERLINK(…)``). The JSON has names as recorded.
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from perf2x.model.printable_text import plain
@@ -15,7 +15,7 @@ _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """East Asian versions of spreadsheets accept the wide ones, too."""
 
 
-def csv_text(rows: Iterable[Sequence[object]]) -> str:
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
     """The rows as CSV, headings first; texts are escaped, numbers unchanged."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([_cell(cell) for cell in row] for row in rows)

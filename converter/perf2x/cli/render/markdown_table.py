@@ -12,6 +12,7 @@ from itertools import chain
 from perf2x.base.frozen import Frozen
 from perf2x.cli.render.fit_text import first_lines, shorten
 from perf2x.cli.render.text_table import Layout, name_column, text_column
+from perf2x.model.number_format import first_of
 from perf2x.model.printable_text import plain
 
 MOST = 60_000
@@ -74,8 +75,7 @@ def escape_tildes(text: str) -> str:
 
 def name_list(names: Sequence[str]) -> str:
     """Names of recordings for a heading: the first, and the number of others."""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return code(names[0]) + more
+    return first_of([*map(code, names)], 1)
 
 
 def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:

@@ -19,7 +19,7 @@ def _write_csv(answer: Answer, out: BinaryIO) -> None:
     out.write(csv_text([answer.schema.names]).encode())
     rows = answer.rows()
     while part := list(islice(rows, _AT_ONCE)):
-        out.write(csv_text([_texts(row) for row in part]).encode())
+        out.write(csv_text([map(_text, row) for row in part]).encode())
 
 
 def _write_json(answer: Answer, out: BinaryIO) -> None:
@@ -73,11 +73,5 @@ def _column(name: str, cells: Sequence[object]) -> Column:
     return number_column(name, texts) if is_number else name_column(name, texts)
 
 
-def _texts(row: Iterable[object]) -> list[object]:
-    return [_text(cell) for cell in row]
-
-
 def _text(cell: object) -> object:
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else cell
+    return json.dumps(cell, ensure_ascii=False) if isinstance(cell, bool | list | dict) else cell

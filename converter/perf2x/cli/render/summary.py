@@ -6,7 +6,7 @@ from itertools import chain
 
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.number_format import plural
+from perf2x.model.number_format import first_of, plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
 from perf2x.model.profile import count_threads
@@ -94,8 +94,6 @@ def warning_lines(loaded: Loaded, most: int = 1) -> Iterator[str]:
 def contents_line(loaded: Loaded) -> str:
     """Samples and events, threads, and the time between the first and the last sample."""
     counted = [event for event in loaded.events if event.rows]
-    events = ", ".join(f"{short(event.name)} {event.rows:,}" for event in counted[:4])
-    more = f" and {len(counted) - 4} more" if len(counted) > 4 else ""
     span = loaded.profile.meta.duration_ns
     time = f", {span / 1e9:.3f} s" if span else ""
     kinds = plural(len(counted), "event")
@@ -103,7 +101,8 @@ def contents_line(loaded: Loaded) -> str:
     samples = (f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}") + " samples"
     if loaded.recording.session.counts:
         samples = plural(sum(event.readings for event in counted), "reading")
-    listed = f" ({events}{more})" if events else ""
+    events = [f"{short(event.name)} {event.rows:,}" for event in counted]
+    listed = f" ({first_of(events, 4)})" if events else ""
     return f"{samples} of {kinds}{listed}, {plural(count_threads(loaded.profile.threads), 'thread')}{time}"
 
 

@@ -25,7 +25,7 @@ from perf2x.base.columnar import (
     unique,
     unique_inverse,
 )
-from perf2x.model.profile import Meta, Profile, ProfileEvent, ProfileSamples
+from perf2x.model.profile import Meta, Profile, ProfileEvent
 from perf2x.model.recording import event_name, is_tracepoint
 
 _PUBLIC = re.compile(
@@ -41,21 +41,26 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     Functions of the kernel itself and addresses stay, so do times and values; labels (``--tag``) are the user's own
     words and stay. Build ids go, for they name a binary as well as its path does.
     """
-    strings, hidden = StringInterner(), _StringHasher(profile, salt)
-    kernel = hidden.kernel_functions()
-    pids = _renumbered(profile.threads.pid)
-    functions, mappings, threads = profile.functions, profile.mappings, profile.threads
+    strings, kernel = StringInterner(), _kernel_functions(profile)
+    functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples
 
     def hashed(column: I32, kind: str, keep: Set[int] = frozenset()) -> I32:
-        return strings.add_all(hidden.texts(column, kind, keep))
+        """Number one text per row: a hash; empty names, and rows in ``keep``, stay."""
+        names = [profile.strings[text] for text in column.tolist()]
+        return strings.add_all(
+            hidden_name(name, kind, salt) if name and row not in keep else name for row, name in enumerate(names)
+        )
 
     names, system_names = (hashed(column, "f", kernel) for column in (functions.name, functions.system_name))
+    if samples.cgroup is not None:
+        used, place = unique_inverse(samples.cgroup)
+        samples = replace(samples, cgroup=hashed(used, "cgroup")[place])
     return replace(
         profile,
-        events=tuple(map(hidden.event, profile.events)),
+        events=tuple(_hidden_event(event, salt) for event in profile.events),
         threads=replace(
             threads,
-            pid=pids,
+            pid=_renumbered(threads.pid),
             tid=_renumbered(threads.tid),
             comm=hashed(threads.comm, "thread"),
             process=hashed(threads.process, "thread"),
@@ -72,7 +77,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
             system_name=system_names,
             filename=hashed(functions.filename, "file"),
         ),
-        samples=_anonymized_samples(profile, hidden, strings),
+        samples=samples,
         strings=strings.table(),
         full_names={},
         meta=Meta(
@@ -91,40 +96,21 @@ def hidden_name(name: str, kind: str, salt: str) -> str:
     return f"{kind}-{digest[:10]}"
 
 
-class _StringHasher:
-    """Hashes strings of one profile."""
+def _hidden_event(event: ProfileEvent, salt: str) -> ProfileEvent:
+    """Events of perf and the kernel stay; probes that somebody made are named after programs."""
+    return replace(event, name=hidden_name(event.name, "event", salt)) if _is_own(event.name) else event
 
-    def __init__(self, profile: Profile, salt: str) -> None:
-        self._profile = profile
-        self._salt = salt
 
-    def texts(self, column: I32, kind: str, keep: Set[int]) -> list[str]:
-        """One text per row: ``kind-1a2b3c4d``; public and empty names, and rows in ``keep``, stay."""
-        strings = self._profile.strings
-        return [
-            strings[text] if row in keep or not strings[text] else self.text(strings[text], kind)
-            for row, text in enumerate(column.tolist())
-        ]
-
-    def text(self, name: str, kind: str) -> str:
-        """One name."""
-        return hidden_name(name, kind, self._salt)
-
-    def event(self, event: ProfileEvent) -> ProfileEvent:
-        """Events of perf and the kernel stay; probes that somebody made are named after programs."""
-        return replace(event, name=self.text(event.name, "event")) if _is_own(event.name) else event
-
-    def kernel_functions(self) -> set[int]:
-        """Rows of functions that only the kernel itself (no module, no BPF program) and made-up locations use."""
-        profile, strings = self._profile, self._profile.strings
-        texts = [strings[row] for row in profile.mappings.filename.tolist()]
-        is_public = np.array([text.startswith(("[kernel", "[guest.kernel")) for text in texts] + [False], np.bool_)
-        owner = repeat(arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
-        mapping = profile.locations.mapping[owner]
-        is_kernel = is_public[mapping] | profile.locations.synthetic[owner]
-        user = falses(len(profile.functions))
-        user[profile.locations.line_function[~is_kernel]] = True
-        return set(flatnonzero(~user).tolist())
+def _kernel_functions(profile: Profile) -> set[int]:
+    """Rows of functions that only the kernel itself (no module, no BPF program) and made-up locations use."""
+    texts = [profile.strings[row] for row in profile.mappings.filename.tolist()]
+    is_public = np.array([text.startswith(("[kernel", "[guest.kernel")) for text in texts] + [False], np.bool_)
+    owner = repeat(arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
+    mapping = profile.locations.mapping[owner]
+    is_kernel = is_public[mapping] | profile.locations.synthetic[owner]
+    user = falses(len(profile.functions))
+    user[profile.locations.line_function[~is_kernel]] = True
+    return set(flatnonzero(~user).tolist())
 
 
 def _is_own(name: str) -> bool:
@@ -132,16 +118,6 @@ def _is_own(name: str) -> bool:
     if not is_tracepoint(name) or "::" in name or name.startswith("mem:0x"):
         return False
     return event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS
-
-
-def _anonymized_samples(profile: Profile, hidden: _StringHasher, strings: StringInterner) -> ProfileSamples:
-    samples = profile.samples
-    if samples.cgroup is None:
-        return samples
-    used, place = unique_inverse(samples.cgroup)
-    names = [profile.strings[row] for row in used.tolist()]
-    texts = strings.add_all(name and hidden.text(name, "cgroup") for name in names)
-    return replace(samples, cgroup=texts[place])
 
 
 def _renumbered(ids: I32) -> I32:

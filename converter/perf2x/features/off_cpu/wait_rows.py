@@ -121,14 +121,6 @@ class Waits(ColumnTable):
     """A tables.waits.Wait."""
 
 
-def within(time: U64, ranges: Sequence[Range]) -> Bools:
-    """(n,) whether a moment lies in one of the ranges; all of them where there are no ranges."""
-    found = np.full(len(time), not ranges, np.bool_)
-    for first, last in ranges:
-        found |= (time >= np.uint64(first)) & (time <= np.uint64(last))
-    return found
-
-
 def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
     """Add what stacks cannot say: ``[waiting]`` where there is none, ``[preempted]`` below those of preempted threads.
 
@@ -195,15 +187,12 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> P
 
 def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
     """Sum up waits whose unknown stacks are −1."""
+    duration = waits.duration
     return WaitReport(
         waits=len(waits),
-        waited_ns=sum_of(waits.duration),
-        preempted_ns=_time_of(waits, waits.kind == Wait.PREEMPTED),
-        nameless_ns=_time_of(waits, waits.stack < 0),
+        waited_ns=sum_of(duration),
+        preempted_ns=sum_of(duration[waits.kind == Wait.PREEMPTED]),
+        nameless_ns=sum_of(duration[waits.stack < 0]),
         near_ns=near_ns,
         open_ns=open_ns,
     )
-
-
-def _time_of(waits: Waits, rows: Bools) -> int:
-    return sum_of(waits.duration[rows])

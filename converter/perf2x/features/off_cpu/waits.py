@@ -25,7 +25,6 @@ from perf2x.features.off_cpu.wait_rows import (
     report_of,
     spans_of,
     with_wait_frames,
-    within,
 )
 from perf2x.features.off_cpu.wait_stacks import BLOCKED_SHARE, Owners, owners_by_nearness
 from perf2x.features.schedule.schedule import (
@@ -39,7 +38,7 @@ from perf2x.features.schedule.schedule import (
 )
 from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, sample_times
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.filters.filter_batches import SampleFilter, check_timed
+from perf2x.model.filters.filter_batches import SampleFilter, check_timed, within
 from perf2x.model.filters.time_ranges import Range
 from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples, Wait
 from perf2x.model.recording import Recording

@@ -24,7 +24,6 @@ from perf2x.base.columnar import (
     ColumnTable,
     Frozen,
     Ragged,
-    arange,
     argsort,
     argsort_rows,
     as_int32,
@@ -142,9 +141,7 @@ def _numbers(raw: Ragged | None, rows: I64, field: tuple[int, int] | None, order
         return zeros(0), zeros(0)
     offset, size = field
     held = rows[raw.lengths[rows] >= offset + size]
-    octets = raw.values[(raw.offsets[held] + offset)[:, None] + arange(size)]
-    dtype = np.dtype(f"{order}i{size}")
-    return held, as_int64(octets.astype(np.uint8).reshape(-1).view(dtype))
+    return held, as_int64(raw.numbers_at(offset, f"{order}i{size}", held))
 
 
 _LONGEST_NS = 10_000_000

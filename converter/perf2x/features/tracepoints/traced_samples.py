@@ -18,7 +18,6 @@ from perf2x.base.columnar import (
     ColumnTable,
     Ragged,
     RaggedInterner,
-    arange,
     argsort,
     as_int32,
     as_int64,
@@ -61,18 +60,9 @@ def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced
     return {event: join_tables(held) for event, held in sorted(parts.items())}
 
 
-def _octets_at(raw: Ragged, start: I64, size: int) -> AnyArray:
-    """(n, size) uint8 of each row from its ``start``; zeros beyond its end."""
-    place = start[:, None] + arange(size)
-    inside = place < raw.lengths[:, None]
-    octets = np.append(raw.values, np.uint8(0))[np.where(inside, raw.offsets[:-1, None] + place, len(raw.values))]
-    return np.ascontiguousarray(octets.astype(np.uint8))
-
-
 def _numbers_at(raw: Ragged, offset: int, size: int, signed: bool, order: str) -> AnyArray:
     """(n,) int64 or uint64 numbers of 1, 2, 4 or 8 bytes; bytes beyond a row's end are zeros."""
-    octets = _octets_at(raw, np.full(len(raw), offset, np.int64), size)
-    values = octets.reshape(-1).view(np.dtype(f"{order}{'i' if signed else 'u'}{size}"))
+    values = raw.numbers_at(offset, f"{order}{'i' if signed else 'u'}{size}")
     return values.astype(np.int64 if signed else np.uint64)
 
 

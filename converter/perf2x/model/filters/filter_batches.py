@@ -1,12 +1,13 @@
 """Filters on what a sample itself says (pid, tid, CPU, time), applied to batches before anything is looked up."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import AnyArray, Bools, Frozen, falses, sum_of, trues, unique
+from perf2x.base.columnar import U64, AnyArray, Bools, Frozen, sum_of, trues, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.filters.choice import COLUMNS, ROWS
 from perf2x.model.filters.time_ranges import Range
@@ -28,11 +29,7 @@ class SampleFilter(Frozen):
         for name, wanted in self.numbers():
             passes &= np.isin(column_of(samples, name), wanted)
         if self.times:
-            time = column_of(samples, "time")
-            within = falses(len(samples))
-            for first, last in self.times:
-                within |= (time >= np.uint64(first)) & (time <= np.uint64(last))
-            passes &= within
+            passes &= within(column_of(samples, "time"), self.times)
         for name in self.asked.keys() & ROWS:
             passes &= ROWS[name](samples, self.asked[name])
         return passes
@@ -40,6 +37,14 @@ class SampleFilter(Frozen):
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
         """Columns with wanted numbers."""
         return [(COLUMNS[name], wanted) for name, wanted in self.asked.items() if name in COLUMNS]
+
+
+def within(time: U64, ranges: Sequence[Range]) -> Bools:
+    """(n,) whether a moment lies in one of the ranges; all of them where there are no ranges."""
+    found = np.full(len(time), not ranges, np.bool_)
+    for first, last in ranges:
+        found |= (time >= np.uint64(first)) & (time <= np.uint64(last))
+    return found
 
 
 class Seen(Struct):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from perf2x.base.did_you_mean import close_names
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.number_format import first_of
 
 _SHOWN = 8
 
@@ -67,7 +68,5 @@ def no_such(kind: str, wanted: object, known: Sequence[str], whose: str = "the f
     if len(names) > _SHOWN:
         close = close_names(str(wanted), names, _SHOWN // 2)
         names = [*close, *(name for name in names if name not in close)]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    shown = ", ".join(names[:_SHOWN]) or "none"
     quoted = repr(wanted) if isinstance(wanted, str) else str(wanted)
-    return f"no {kind} {quoted}; {whose}: {shown}{more}"
+    return f"no {kind} {quoted}; {whose}: {first_of(names, _SHOWN) or 'none'}"

@@ -12,6 +12,7 @@ from perf2x.base.columnar import Frozen, sum_of
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.load_result import Loaded
+from perf2x.model.number_format import first_of
 from perf2x.model.profile import find_event, sampled_events
 from perf2x.model.totals.event_columns import EventColumn, event_columns
 from perf2x.model.totals.host_noise import host_spread, split_hosts
@@ -151,9 +152,8 @@ class RecordingPair:
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     if pairs:
-        more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
-        named = ", ".join(f"{new} for {old}" for old, new in pairs[:_NAMED])
-        yield f"takes {named}{more} (--map OLD=NEW chooses)"
+        named = first_of([f"{new} for {old}" for old, new in pairs], _NAMED)
+        yield f"takes {named} (--map OLD=NEW chooses)"
 
 
 def load_pair(
