@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 
-from perf2x.model.code_request import CodeRequest
 from perf2x.model.filters.filter_options import Choice, Grouping
+from perf2x.model.format_features import CodeRequest
 from perf2x.model.listing_options import ListingOptions
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 
@@ -37,17 +37,10 @@ class TableOptions(TypedDict, total=False):
     keep: frozenset[str]
     """Columns that samples have, and that keep them apart: ``cpu``, ``cgroup``, ``data_src`` (of memory accesses), in
     timelines ``fields`` of tracepoints; others of Needs.columns do not."""
-    as_recorded: bool
-    """Keep what reads the samples once more, one by one, each with its thread and its stack at the addresses of its
-    process (``View.single_samples``)."""
-    places: frozenset[str]
-    """Name addresses of such samples besides their stacks: ``branches``, ``data``."""
     stacks: bool
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
     counts: bool
     """Read what perf stat record counted, as samples without stacks."""
-    listings: ListingOptions | None
-    """Functions to list with costs of lines and instructions, in View.listings; None: none."""
     events: tuple[str, ...]
     """Names or globs of the events to keep; empty: all."""
     join_events: bool
@@ -64,10 +57,6 @@ class TableOptions(TypedDict, total=False):
     """Grouping of the samples of that part."""
     tags: tuple[Mapping[str, str], ...]
     """Labels of each input; empty: none."""
-    code: CodeRequest | None
-    """Count branches and samples of one object's code; None: do not."""
-    original: int
-    """Bytes of the recording that may be kept as they are, in View.original; 0: none."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
     """Treatment of samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
     call_graphs: CallGraphOptions
@@ -84,10 +73,21 @@ class TableOptions(TypedDict, total=False):
     may send (None: 64 GiB); see base/files/unpack_limit.py."""
     anonymize: str
     """Secret to hash names with; empty: leave them."""
+    code: CodeRequest | None
+    """Count branches and samples of one object's code; None: do not."""
     parallelism: tuple[int, ...]
     """Keep samples that were taken while so many threads ran (running_threads.py); empty: all."""
+    listings: ListingOptions | None
+    """Functions to list with costs of lines and instructions, in View.listings; None: none."""
     off_cpu: Literal["", "apart", "beside", "merged"]
     """Way to show the time that threads waited; empty: not at all."""
+    original: int
+    """Bytes of the recording that may be kept as they are, in View.original; 0: none."""
+    as_recorded: bool
+    """Keep what reads the samples once more, one by one, each with its thread and its stack at the addresses of its
+    process (``View.single_samples``)."""
+    places: frozenset[str]
+    """Name addresses of such samples besides their stacks: ``branches``, ``data``."""
     start_time: int | Literal["file"] | None
     """Time of the first sample in nanoseconds since the epoch; ``file``: the date of the recording's files, less its
     duration; None: as recorded."""

@@ -17,7 +17,7 @@ import pytest
 
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.kernel.load import load
-from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_options import load_options
 from tests.support import outputs
 from tests.support.against_perf import MAX_LINES
 from tests.support.perf_script import parse
@@ -47,7 +47,7 @@ def blocks(text: str) -> Iterator[list[str]]:
 @cache
 def printed(case: Case) -> str:
     out = io.BytesIO()
-    options = LoadOptions(as_recorded=True, symbols=outputs.symbols_of(case))
+    options = load_options(as_recorded=True, symbols=outputs.symbols_of(case))
     PerfScript().emit(load(str(case.data), options).profile, out)
     return out.getvalue().decode()
 

@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 from perf2x.base.installed_packages import available
 from perf2x.kernel.registry import EMITTERS, load_emitter
+from perf2x.model.format_features import CodeSettings
 from tests.forge import Branch, Comm, Event, LostSamples, Mmap2, Record, Sample, Session, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import Features
@@ -31,7 +32,7 @@ from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tin
 from tests.support.traced_program import FOLDER, NAMES, OFFSET, SIZE, START, samples, spe_recording, taken
 
 FORMATS = (*available(EMITTERS),)
-CODE = tuple(name for name in available(EMITTERS) if load_emitter(name)().needs.code is not None)
+CODE = tuple(name for name in available(EMITTERS) if load_emitter(name)().needs.of(CodeSettings).code is not None)
 LISTED = ROOT / "tests" / "unit" / "features" / "annotate" / "data"
 
 

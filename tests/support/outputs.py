@@ -12,6 +12,7 @@ from perf2x.emitters.pprof import profile_pb2
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.registry import load_emitter
+from perf2x.model.format_features import CodeSettings, SingleSampleSettings
 from perf2x.model.profile.profile import Profile
 from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from tests.support.recordings import Case
@@ -50,7 +51,7 @@ def is_timeline(name: str) -> bool:
 def is_on_demand(name: str) -> bool:
     """Whether a format is made of what profiles have on demand: counts of one object's code, samples as recorded."""
     needs = load_emitter(name)().needs
-    return needs.code is not None or needs.recorded
+    return needs.of(CodeSettings).code is not None or needs.of(SingleSampleSettings).as_recorded
 
 
 def read_collapsed(raw: bytes) -> Counter[tuple[str, ...]]:

@@ -13,7 +13,7 @@ The hottest functions come first.
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from perf2x.model.code_request import CodeRequest
+from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View, counted
 
@@ -28,7 +28,11 @@ class Autofdo(Format):
     @property
     def needs(self) -> Needs:
         """Counts of code alone."""
-        return Needs(code=CodeRequest(self.object, "external", lines=True), honours=frozenset(), why=COUNTS_CODE)
+        return Needs(
+            features=(CodeSettings(CodeRequest(self.object, "external", lines=True)),),
+            honours=frozenset(),
+            why=COUNTS_CODE,
+        )
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write functions by falling totals, then by name."""

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import numpy as np
 
 from perf2x.base.columnar import I64, U64, Bools, flatnonzero, row_slices, sum_rows
-from perf2x.model.code_request import CodeRequest
+from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, View, counted
 
@@ -40,7 +40,7 @@ class Bolt(Format):
     @property
     def needs(self) -> Needs:
         """Counts of code alone."""
-        return Needs(code=CodeRequest(self.object, "kernel"), honours=frozenset(), why=COUNTS_CODE)
+        return Needs(features=(CodeSettings(CodeRequest(self.object, "kernel")),), honours=frozenset(), why=COUNTS_CODE)
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write lines in order of kind and address; of a recording without branches those of samples."""

@@ -48,6 +48,8 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.picture_title import heading
+from perf2x.model.format_features import ListingSettings
+from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import (
@@ -88,7 +90,8 @@ class Callgrind(Format):
     @property
     def needs(self) -> Needs:
         """Sums by name of thread, and the code if instructions are wanted."""
-        return Needs(threads=False, instructions=self.instructions, viewer="open it: kcachegrind {0}")
+        wanted = ListingOptions(hottest=0, instructions=True) if self.instructions else None
+        return Needs(threads=False, features=(ListingSettings(wanted),), viewer="open it: kcachegrind {0}")
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write function by function: the cost of each line, then those of the calls on it."""

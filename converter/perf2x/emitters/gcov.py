@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from perf2x.base.columnar import StringInterner, TextInterner, sum_of
 from perf2x.emitters.autofdo import Autofdo, by_weight
-from perf2x.model.code_request import CodeRequest
+from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View
 
@@ -48,7 +48,7 @@ class Gcov(Autofdo):
     def needs(self) -> Needs:
         """Counts of code alone."""
         code = CodeRequest(self.object, "external", lines=True, gcc=int(self.gcc))
-        return Needs(code=code, honours=frozenset(), why=COUNTS_CODE)
+        return Needs(features=(CodeSettings(code),), honours=frozenset(), why=COUNTS_CODE)
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write functions by falling totals, then by name."""

@@ -14,7 +14,7 @@ An entry point of the group ``perf2x.steps`` names it. A step leaves what was lo
 ask for it, and imports what it needs when it has something to do: a command imports every feature.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, auto
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -103,6 +103,8 @@ class Feature(Frozen):
     settings: type[FeatureSettings] | None = None
     finish: "Callable[[Loaded, LoadContext], Loaded] | None" = None
     """The last step, of all recordings together."""
+    check: "Callable[[LoadOptions, Sequence[str]], None] | None" = None
+    """Refuses options that do not go together, or files to read; OptionError."""
 
 
 def with_profile(loaded: "Loaded", profile: "Profile") -> "Loaded":

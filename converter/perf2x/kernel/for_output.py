@@ -12,9 +12,7 @@ from msgspec.structs import replace
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.source import Lacks
-from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
-from perf2x.model.profile import COUNTS_CODE
 from perf2x.model.setting import given_settings
 
 OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
@@ -22,7 +20,6 @@ OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing
 profiles know."""
 
 ONE_RECORDING = "samples are written as they were recorded: give one recording at a time, and no dataset"
-_PLAIN = LoadOptions()
 
 
 def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
@@ -32,12 +29,14 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
     """
     if timeline is False and needs.times:
         raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
-    _refuse_what_is_not_honoured(options, name, needs)
+    refuse_unhonoured(options, name, needs)
     symbols = options.symbols
     if symbols is not None:
         full_names = symbols.keep_full_names or needs.full_names
-        inline = symbols.inline or (needs.recorded and needs.lines)  # lines are those of inlined functions
+        single = any(one.AS_RECORDED for one in needs.features)
+        inline = symbols.inline or (single and needs.lines)  # lines are those of inlined functions
         symbols = replace(symbols, keep_full_names=full_names, lines=needs.lines, inline=inline)
+    wanted = {type(one): one for one in needs.features if one != type(one)()}
     return replace(
         options,
         symbols=symbols,
@@ -47,11 +46,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
         keep=options.keep | needs.columns,
         counts=options.counts or "counts" in needs.columns,
         beside=options.beside or "events" in needs.columns,
-        code=needs.code or options.code,
-        listings=ListingOptions(hottest=0, instructions=True) if needs.instructions else options.listings,
-        as_recorded=needs.recorded or options.as_recorded,
-        places=needs.places | options.places,
-        original=needs.original or options.original,
+        features=tuple(({type(one): one for one in options.features} | wanted).values()),
     )
 
 
@@ -62,7 +57,8 @@ def check_of_command(given: Container[str], name: str, needs: Needs) -> None:
             _refuse_unless_honoured(setting, group, name, needs)
 
 
-def _refuse_what_is_not_honoured(options: LoadOptions, name: str, needs: Needs) -> None:
+def refuse_unhonoured(options: LoadOptions, name: str, needs: Needs) -> None:
+    """Raise SettingError for the first setting that the format ``name`` does not honour."""
     for setting, declared in given_settings(options):
         if declared.group:
             _refuse_unless_honoured(setting, declared.group, name, needs)
@@ -74,31 +70,16 @@ def _refuse_unless_honoured(setting: str, group: str, name: str, needs: Needs) -
         raise SettingError(f"{name} cannot take ", setting, f": {needs.why}" if needs.why else _others(group))
 
 
-def check_together(options: LoadOptions) -> None:
-    """Refuse what tells the names that are hidden or that nothing looks up, and what counts of code leave out."""
-    if options.code is not None:
-        counts = Needs(honours=frozenset(), why=COUNTS_CODE)
-        _refuse_what_is_not_honoured(options, "code", counts)
-        if options.code.lines and options.symbols is None:
-            raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
-    if options.listings is not None and (options.hides_names or options.symbols is None):
-        hides = options.hides_names or "symbols"
-        raise SettingError("source lines and instructions tell the names that ", hides, " hides")
-    if options.as_recorded and not options.merge_callchains:
-        raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
-    if options.original and options.hides_names:
-        raise SettingError("the original recording tells the names that ", options.hides_names, " hides")
-
-
 def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
     """Raise SettingError or OptionError for the first thing asked for that an input lacks (``Source.lacks``)."""
     for setting, declared in given_settings(options):
         if declared.asks in lacks:
             before, after = lacks[declared.asks]
             raise SettingError(before, setting, after)
-    for field in LoadOptions.__struct_fields__:  # in their order: that of a set differs from run to run
-        if field in lacks and getattr(options, field) != getattr(_PLAIN, field):
-            raise OptionError(*lacks[field])
+    for struct in (options, *options.features):  # and their fields in order: that of a set differs from run to run
+        for field in struct.__struct_fields__:
+            if field in lacks and getattr(struct, field) != getattr(type(struct)(), field):
+                raise OptionError(*lacks[field])
     by_cpu = options.grouping.root == "cpu"
     if "times" in lacks and (by_cpu or (not options.sums_do and (options.needs_times or "cpu" in options.columns))):
         words = lacks["times"][1]

@@ -6,7 +6,6 @@ A stage's modules are imported when it is reached, so that ``perf2x --help`` nee
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -19,7 +18,6 @@ from perf2x.kernel.open_sessions import Input, SessionInput, SessionPart, find_s
 from perf2x.kernel.stage_timer import Stages
 from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.model.profile import view_of
-from perf2x.reader.containers.input_file import map_input
 
 
 def load(
@@ -35,21 +33,22 @@ def load(
     tagged differently. The time that each stage took is added to ``stages``.
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
-    from perf2x.kernel.for_output import check_together
     from perf2x.kernel.open_bundle import open_bundles
 
-    check_together(options)
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     with (
         limit_unpacking(options.max_unpacked),
         open_bundles(names, options.symbols) as (files, symbols),
     ):
-        original = _original_of(files, options)
-        context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
+        options = replace(options, symbols=symbols)
+        for feature in features():
+            if feature.check:
+                feature.check(options, files)
+        context = LoadContext(options, Diagnostics(), progress, stages or Stages(), files)
         with context.stages.stage("index"):
             sessions = find_sessions([Input(*each) for each in zip(files, names, tags, strict=True)], context)
-        if context.options.as_recorded:
+        if options.as_recorded:
             _require_one_recording(sessions)
         parts = [part for session in sessions for part in session.parts]
         if not _are_counts(parts):
@@ -59,7 +58,7 @@ def load(
         loaded = _with_comments(loaded)
         for feature in features():
             loaded = feature.finish(loaded, context) if feature.finish else loaded
-        return with_profile(loaded, replace(loaded.profile, original=original))
+        return loaded
 
 
 def _are_counts(parts: Sequence[SessionPart]) -> bool:
@@ -149,20 +148,3 @@ def _with_comments(loaded: Loaded) -> Loaded:
     lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
     comments = (*sorted(set(profile.meta.comments)), *lines)
     return with_profile(loaded, replace(profile, meta=replace(profile.meta, comments=comments)))
-
-
-def _original_of(paths: Sequence[str], options: LoadOptions) -> bytes:
-    """Return the bytes of the one recording in ``paths``, unpacked; nothing unless they are wanted.
-
-    OptionError for several inputs, for one that is no file and for one above the limit.
-    """
-    if not options.original:
-        return b""
-    if len(paths) != 1 or not Path(paths[0]).is_file():
-        raise OptionError("the original recording must be one file: not several, a directory or a pipe")
-    data = map_input(paths[0], Diagnostics()).data
-    if len(data) > options.original:
-        raise OptionError(
-            f"the original recording has {len(data):,} bytes, more than {options.original:,} as asked for"
-        )
-    return data.tobytes()

@@ -5,18 +5,16 @@ Context of a load: its options, and everything that its stages report to.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec.structs import replace
 
 from perf2x.base.files.unpack_limit import parse_size
 from perf2x.base.frozen import Frozen
 from perf2x.kernel.feature import with_settings
-from perf2x.model.code_request import CodeRequest
 from perf2x.model.filters.filter_options import SAMPLES_PANEL, Choice, Grouping
-from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import SAMPLES, STACKS, TAGS
-from perf2x.model.setting import ON, FeatureSettings, Setting
+from perf2x.model.setting import ON, FeatureSettings, Setting, Settings, settings_of
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
@@ -29,9 +27,6 @@ if TYPE_CHECKING:
     from perf2x.model.recording import Recording
     from perf2x.symbolizer.known.known_names import KnownNames
     from perf2x.symbolizer.sources.symbol_source import Context
-
-
-Settings = TypeVar("Settings", bound=FeatureSettings)
 
 
 def _read_events(_: str, names: Sequence[str]) -> Mapping[str, object]:
@@ -50,17 +45,10 @@ class LoadOptions(Frozen):
     keep: frozenset[str] = frozenset()
     """Columns that samples have, and that keep them apart: ``cpu``, ``cgroup``, ``data_src`` (of memory accesses), in
     timelines ``fields`` of tracepoints; others of Needs.columns do not."""
-    as_recorded: bool = False
-    """Keep what reads the samples once more, one by one, each with its thread and its stack at the addresses of its
-    process (``View.single_samples``)."""
-    places: frozenset[str] = frozenset()
-    """Name addresses of such samples besides their stacks: ``branches``, ``data``."""
     stacks: bool = True
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
     counts: bool = False
     """Read what perf stat record counted, as samples without stacks."""
-    listings: ListingOptions | None = None
-    """Functions to list with costs of lines and instructions, in View.listings; None: none."""
     events: Annotated[
         tuple[str, ...],
         Setting(
@@ -102,10 +90,6 @@ class LoadOptions(Frozen):
     """Let samples stand at the data that they accessed, without a stack, not at their instruction."""
     tags: Annotated[tuple[Mapping[str, str], ...], Setting(group=TAGS)] = ()
     """Labels of each input; empty: none."""
-    code: CodeRequest | None = None
-    """Count branches and samples of one object's code; None: do not."""
-    original: int = 0
-    """Bytes of the recording that may be kept as they are, in View.original; 0: none."""
     deferred_missing: Annotated[
         Literal["mark", "kernel-only", "drop"],
         Setting(
@@ -170,7 +154,7 @@ class LoadOptions(Frozen):
 
     def of(self, kind: type[Settings]) -> Settings:
         """The settings of a feature."""
-        return next((one for one in self.features if isinstance(one, kind)), kind())
+        return settings_of(self.features, kind)
 
     def but(self, **values: Any) -> "LoadOptions":
         """The options with other values of fields and of features' settings; TypeError for other names."""
@@ -181,6 +165,11 @@ class LoadOptions(Frozen):
     def needs_times(self) -> bool:
         """Whether samples are processed one by one, in order of time."""
         return self.timeline or any(one.NEEDS_TIMES for one in self.features)
+
+    @property
+    def as_recorded(self) -> bool:
+        """Whether samples stay findable one by one."""
+        return any(one.AS_RECORDED for one in self.features)
 
     @property
     def hides_names(self) -> str:
@@ -217,9 +206,15 @@ class LoadContext:
     """Options, diagnostics, progress and stage times of one load, and the finder of objects that its stages share."""
 
     def __init__(
-        self, options: LoadOptions, diagnostics: "Diagnostics", progress: Progress | None, stages: "Stages"
+        self,
+        options: LoadOptions,
+        diagnostics: "Diagnostics",
+        progress: Progress | None,
+        stages: "Stages",
+        files: Sequence[str] = (),
     ) -> None:
         self.options = options
+        self.files = files
         self.diagnostics = diagnostics
         self.progress = progress
         self.stages = stages

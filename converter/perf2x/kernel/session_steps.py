@@ -78,8 +78,8 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
     """Look up names."""
     context, profile, recording = run.context, loaded.profile, run.recording
     symbols = run.options.symbols
-    if symbols is None or not run.options.look_up or run.options.code is not None:
-        return loaded  # what compilers read names code itself
+    if symbols is None or not run.options.look_up or not all(one.LOOKS_UP_NAMES for one in run.options.features):
+        return loaded
     with context.stages.stage("symbolize"):
         from perf2x.kernel.registry import load_symbol_sources
         from perf2x.symbolizer.symbolize import ProfileSymbolizer

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, dataclass_transform
 
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
-from perf2x.model.code_request import CodeRequest
+from perf2x.model.setting import FeatureSettings, Settings, settings_of
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
@@ -34,16 +34,10 @@ class Needs(Frozen):
     """Whether it tells threads of one name apart."""
     full_names: bool = False
     """Whether it has a place for full names beside the displayed ones (``Profile.full_names``)."""
-    code: CodeRequest | None = None
-    """The counts of one object's code that it is made of (``View.code``); None: of stacks."""
-    recorded: bool = False
-    """Whether it writes the samples one by one as they were recorded (``View.single_samples``)."""
-    places: frozenset[str] = frozenset()
-    """Addresses that samples tell besides their stacks, and that it names: ``branches``, ``data``."""
+    features: tuple[FeatureSettings, ...] = ()
+    """Features that it is made of (``model/format_features.py``): counts of code, listings, single samples, bytes."""
     lines: bool = True
     """Whether it shows anything that only debug info tells."""
-    original: int = 0
-    """Bytes of the recording itself that it writes at most (``View.original``)."""
     honours: frozenset[str] = FINISHED
     """Groups of options that show in the output; kernel/for_output.py has their options, and refuses others.
 
@@ -52,12 +46,14 @@ class Needs(Frozen):
     """
     why: str = ""
     """Why it honours no more, for the error: the end of a sentence about the option."""
-    instructions: bool = False
-    """Whether it tells which instruction each location is in (``Listings.instructions`` of View.listings)."""
     binary: bool = False
     """Whether its bytes are not for a terminal."""
     viewer: str = ""
     """What to do with the file ``{0}``: "open it: speedscope.app"."""
+
+    def of(self, kind: type[Settings]) -> Settings:
+        """The settings of a feature."""
+        return settings_of(self.features, kind)
 
 
 def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int = 0, flag: str | None = None) -> Any:

@@ -13,7 +13,7 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from msgspec import Struct
 
@@ -70,6 +70,18 @@ class FeatureSettings(Frozen):
     """True: the times that the user chose hold for what is made of the samples, not for these."""
     HIDES_NAMES: ClassVar[str] = ""
     """The setting that hides names, which nothing else may tell then."""
+    LOOKS_UP_NAMES: ClassVar[bool] = True
+    """False: the feature names code itself."""
+    AS_RECORDED: ClassVar[bool] = False
+    """True: samples stay findable one by one, with the addresses of their processes, as in one recording alone."""
+
+
+Settings = TypeVar("Settings", bound=FeatureSettings)
+
+
+def settings_of(features: Iterable[FeatureSettings], kind: type[Settings]) -> Settings:
+    """The settings of a feature among those of all."""
+    return next((one for one in features if isinstance(one, kind)), kind())
 
 
 @functools.cache

@@ -11,7 +11,7 @@ to where the next newer one left::
 import numpy as np
 
 from perf2x.base.columnar import I64, U64, as_int64, begins_run, falses, flatnonzero, no_rows, of_previous, row_numbers
-from perf2x.model.code_request import CodeRequest
+from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile import (
     EXTERNAL,
     KERNEL_HALF,

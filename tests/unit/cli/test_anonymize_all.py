@@ -13,7 +13,7 @@ from perf2x import Choice, Grouping, SymbolOptions, convert, read
 from perf2x.base.errors import OptionError
 from perf2x.base.installed_packages import available
 from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
-from perf2x.model.code_request import CodeRequest
+from perf2x.model.format_features import CodeRequest
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import NAMES
 from tests.support import rich_recording

@@ -15,6 +15,7 @@ from perf2x.cli.help import CONTEXT
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring, Only, Without, make_command, typed
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import LISTINGS
 from perf2x.model.setting import Argument, Setting
@@ -125,8 +126,8 @@ def test_a_variable_stands_for_an_option_that_was_not_given(monkeypatch: pytest.
 
 
 def test_a_group_inside_another_is_as_there_until_something_is_said_of_it() -> None:
-    assert typed(LoadOptions, {"assembly": False, "around": 10}).listings is None
-    assert typed(LoadOptions, {"around": "3"}).listings == ListingOptions(around=3)
+    assert typed(LoadOptions, {"assembly": False, "around": 10}).of(ListingSettings).listings is None
+    assert typed(LoadOptions, {"around": "3"}).of(ListingSettings).listings == ListingOptions(around=3)
     assert typed(LoadOptions, {"names": "short"}).symbols == SymbolOptions(names=NameStyle.SHORT)
     assert typed(LoadOptions, {"names": "short", "no_symbols": True}).symbols is None
 

@@ -12,10 +12,12 @@ from perf2x.base.installed_packages import available
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.registry import EMITTERS, load_emitter
+from perf2x.model.format_features import SingleSampleSettings
 from tests.forge.session import zstd
 from tests.support.command import perf2x, recording
 from tests.support.datasets import content
 from tests.support.otlp_profiles import read_profiles
+from tests.support.outputs import is_on_demand
 from tests.support.recordings import CORPUS
 
 TEXTS = {
@@ -32,8 +34,8 @@ KINDS = {"perf script": "text of perf script", "folded": "folded stacks"}
 SAMPLES = {"perf script": 2, "folded": 5}
 """Samples of the first event."""
 NEEDS = {name: load_emitter(name)().needs for name in available(EMITTERS)}
-REFUSED = {name: "no records" if needs.recorded else "tells names, not addresses in files"
-           for name, needs in NEEDS.items() if needs.recorded or needs.code is not None}  # fmt: skip
+REFUSED = {name: "no records" if needs.of(SingleSampleSettings).as_recorded else "tells names, not addresses in files"
+           for name, needs in NEEDS.items() if is_on_demand(name)}  # fmt: skip
 FORMATS = [name for name in available(EMITTERS) if name not in REFUSED]
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.emitters.autofdo import Autofdo
-from perf2x.model.code_request import CodeRequest
+from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.profile.code_counts import CodeCounts, FunctionCounts, LineCount
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
@@ -75,7 +75,7 @@ def test_says_what_was_counted() -> None:
     plain = "of /bin/prog: 3 functions from 5 samples, as no branches were recorded (perf record -b)"
     assert Autofdo().notes(profile(counted([]))) == (plain,)
     assert Autofdo().notes(profile(None)) == ()
-    assert Autofdo(object="x").needs.code == CodeRequest("x", "external", lines=True)
+    assert Autofdo(object="x").needs.of(CodeSettings).code == CodeRequest("x", "external", lines=True)
 
 
 class TestAutofdo(EmitterContract):

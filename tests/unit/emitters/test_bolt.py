@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.emitters.bolt import Bolt
-from perf2x.model.code_request import CodeRequest
+from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
@@ -75,7 +75,7 @@ def test_without_branches_it_is_samples() -> None:
 
 
 def test_asks_for_what_it_is_made_of() -> None:
-    assert Bolt(object="lib.so").needs.code == CodeRequest("lib.so", "kernel")
+    assert Bolt(object="lib.so").needs.of(CodeSettings).code == CodeRequest("lib.so", "kernel")
     with pytest.raises(OptionError, match="style=x"):
         Bolt(style="x")
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from perf2x.base.errors import OptionError
 from perf2x.emitters.autofdo import Autofdo
 from perf2x.emitters.gcov import Gcov
-from perf2x.model.code_request import CodeRequest
+from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.profile.code_counts import AddressCounts, CodeCounts, FunctionCounts, LineCount, merged_code
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
@@ -120,8 +120,8 @@ def test_says_when_too_little_was_counted() -> None:
 
 
 def test_asks_for_counts_as_the_compiler_knows_places() -> None:
-    assert Gcov(object="x").needs.code == CodeRequest("x", "external", lines=True, gcc=16)
-    assert Gcov(gcc="12").needs.code == CodeRequest("", "external", lines=True, gcc=12)
+    assert Gcov(object="x").needs.of(CodeSettings).code == CodeRequest("x", "external", lines=True, gcc=16)
+    assert Gcov(gcc="12").needs.of(CodeSettings).code == CodeRequest("", "external", lines=True, gcc=12)
     with pytest.raises(OptionError, match="gcc=11"):
         Gcov(gcc="11")
 

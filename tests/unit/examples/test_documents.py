@@ -187,6 +187,13 @@ def test_architecture_names_files_that_exist() -> None:
     assert [path for path in sorted(paths) if f"/{path.rstrip('/')}\n" not in listed] == []
 
 
+def test_the_spine_is_read_in_an_hour() -> None:
+    spine = ARCHITECTURE.read_text(encoding="utf-8").partition("## The spine")[2].partition("\n## ")[0]
+    files = re.findall(r"^\| `([\w/]+\.py)` \|", spine, re.MULTILINE)
+    lines = [len((ROOT / "converter" / "perf2x" / file).read_text(encoding="utf-8").splitlines()) for file in files]
+    assert 10 <= len(lines) <= 12 and sum(lines) < 8000
+
+
 def test_architecture_is_short() -> None:
     assert len(ARCHITECTURE.read_text(encoding="utf-8").split()) < 4000
 

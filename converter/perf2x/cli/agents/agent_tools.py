@@ -150,9 +150,7 @@ class AgentTools:
         return self._load(path, (found.st_mtime_ns, found.st_size, found.st_ino), listings)
 
     def _load_file(self, path: Path, _: tuple[int, int, int], listings: ListingOptions | None) -> Loaded:
-        from msgspec.structs import replace
-
-        return load(str(path), replace(self._options, listings=listings))
+        return load(str(path), self._options.but(listings=listings))
 
 
 def _caller_lines(profile: Profile, name: tuple[str, str], rows: Sequence[Caller], limit: int) -> Iterator[str]:

@@ -13,6 +13,7 @@ from perf2x.cli.parameters import Honouring, Without
 from perf2x.cli.progress import load_shown
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.filters.filter_options import Grouping
+from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Argument, Setting
@@ -52,7 +53,7 @@ def annotate(
     sources = recordings(inputs)
     if columns and value != "period":
         raise SettingError("", "columns", " shows what events counted; leave out ", "value")
-    found = asked.listings or ListingOptions()
+    found = asked.of(ListingSettings).listings or ListingOptions()
     lines = found.as_recorded or not found.assembly  # instructions stand alone unless lines are asked for, too
     wanted = replace(found, function=function, source=lines, columns=columns, value=value)
     options = asked.but(listings=wanted, beside=bool(columns))

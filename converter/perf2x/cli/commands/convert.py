@@ -17,6 +17,7 @@ from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import HONOURABLE, Needs
 from perf2x.model.setting import Setting
@@ -66,8 +67,9 @@ def convert(
     check_of_command(
         [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
     )
+    listings = asked.of(ListingSettings).listings
     options = asked.but(
-        listings=asked.listings and asked.listings.on_page(),
+        listings=listings and listings.on_page(),
         **written.part_of(len(sources)),
         **formatting.part_for(needs),
     )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from perf2x.cli.parameters import Honouring, Only
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Argument
@@ -31,5 +32,7 @@ def mcp(
     from perf2x.cli.agents.below_folders import BelowFolders
     from perf2x.cli.agents.mcp_server import make_server
 
-    tools = AgentTools(BelowFolders(folders), asked, (asked.listings or ListingOptions()).source_dirs)
+    tools = AgentTools(
+        BelowFolders(folders), asked, (asked.of(ListingSettings).listings or ListingOptions()).source_dirs
+    )
     make_server(tools).run()

@@ -10,6 +10,7 @@ from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import load_shown
 from perf2x.emitters.flame.html import Html
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Setting
@@ -62,7 +63,8 @@ def view(
     sources = recordings(inputs)
     settings = given_flags(shown)
     emitter = build_emitter("html", settings)
-    options = for_output(asked.but(listings=asked.listings and asked.listings.on_page()), "html", emitter.needs)
+    listings = asked.of(ListingSettings).listings
+    options = for_output(asked.but(listings=listings and listings.on_page()), "html", emitter.needs)
     loaded = load_shown(sources, options, quiet)
     print_messages([*quality_lines(loaded, verbose), *notes(emitter, loaded.profile)], quiet)
 

@@ -6,6 +6,7 @@ from itertools import chain
 
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.format_features import CodeSettings
 from perf2x.model.number_format import first_of, plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
@@ -55,7 +56,7 @@ def summary(
 
 def _advice_lines(loaded: Loaded, needs: Needs = _TABLE) -> Iterator[str]:
     """Advice on recording, as far as it shows in an output of ``needs``."""
-    is_dated, has_stacks = START_TIME in needs.honours, needs.code is None
+    is_dated, has_stacks = START_TIME in needs.honours, needs.of(CodeSettings).code is None
     for one in loaded.advice:
         if is_dated if one.for_dates else has_stacks:
             yield f"hint: {one.words()}"

@@ -26,6 +26,7 @@ from perf2x.emitters.otlp.otlp_schema import (
 from perf2x.emitters.otlp.otlp_tables import Attributes, Dictionary, StackTables, Value, key_values, numbered
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
+from perf2x.model.format_features import OriginalSettings
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Format, Needs, option
 from perf2x.model.profile import Meta, Profile, View
 
@@ -97,7 +98,7 @@ class Otlp(Format):
             timeline=self.timestamps,
             times=self.timestamps,
             columns=frozenset(self.label) & {"cpu", "cgroup"},
-            original=self.original_payload << 20,
+            features=(OriginalSettings(self.original_payload << 20),),
             honours=FINISHED | {TAGS, START_TIME},
             binary=True,
         )

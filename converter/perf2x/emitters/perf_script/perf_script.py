@@ -24,6 +24,7 @@ from perf2x.emitters.perf_script.sample_columns import (
 )
 from perf2x.emitters.perf_script.script_fields import event_fields, named_places
 from perf2x.emitters.perf_script.time_order import TimeOrder
+from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Format, Needs, option
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile import Profile, RecordedBatch, SampleReader, View, names_data
@@ -52,8 +53,7 @@ class PerfScript(Format):
     def needs(self) -> Needs:
         """Names of addresses beside stacks only where fields want them."""
         return Needs(
-            recorded=True,
-            places=named_places(self.fields),
+            features=(SingleSampleSettings(as_recorded=True, places=named_places(self.fields)),),
             lines="srcline" in self.fields,
             full_names=True,
             honours=frozenset({SAMPLES, FRAMES, INLINE}),

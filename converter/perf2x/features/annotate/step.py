@@ -1,19 +1,22 @@
 """Listings of functions with costs of lines and instructions."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perf2x.base.errors import SettingError
 from perf2x.kernel.feature import Feature, with_profile
+from perf2x.model.format_features import ListingSettings
 
 if TYPE_CHECKING:
-    from perf2x.kernel.load_options import LoadContext
+    from perf2x.kernel.load_options import LoadContext, LoadOptions
     from perf2x.kernel.load_result import Loaded
 
 
 def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
     """The result with listings, where they are wanted; of a kernel's code, the first recording's."""
-    wanted, symbols = context.options.listings, context.options.symbols
+    wanted, symbols = context.options.of(ListingSettings).listings, context.options.symbols
     if wanted is None or symbols is None:
         return loaded
     with context.stages.stage("list"):
@@ -26,4 +29,11 @@ def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
     return with_profile(loaded, replace(profile, listings=listings))
 
 
-FEATURE = Feature(finish=_list)
+def _check(options: "LoadOptions", files: Sequence[str]) -> None:
+    """Listings tell names."""
+    hides = options.hides_names or ("symbols" if options.symbols is None else "")
+    if options.of(ListingSettings).listings is not None and hides:
+        raise SettingError("source lines and instructions tell the names that ", hides, " hides")
+
+
+FEATURE = Feature(settings=ListingSettings, finish=_list, check=_check)

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from perf2x.base.columnar import Frozen, as_int64, flatnonzero, unique, zeros
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.binaries.find.recorded_files import RecordedFiles
-from perf2x.model.code_request import CodeRequest
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.filters.unmatched_filters import no_such
+from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile import (
     EXTERNAL,
     NOT_RECORDED,

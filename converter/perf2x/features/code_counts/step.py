@@ -1,18 +1,23 @@
 """Formats of compilers: a second pass over the samples."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perf2x.base.errors import SettingError
 from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.model.format_features import CodeSettings
+from perf2x.model.plugin_options import Needs
 
 if TYPE_CHECKING:
+    from perf2x.kernel.load_options import LoadOptions
     from perf2x.kernel.load_result import Loaded
 
 
 def _count_code(loaded: "Loaded", run: SessionRun) -> "Loaded":
     """Count branches and samples of one object's code."""
-    wanted = run.options.code
+    wanted = run.options.of(CodeSettings).code
     if wanted is None:
         return loaded
     from perf2x.features.code_counts.count_code import count_code
@@ -21,4 +26,16 @@ def _count_code(loaded: "Loaded", run: SessionRun) -> "Loaded":
     return with_profile(loaded, replace(loaded.profile, code=code))
 
 
-FEATURE = Feature({Place.EVENTS: _count_code})
+def _check(options: "LoadOptions", files: Sequence[str]) -> None:
+    """Counts of code leave out what shows in stacks."""
+    wanted = options.of(CodeSettings).code
+    if wanted is not None:
+        from perf2x.kernel.for_output import refuse_unhonoured
+        from perf2x.model.profile import COUNTS_CODE
+
+        refuse_unhonoured(options, "code", Needs(honours=frozenset(), why=COUNTS_CODE))
+        if wanted.lines and options.symbols is None:
+            raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
+
+
+FEATURE = Feature({Place.EVENTS: _count_code}, CodeSettings, check=_check)

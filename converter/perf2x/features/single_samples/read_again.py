@@ -16,6 +16,7 @@ from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import FormatError
 from perf2x.kernel.load_options import LoadContext
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.profile import (
     NEVER,
     NamedPlaces,
@@ -57,7 +58,10 @@ def sample_reader(profile: Profile, recording: Recording, selection: Selection, 
 
     starts = _symbol_starts(profile, recording, context)
     traced = TracedText(recording.session, _kernel_functions(profile, recording, context)).of
-    places = {kind: _named_places(read, recording, context, kind) for kind in sorted(context.options.places)}
+    places = {
+        kind: _named_places(read, recording, context, kind)
+        for kind in sorted(context.options.of(SingleSampleSettings).places)
+    }
     return SampleReader(read, traced, places, recording.session, recording.sideband, starts)
 
 

@@ -1,12 +1,16 @@
 """Formats that write each sample as it was recorded."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perf2x.base.errors import SettingError
 from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.model.format_features import SingleSampleSettings
 
 if TYPE_CHECKING:
+    from perf2x.kernel.load_options import LoadOptions
     from perf2x.kernel.load_result import Loaded
 
 
@@ -20,4 +24,10 @@ def _read_again(loaded: "Loaded", run: SessionRun) -> "Loaded":
     return with_profile(loaded, replace(loaded.profile, single_samples=reader))
 
 
-FEATURE = Feature({Place.RECORDED: _read_again})
+def _check(options: "LoadOptions", files: Sequence[str]) -> None:
+    """Records have their own parts of chains."""
+    if options.as_recorded and not options.merge_callchains:
+        raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
+
+
+FEATURE = Feature({Place.RECORDED: _read_again}, SingleSampleSettings, check=_check)

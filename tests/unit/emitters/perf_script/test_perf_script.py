@@ -312,7 +312,7 @@ def test_one_recording_that_is_not_hidden(recording: Path, tmp_path: Path) -> No
     other.write_bytes(write_file(Forged(events=(Event(ids=(9,)),)), [Sample(id=9)]))
     said = "samples are written as they were recorded: give one recording at a time, and no dataset"
     with pytest.raises(OptionError, match=said):
-        load([str(recording), str(other)], LoadOptions(as_recorded=True))
+        load([str(recording), str(other)], load_options(as_recorded=True))
     ran = perf2x("script", recording, "--no-merge-callchains")
     assert "cannot take --no-merge-callchains" in ran.said
     ran = perf2x("convert", recording, "-t", "perf-script", "--anonymize", "s", "-o", tmp_path / "out")

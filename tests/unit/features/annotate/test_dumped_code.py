@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from perf2x.features.annotate.object_code import DumpedCode
 from perf2x.kernel.load import load
-from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_options import load_options
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.profile.listings import CodeListing
@@ -39,7 +39,7 @@ def listed(folder: Path, dump: bytes, name: str, *samples: tuple[int, int]) -> C
     rows = [Sample(pid=5, tid=5, time=time, ip=address) for time, address in samples]
     path = folder / "perf.data"
     path.write_bytes(write_file(Session(events=(MONOTONIC,)), [marker, *rows]))
-    options = LoadOptions(
+    options = load_options(
         symbols=SymbolOptions(perf_map_dir=folder, symfs=folder),
         listings=ListingOptions(function=name, source=True, assembly=True, value="samples"),
     )

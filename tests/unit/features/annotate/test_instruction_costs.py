@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.features.annotate import instruction_costs
 from perf2x.kernel.load import load
-from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_options import load_options
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.totals import totals
@@ -124,7 +124,7 @@ def test_objects_without_their_code(tmp_path: Path) -> None:
 
     symbols_of_it = SymbolOptions(symfs=tmp_path, allow_mismatch=True)
     wanted = ListingOptions(function="walk", source=True, assembly=True)
-    found = load(str(DATA / "inlines.data"), LoadOptions(symbols=symbols_of_it, listings=wanted)).profile
+    found = load(str(DATA / "inlines.data"), load_options(symbols=symbols_of_it, listings=wanted)).profile
     (code,) = function(found, "walk").code
     assert code.reason == "/demo/inlines: only its debug file was found, which has no instructions"
 

@@ -8,10 +8,10 @@ import pytest
 
 from perf2x.base.errors import OptionError
 from perf2x.kernel.load import load
-from perf2x.kernel.load_options import LoadOptions, load_options
+from perf2x.kernel.load_options import load_options
 from perf2x.kernel.merge_reports import ResultFold
-from perf2x.model.code_request import CodeRequest
 from perf2x.model.filters.filter_options import Choice
+from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, CodeCounts
 from perf2x.model.profile.view import View
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -153,13 +153,13 @@ def test_filters_of_times_and_events_hold_for_branches(tmp_path: Path) -> None:
 
 
 def profile_of(folder: Path, path: str) -> View:
-    options = LoadOptions(symbols=SymbolOptions(symfs=folder), look_up=False, code=CodeRequest("prog"))
+    options = load_options(symbols=SymbolOptions(symfs=folder), look_up=False, code=CodeRequest("prog"))
     return load(path, options).profile
 
 
 def test_recordings_of_one_object_are_added_up(tmp_path: Path) -> None:
     program(tmp_path)
-    options = LoadOptions(symbols=SymbolOptions(symfs=tmp_path), look_up=False, code=CodeRequest("prog"))
+    options = load_options(symbols=SymbolOptions(symfs=tmp_path), look_up=False, code=CodeRequest("prog"))
     loaded, fold = load(recorded(tmp_path, SAMPLES), options), ResultFold([{}, {}])
     for _ in range(2):
         fold.add(loaded)

@@ -19,8 +19,8 @@ from perf2x.binaries.elf.x86_code import BranchLengths
 from perf2x.emitters.autofdo import Autofdo
 from perf2x.emitters.bolt import Bolt
 from perf2x.kernel.load import Loaded, load
-from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.code_request import CodeRequest
+from perf2x.kernel.load_options import load_options
+from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, BranchCounts
 from perf2x.symbolizer.counts.line_profile import _count_pieces, _ran_in, _ranges
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -51,12 +51,12 @@ def put(symfs: Path, name: str, program: bytes) -> None:
 
 def loaded(path: Path, request: CodeRequest = LINES) -> Loaded:
     """Convert with the program that stands beside the recording."""
-    return load(str(path), LoadOptions(symbols=SymbolOptions(symfs=path.parent), code=request))
+    return load(str(path), load_options(symbols=SymbolOptions(symfs=path.parent), code=request))
 
 
 def written(emitter: Autofdo | Bolt, path: Path) -> str:
     out = io.BytesIO()
-    emitter.emit(loaded(path, emitter.needs.code).profile, out)
+    emitter.emit(loaded(path, emitter.needs.of(CodeSettings).code).profile, out)
     return out.getvalue().decode()
 
 

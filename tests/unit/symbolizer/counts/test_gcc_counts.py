@@ -12,7 +12,7 @@ import pytest
 from perf2x.binaries.dwarf.code_lines import CodeFrame
 from perf2x.emitters.gcov import Gcov
 from perf2x.kernel.load import load
-from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.code_counts import AddressCounts, CodeCounts, FunctionCounts
 from perf2x.symbolizer.counts.discriminators import Gcc
@@ -36,7 +36,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def gcov(path: Path, gcc: str) -> bytes:
     emitter, out = Gcov(gcc=gcc), io.BytesIO()
     emitter.emit(
-        load(str(path), LoadOptions(symbols=SymbolOptions(symfs=path.parent), code=emitter.needs.code)).profile, out
+        load(str(path), LoadOptions(symbols=SymbolOptions(symfs=path.parent), features=emitter.needs.features)).profile,
+        out,
     )
     return out.getvalue()
 
@@ -57,7 +58,7 @@ def by_line(functions: dict[str, FunctionCounts]) -> Lines:
 
 
 def counts_for_llvm(path: Path) -> CodeCounts:
-    code = load(str(path), LoadOptions(symbols=SymbolOptions(symfs=path.parent), code=LINES)).profile.code
+    code = load(str(path), load_options(symbols=SymbolOptions(symfs=path.parent), code=LINES)).profile.code
     assert code is not None
     return code
 
@@ -94,7 +95,7 @@ class _Places:
 
 
 def test_branches_within_functions_are_no_loss(data: Path) -> None:
-    loaded = load(str(data), LoadOptions(symbols=SymbolOptions(symfs=data.parent), code=LINES))
+    loaded = load(str(data), load_options(symbols=SymbolOptions(symfs=data.parent), code=LINES))
     assert loaded.diagnostics["counts_without_lines"] == 0
 
 

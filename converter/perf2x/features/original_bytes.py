@@ -1,0 +1,46 @@
+"""The recording's own bytes beside its profile."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.kernel.feature import Feature, with_profile
+from perf2x.model.format_features import OriginalSettings
+
+if TYPE_CHECKING:
+    from perf2x.base.columnar import U8
+    from perf2x.kernel.load_options import LoadContext, LoadOptions
+    from perf2x.kernel.load_result import Loaded
+
+
+def _check(options: "LoadOptions", files: Sequence[str]) -> None:
+    most = options.of(OriginalSettings).original
+    if not most:
+        return
+    if options.hides_names:
+        raise SettingError("the original recording tells the names that ", options.hides_names, " hides")
+    if len(files) != 1 or not Path(files[0]).is_file():
+        raise OptionError("the original recording must be one file: not several, a directory or a pipe")
+    size = len(_bytes_of(files))
+    if size > most:
+        raise OptionError(f"the original recording has {size:,} bytes, more than {most:,} as asked for")
+
+
+def _bytes_of(files: Sequence[str]) -> "U8":
+    """The bytes of the one recording, unpacked."""
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.reader.containers.input_file import map_input
+
+    return map_input(files[0], Diagnostics()).data
+
+
+def _keep(loaded: "Loaded", context: "LoadContext") -> "Loaded":
+    if not context.options.of(OriginalSettings).original:
+        return loaded
+    return with_profile(loaded, replace(loaded.profile, original=_bytes_of(context.files).tobytes()))
+
+
+FEATURE = Feature(settings=OriginalSettings, finish=_keep, check=_check)
