@@ -18,7 +18,7 @@ from itertools import islice
 from perf2x.base.abi.callframe import Operator
 from perf2x.binaries.cfi.dwarf_expressions import Operation
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
-from perf2x.binaries.cfi.x86_paths import FRAME, STACK, Ended, Place, Value, Way, ends_of_ways
+from perf2x.binaries.cfi.x86_paths import FRAME, STACK, Place, Value, Way, ends_of_ways
 from perf2x.binaries.elf.x86_code import ANYWHERE, X86Code
 
 _ENOUGH = 4
@@ -36,14 +36,10 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
     frames = {(ended.frame, ended.popped) for ended in ends}
     frame, popped = frames.pop() if len(frames) == 1 else (None, 0)
     if frame is not None:
-        return _rule(code.is_64, frame, popped, _kept_on_all(code.is_64, ends), table)
+        ended = {register: {one.way.registers[register] for one in ends} for register in _SAVED[code.is_64]}
+        agreed = {register: values.pop() for register, values in ended.items() if len(values) == 1}
+        return _rule(code.is_64, frame, popped, agreed, table)
     return _rule_from_start(code, within, svma, table) if within != ANYWHERE and within[0] <= svma else None
-
-
-def _kept_on_all(is_64: bool, ends: list[Ended]) -> dict[int, Value]:
-    """Values of saved registers at the ends; None where they differ."""
-    found = {register: {ended.way.registers[register] for ended in ends} for register in _SAVED[is_64]}
-    return {register: values.pop() if len(values) == 1 else None for register, values in found.items()}
 
 
 def _rule_from_start(code: X86Code, within: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:

@@ -72,10 +72,12 @@ class FrameSection(Struct):
         )
 
     def header(self, offset: int) -> EntryHeader | None:
-        """Decode the header at ``offset``; None at the terminator.
+        """Decode the header at ``offset``; None at the terminator, and outside the section.
 
         Raises ObjectError if the entry exceeds the section.
         """
+        if not 0 <= offset < len(self.data):
+            return None
         at = self.cursor(offset, len(self.data))
         length, wide = at.fixed("I"), False
         if length == 0:
@@ -87,20 +89,16 @@ class FrameSection(Struct):
         end = start + length
         if end > len(self.data) or end < at.position:
             raise ObjectError(f"call frame information: the entry at {offset:#x} is longer than its section")
-        return EntryHeader(at.position, end, self._cie_offset(identity, start, wide))
-
-    def _cie_offset(self, identity: int, start: int, wide: bool) -> int:
-        if self.is_eh:
-            if identity == 0:
-                return -1
-            return start - (to_signed(identity) if wide else identity)
-        return -1 if identity == (2**64 - 1 if wide else 2**32 - 1) else identity
+        if identity == (0 if self.is_eh else 2**64 - 1 if wide else 2**32 - 1):
+            return EntryHeader(at.position, end, -1)
+        back = to_signed(identity) if wide else identity
+        return EntryHeader(at.position, end, start - back if self.is_eh else identity)
 
     def cie(self, offset: int) -> Cie:
         """The CIE at ``offset``, decoded once. Raises ObjectError if there is none."""
         found = self.cies.get(offset)
         if found is None:
-            header = self.header(offset) if 0 <= offset < len(self.data) else None
+            header = self.header(offset)
             if header is None or header.cie != -1:
                 raise ObjectError(f"call frame information: no CIE at {offset:#x}")
             found = self.cies[offset] = self._decode_cie(header)
@@ -108,7 +106,7 @@ class FrameSection(Struct):
 
     def fde(self, offset: int) -> Fde:
         """Decode the FDE at ``offset``. Raises ObjectError if there is none or it is damaged."""
-        header = self.header(offset) if 0 <= offset < len(self.data) else None
+        header = self.header(offset)
         if header is None or header.cie == -1:
             raise ObjectError(f"call frame information: no FDE at {offset:#x}")
         cie = self.cie(header.cie)

@@ -132,13 +132,8 @@ def _operands(code: U8, at: I64, number_end: I64) -> tuple[U64, I64]:
     length = end[place] - place
     value = numbers(code, place, end[place])
     last[numbered] = extended(value, code[end[place] - 1], length, _IS_SIGNED[byte[numbered]])
-    _add_distances(code, at, last)
+    fixed = _FIXED_OF[byte]
+    for nth in range(int(fixed.max())):
+        rows = flatnonzero(fixed > nth)
+        last[rows] |= as_int64(code[at[rows] + 1 + nth]) << 8 * nth
     return first, last
-
-
-def _add_distances(code: U8, at: I64, last: I64) -> None:
-    """Put the operands of fixed size into ``last``."""
-    fixed = _FIXED_OF[code[at]]
-    for byte in range(int(fixed.max())):
-        rows = flatnonzero(fixed > byte)
-        last[rows] |= as_int64(code[at[rows] + 1 + byte]) << 8 * byte

@@ -93,7 +93,11 @@ def _states(of: CfiInstructions, register_count: int) -> tuple[_States, Bools]:
     run[begins] = arange(len(begins))
     found = _States(registers, last, run, _sources(last[:, partner], run))
     is_foreign = _SETS_CFA_REGISTER[of.code] & (of.first >= count)
-    bad = np.concatenate([begins[is_unmatched], flatnonzero(is_foreign), _undefined_changes(of, found)])
+    # instructions that change a CFA that nothing has defined; the one before each is of the same program
+    changes = flatnonzero(_CHANGES_CFA[of.code])
+    (setter,) = found.at(changes - 1, slice(_CFA_REGISTER, _CFA_REGISTER + 1))
+    undefined = changes[setter == of.begin[of.program[changes]]]
+    bad = np.concatenate([begins[is_unmatched], flatnonzero(is_foreign), undefined])
     return found, bincount(of.program[bad], len(of.begin)) == 0
 
 
@@ -137,14 +141,6 @@ def _followed(setter: I64, run: I64, source: I64) -> I64:
     part, followed = place // setter.shape[1], setter.flatten()
     followed[place] = take(source.ravel(), part * source.shape[1] + take(number.ravel(), place))
     return followed.reshape(setter.shape)
-
-
-def _undefined_changes(of: CfiInstructions, found: _States) -> I64:
-    """Instructions that change a CFA that nothing has defined; the one before each is of the same program."""
-    changes = flatnonzero(_CHANGES_CFA[of.code])
-    (setter,) = found.at(changes - 1, slice(_CFA_REGISTER, _CFA_REGISTER + 1))
-    undefined: I64 = changes[setter == of.begin[of.program[changes]]]
-    return undefined
 
 
 _KIND_BITS = 3

@@ -16,7 +16,7 @@ from perf2x.binaries.dwarf.attribute_forms import Abbreviation, AbbreviationTabl
 from perf2x.binaries.dwarf.debug_sections import DebugSections
 from perf2x.binaries.dwarf.range_lists import RangeLists
 from perf2x.binaries.dwarf.read_budget import ReadBudget
-from perf2x.binaries.elf.symtab import string_at
+from perf2x.binaries.elf.elf_headers import string_at
 
 Attributes = dict[int, tuple[int, int]]
 """{attribute: (form, value)}"""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
-from perf2x.binaries.dwarf.attribute_forms import Abbreviation, uleb128
+from perf2x.binaries.dwarf.attribute_forms import uleb128
 from perf2x.binaries.dwarf.compilation_units import Unit
 from perf2x.binaries.dwarf.dwarf_functions import MAX_DEPTH, Entry, describe
 from perf2x.binaries.dwarf.source_locations import is_nameless_call_operator
@@ -33,7 +33,7 @@ def scopes_around(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
     for unit, offsets in wanted.items():
         with contextlib.suppress(ObjectError, IndexError, ValueError):
             unit.file.nesting_budget.spend(unit.end - unit.start)
-            for offset, around in _EntryWalk(unit, sorted(offsets)).found.items():
+            for offset, around in _parents_of(unit, sorted(offsets)).items():
                 found[unit, offset] = _scope(unit, around)
     return found
 
@@ -58,52 +58,35 @@ def _scope(unit: Unit, around: Sequence[int]) -> tuple[str, str]:
     return "::".join(filter(None, reversed(scope))), ""
 
 
-class _EntryWalk:
-    """One walk over a unit's entries, past all that hold none of the sorted offsets."""
+def _parents_of(unit: Unit, offsets: Sequence[int]) -> dict[int, list[int]]:
+    """The scopes around entries, innermost first: one walk over a unit, past all that holds none of them.
 
-    def __init__(self, unit: Unit, offsets: Sequence[int]) -> None:
-        self._unit, self._left = unit, list(reversed(offsets))
-        self._parents: list[int] = []
-        self.found: dict[int, list[int]] = {}
-        at = unit.first
-        while self._left and at < unit.end:
-            at = self._entry(at)
-
-    def _entry(self, at: int) -> int:
-        """Read the entry at ``at``; returns where the next one to read begins, the unit's end if there is none."""
-        unit, data = self._unit, self._unit.file.sections.info
-        self._answer(at)
+    ``offsets`` rise; those between two entries are left out.
+    """
+    data, at, left = unit.file.sections.info, unit.first, list(reversed(offsets))
+    parents: list[int] = []  # offsets, -1 for entries that are no scopes
+    found: dict[int, list[int]] = {}
+    while left and at < unit.end:
+        while left and left[-1] <= at:
+            if left.pop() == at:
+                found[at] = [parent for parent in reversed(parents) if parent >= 0][:MAX_NESTING]
         code, body = uleb128(data, at)
         if not code:
-            if self._parents:
-                self._parents.pop()
-            return body if self._parents else unit.end
+            del parents[-1:]
+            at = body if parents else unit.end
+            continue
         abbreviation = unit.abbreviation(code)
-        after = (
-            abbreviation.size + body if abbreviation.size >= 0 else unit.encoding.skip(data, body, abbreviation.steps)
-        )
+        size, steps = abbreviation.size, abbreviation.steps
+        at, begin = body + size if size >= 0 else unit.encoding.skip(data, body, steps), at
         if not abbreviation.has_children:
-            return after if self._parents else unit.end
-        sibling = self._sibling(abbreviation, after)
-        if self._left and after <= sibling <= self._left[-1]:
-            return sibling
-        if len(self._parents) >= MAX_DEPTH:
-            raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
-        self._parents.append(at if abbreviation.tag in _SCOPES else -1)
-        return after
-
-    def _answer(self, at: int) -> None:
-        """Note what is around the entry at ``at`` if it is the next one; forget offsets where no entry begins."""
-        while self._left and self._left[-1] <= at:
-            if self._left.pop() == at:
-                around = [parent for parent in reversed(self._parents) if parent >= 0]
-                self.found[at] = around[:MAX_NESTING]
-
-    def _sibling(self, abbreviation: Abbreviation, after: int) -> int:
-        """Where the next entry at the same depth begins, 0 if the entry does not say."""
+            at = at if parents else unit.end
+            continue
         back, size = abbreviation.sibling
-        return (
-            self._unit.start + self._unit.encoding.integer(self._unit.file.sections.info, after - back, size)
-            if size
-            else 0
-        )
+        sibling = unit.start + unit.encoding.integer(data, at - back, size) if size else 0
+        if left and at <= sibling <= left[-1]:
+            at = sibling
+            continue
+        if len(parents) >= MAX_DEPTH:
+            raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
+        parents.append(begin if abbreviation.tag in _SCOPES else -1)
+    return found

@@ -110,11 +110,6 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
     return join_tables(pieces), np.concatenate(behind)
 
 
-@lru_cache(maxsize=8)
-def _opcodes(machine: Machine) -> "_Opcodes":
-    return _Opcodes(machine)  # most programs of a file have the same
-
-
 class _Opcodes:
     """Tables by opcode (256,) of one program."""
 
@@ -141,6 +136,10 @@ class _Opcodes:
         return flatnonzero(code == opcode) if not self.is_special[opcode] else flatnonzero(code[:0])
 
 
+_opcodes = lru_cache(maxsize=8)(_Opcodes)
+"""Most programs of a file have the same."""
+
+
 class _LineInstructions(Frozen):
     """``n`` instructions of whole sequences."""
 
@@ -160,11 +159,6 @@ class _LineInstructions(Frozen):
         """Return the first operands of instructions."""
         at = self.operand[rows]
         return numbers(self.code, at, as_int64(self.number_end[at]))
-
-    def signed_numbers(self, rows: I64) -> I64:
-        """Return the first operands of instructions, which are signed."""
-        at, end = self.operand[rows], as_int64(self.number_end[self.operand[rows]])
-        return extended(self.numbers(rows), self.code[end - 1], end - at, np.True_)
 
     def integers(self, rows: I64, order: str) -> U64:
         """Return the operands of fixed size that fill the rest of instructions; ObjectError for more than 8 bytes."""
@@ -254,7 +248,9 @@ def _lines(opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> I64:
     """(n,) the line behind each instruction."""
     advance = opcodes.line[found.opcode]
     rows = opcodes.are(found.opcode, _LINE)
-    advance[rows] = found.signed_numbers(rows)
+    at = found.operand[rows]
+    end = as_int64(found.number_end[at])
+    advance[rows] = extended(found.numbers(rows), found.code[end - 1], end - at, np.True_)
     total = cumsum(advance)
     return total + _in_effect(len(total), [(ends, 1 - total[ends])], 1)
 

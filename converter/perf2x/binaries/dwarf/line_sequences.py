@@ -25,7 +25,9 @@ def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
 
     b"" where they cannot be told: it has other instructions, or a sequence sets its address twice.
     """
-    pattern = _pattern(machine.opcode_base, machine.address_size) if _is_standard(machine) else None
+    base, size = machine.opcode_base, machine.address_size
+    is_standard = base in (10, 13) and size in (4, 8) and machine.operands == _STANDARD[: base - 1]
+    pattern = _pattern(base, size) if is_standard else None
     parts, starts, at = [], [], 0
     while pattern is not None and (found := pattern.match(program, at)):
         parts.append(found[0])
@@ -33,15 +35,10 @@ def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
         at = found.end()
     if at < len(program):
         return b""
-    start = as_uint64(np.frombuffer(b"".join(starts), f"{machine.byte_order}u{machine.address_size}"))
+    start = as_uint64(np.frombuffer(b"".join(starts), f"{machine.byte_order}u{size}"))
     known = np.sort(start)
     row = searchsorted(known, address, "right") - 1
     return b"".join(compress(parts, np.isin(start, known[row[row >= 0]]).tolist()))
-
-
-def _is_standard(machine: Machine) -> bool:
-    base, size = machine.opcode_base, machine.address_size
-    return base in (10, 13) and size in (4, 8) and machine.operands == _STANDARD[: base - 1]
 
 
 @lru_cache(maxsize=4)

@@ -18,7 +18,7 @@ from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.line_program import LineRows, Machine, run_line_program, run_line_programs
 from perf2x.binaries.dwarf.line_sequences import sequences_at
 from perf2x.binaries.dwarf.read_budget import ReadBudget
-from perf2x.binaries.elf.symtab import string_at
+from perf2x.binaries.elf.elf_headers import string_at
 
 _MAX_PROGRAM_SIZE = 1 << 25
 """Bytes of one line program, each of which may produce a row."""
@@ -112,8 +112,8 @@ class LineTables:
         parts = [self._part(unit, address) for unit, address in wanted]
         small: dict[Machine, dict[int, bytes]] = {}
         for number, part in enumerate(parts):
-            if part is not None and len(part.program) <= _SMALL:
-                small.setdefault(part.machine, {})[number] = part.program
+            if part is not None and len(part[1]) <= _SMALL:
+                small.setdefault(part[0].machine, {})[number] = part[1]
         known: dict[int, LineRows] = {}
         for machine, programs in small.items():
             known.update(zip(programs, run_line_programs(machine, [*programs.values()]), strict=True))
@@ -121,12 +121,13 @@ class LineTables:
             if part is None:
                 yield None
             else:
-                rows = known.pop(number) if number in known else run_line_program(part.machine, part.program)
-                table = LineTable(part.files, _sorted_rows(rows))
+                header, program = part
+                rows = known.pop(number) if number in known else run_line_program(header.machine, program)
+                table = LineTable(header.files, _sorted_rows(rows))
                 yield table if table.knows(address) else None
 
-    def _part(self, unit: Unit, address: U64) -> "_ProgramPart | None":
-        """The sequences of a table that may hold some addresses; None if it is shared or cannot be read."""
+    def _part(self, unit: Unit, address: U64) -> "tuple[_LineProgramHeader, bytes] | None":
+        """A table and its sequences that may hold some addresses; None if it is shared or cannot be read."""
         try:
             offset = unit.root[c.AT_STMT_LIST][1]
             if offset == self._part_of:
@@ -136,8 +137,7 @@ class LineTables:
             self._budget.spend(max(header.end - header.program, 0))
         except (ObjectError, LookupError, ValueError, struct.error):
             return None
-        program = sequences_at(header.machine, self._data[header.program : header.end], address)
-        return _ProgramPart(header.files, header.machine, program)
+        return header, sequences_at(header.machine, self._data[header.program : header.end], address)
 
     def of(self, unit: Unit) -> LineTable:
         """Return the unit's line table, without rows when it has none. ObjectError when it cannot be read."""
@@ -162,14 +162,6 @@ class LineTables:
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
         self._place, self._owner = place, owner
         return self._last
-
-
-class _ProgramPart(Frozen):
-    """A part of a line program."""
-
-    files: FileNames
-    machine: Machine
-    program: bytes
 
 
 class _LineProgramHeader:

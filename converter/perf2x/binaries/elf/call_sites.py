@@ -40,17 +40,12 @@ class CallSites:
         if self._ends_with_call is None:
             return True
         try:
-            before = self._bytes_before(svma)
+            load = self._blocks.elf.load_of(svma - 1)
+            start = svma if load is None else max(svma - _LONGEST_CALL, load.address)
+            before = self._blocks.read(start, svma)
         except ObjectError:
             return True
-        return not any(before) or self._ends_with_call(before)
-
-    def _bytes_before(self, svma: int) -> bytes:
-        """Up to _LONGEST_CALL bytes in front of an address; b"" where the file has none."""
-        load = self._blocks.elf.load_of(svma - 1)
-        start = svma if load is None else max(svma - _LONGEST_CALL, load.address)
-        found = self._blocks.read(start, svma)
-        return found if len(found) == svma - start else b""
+        return len(before) < svma - start or not any(before) or self._ends_with_call(before)
 
 
 def _is_x86_call(before: bytes) -> bool:

@@ -13,6 +13,9 @@ from perf2x.base.errors import ObjectError
 SHF_ALLOC = 0x2
 SHF_COMPRESSED = 0x800
 PF_X = 0x1
+LONGEST_TEXT = 1 << 16
+"""Bytes of a name or path."""
+CUT = " [cut after 64 KiB]"
 
 
 class ElfSection(NamedTuple):
@@ -65,9 +68,7 @@ class ElfHeaders:
         self.machine = elf_numbers.MACHINES.get(fields[1], str(fields[1]))
         self.entry = fields[3]
         segments_at, sections_at, (segment_size, segments, section_size, sections, names) = (*fields[4:6], fields[8:])
-        first = (
-            self._rows("section headers", elf_numbers.SECTION, sections_at, 1, section_size)[:1] if sections_at else []
-        )
+        first = self._rows("section headers", elf_numbers.SECTION, sections_at, min(sections_at, 1), section_size)
         if first:
             sections, names = sections or first[0][5], first[0][6] if names == elf_numbers.SHN_XINDEX else names
             segments = first[0][7] if segments == elf_numbers.PN_XNUM else segments
@@ -75,10 +76,8 @@ class ElfHeaders:
             self.sections = self._with_names(rows, names)
         else:
             self.sections = ()
-        present = segments if segments_at else 0
-        table = (
-            self._rows("program headers", elf_numbers.SEGMENT, segments_at, present, segment_size) if present else []
-        )
+        count = segments if segments_at else 0
+        table = self._rows("program headers", elf_numbers.SEGMENT, segments_at, count, segment_size)
         self.segments = tuple(map(self._segment, table))
 
     def _error(self, why: str) -> ObjectError:
@@ -93,6 +92,8 @@ class ElfHeaders:
 
     def _rows(self, what: str, layouts: dict[int, str], offset: int, count: int, step: int) -> list[tuple[int, ...]]:
         """Read a table of headers ``step`` bytes apart; they may be longer than the known fields."""
+        if not count:
+            return []
         layout = struct.Struct(self.byte_order + layouts[self._class])
         if step < layout.size:
             raise ObjectError(f"{self._name}: {what} of {step} bytes each, {layout.size} expected")
@@ -109,7 +110,7 @@ class ElfHeaders:
                 raise ObjectError(f"{self._name}: the names of sections lie outside its {self.size:#x} bytes")
             names = self._bytes(offset, size)
         types = elf_numbers.SECTION_TYPES
-        return tuple([ElfSection(_text_at(names, row[0]), types.get(row[1]) or str(row[1]), *row[2:]) for row in rows])
+        return tuple([ElfSection(string_at(names, row[0]), types.get(row[1]) or str(row[1]), *row[2:]) for row in rows])
 
     def _segment(self, row: tuple[int, ...]) -> ElfSegment:
         if not self.is_64:
@@ -119,6 +120,12 @@ class ElfHeaders:
         return ElfSegment(name, flags, offset, address, file_size, memory_size, alignment)
 
 
-def _text_at(names: bytes, start: int) -> str:
-    end = names.find(b"\0", start)
-    return names[start : end if end >= 0 else len(names)].decode(errors="surrogateescape")
+def string_at(strings: bytes, offset: int) -> str:
+    """Return the NUL-terminated string at ``offset`` of a string table, "" outside of it.
+
+    Any number of symbols may share one string, so one longer than any compiler writes is cut, and marked with CUT.
+    """
+    limit = offset + LONGEST_TEXT
+    end = strings.find(b"\0", offset, limit + 1)
+    text = strings[offset : end if end >= 0 else limit].decode(errors="surrogateescape")
+    return text + CUT if end < 0 and limit < len(strings) else text

@@ -11,7 +11,8 @@ import numpy as np
 from perf2x.base.columnar import U64, AnyArray, argsort, as_uint64, take_rows_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
-from perf2x.binaries.elf.symtab import Relocations, raw_symbols, relocations, string_at
+from perf2x.binaries.elf.elf_headers import string_at
+from perf2x.binaries.elf.symtab import Relocations, raw_symbols, relocations
 
 _X86 = ("EM_386", "EM_X86_64")
 _R_X86_64_IRELATIVE = 37
@@ -60,7 +61,7 @@ class LinkageTable:
         slots = len(self) - self._header - len(self._rows or ())
         if row == slots and self._header:
             return ".plt"
-        called = self._slot_name(row) if row < slots else self._call_name(row - slots - self._header)
+        called = self._slot_names[row] if row < slots else self._call_name(row - slots - self._header)
         return f"{called or f'offset_{int(self.start[row]):#x}'}@plt"
 
     def _slots(self) -> tuple[U64, int]:
@@ -117,16 +118,13 @@ class LinkageTable:
             return self._name_at(int(rows.addend[row])) if rows.kind[row] == _R_X86_64_IRELATIVE else ""
         return name
 
-    def _slot_name(self, row: int) -> str:
-        """Return the name of an entry of ``.plt.got``, from the GOT slot that it jumps through."""
-        return self._slot_names[row] if self._elf.machine == "EM_X86_64" else ""
-
     @cached_property
     def _slot_names(self) -> list[str]:
+        """Names of the entries of ``.plt.got``, from the GOT slots that they jump through."""
         assert self._got is not None
         step, address = self._got.entry_size or 8, self._got.address
         slots = [_jump_target(self._code[at : at + step], address + at) for at in range(0, len(self._code), step)]
-        names = _got_names(self._elf, slots)
+        names = _got_names(self._elf, slots) if self._elf.machine == "EM_X86_64" else {}
         return [names.get(slot, "") for slot in slots]
 
 

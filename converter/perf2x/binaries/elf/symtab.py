@@ -16,7 +16,6 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     ColumnTable,
-    arange,
     as_int64,
     as_uint64,
     falses,
@@ -24,6 +23,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
+from perf2x.binaries.elf.elf_headers import string_at
 
 STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_GNU_IFUNC = 0, 1, 2, 10
 STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2
@@ -32,10 +32,6 @@ SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF
 
 _FIELDS_64 = [("name", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"), ("value", "u8"), ("size", "u8")]
 _FIELDS_32 = [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2")]
-
-LONGEST_TEXT = 1 << 16
-"""Bytes of a name or path."""
-CUT = " [cut after 64 KiB]"
 
 
 class SymbolRows(ColumnTable):
@@ -53,17 +49,6 @@ class SymbolRows(ColumnTable):
     def name(self, row: int) -> str:
         """Return a symbol's linkage name; undecodable bytes are surrogate escapes."""
         return string_at(self.strings, int(self.name_offset[row]))
-
-
-def string_at(strings: bytes, offset: int) -> str:
-    """Return the NUL-terminated string at ``offset`` of a string table, "" outside of it.
-
-    Any number of symbols may share one string, so one longer than any compiler writes is cut, and marked with CUT.
-    """
-    limit = offset + LONGEST_TEXT
-    end = strings.find(b"\0", offset, limit + 1)
-    text = strings[offset : end if end >= 0 else limit].decode(errors="surrogateescape")
-    return text + CUT if end < 0 and limit < len(strings) else text
 
 
 def raw_symbols(elf: ElfObject, section: ElfSection) -> tuple[AnyArray, bytes]:
@@ -145,22 +130,17 @@ def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
     return wanted
 
 
-def _by_info() -> U8:
-    """Return (256,) the kind of symbol for each st_info."""
-    kinds = np.zeros(16, np.uint8)
-    kinds[[STT_FUNC, STT_GNU_IFUNC, STT_OBJECT]] = _CODE_OR_DATA
-    kinds[STT_FUNC] |= _FUNCTION
-    kinds[STT_NOTYPE] = _LABEL
-    return np.tile(kinds, 16)
-
-
-def _by_other() -> U8:
-    """Return (256,) the kinds of symbol that each st_other allows: no hidden labels."""
-    hidden = np.isin(arange(256) & 3, (_STV_INTERNAL, _STV_HIDDEN))
-    return np.where(hidden, _CODE_OR_DATA | _FUNCTION, _CODE_OR_DATA | _FUNCTION | _LABEL).astype(np.uint8)
-
-
-_BY_INFO, _BY_OTHER = _by_info(), _by_other()
+_KINDS = {
+    STT_FUNC: _CODE_OR_DATA | _FUNCTION,
+    STT_GNU_IFUNC: _CODE_OR_DATA,
+    STT_OBJECT: _CODE_OR_DATA,
+    STT_NOTYPE: _LABEL,
+}
+_BY_INFO = np.array([_KINDS.get(info & 0xF, 0) for info in range(256)], np.uint8)
+"""(256,) the kind of symbol for each st_info."""
+_NOT_HIDDEN = [0 if other & 3 in (_STV_INTERNAL, _STV_HIDDEN) else _LABEL for other in range(256)]
+_BY_OTHER = np.array(_NOT_HIDDEN, np.uint8) | np.uint8(_CODE_OR_DATA | _FUNCTION)
+"""(256,) the kinds of symbol that each st_other allows: no hidden labels."""
 _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 
 

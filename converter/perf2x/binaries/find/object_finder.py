@@ -95,11 +95,6 @@ for files that are still missing.
 """
 
 
-def _no_files(name: str) -> Iterator[ElfObject]:
-    """Return no file for any name: nothing is bundled."""
-    return iter(())
-
-
 class Finder:
     """Finds the files of objects and caches the results; shared by unwinder and symbolizer."""
 
@@ -107,7 +102,7 @@ class Finder:
         self,
         search_paths: SearchPaths,
         fetchers: tuple[Fetcher, ...] = (),
-        bundled: Callable[[str], Iterator[ElfObject]] = _no_files,
+        bundled: Callable[[str], Iterator[ElfObject]] = lambda _: iter(()),
     ) -> None:
         """``bundled`` has files by recorded name, for recordings without build ids; it is asked before this machine."""
         self.search_paths = search_paths

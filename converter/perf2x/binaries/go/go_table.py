@@ -16,7 +16,7 @@ Source of truth: src/runtime/runtime2.go type _func, src/runtime/symtabinl.go ty
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -113,17 +113,14 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
     functions = [function for row in rows if (function := table.function(row)) is not None]
     result = {one.name: one.start_line for one in functions}
     trees = _trees(code, symbols) if symbols is not None else b""
-    calls = np.frombuffer(b"".join(_inlined_calls(table, rows, trees)), code.byte_order + "u4").reshape(-1, 4)
+    found = []
+    for offset, count in table.inline_trees(rows):
+        tree = trees[offset : offset + _CALL_SIZE * min(count, MAX_CALLS)]
+        found.append(tree[: len(tree) // _CALL_SIZE * _CALL_SIZE])
+    calls = np.frombuffer(b"".join(found), code.byte_order + "u4").reshape(-1, 4)
     for call in unique(as_uint64(calls[:, 1]) << np.uint64(32) | calls[:, 3]).tolist():
         result.setdefault(table.name_at(call >> 32), call & 0xFFFFFFFF)
     return {name: line for name, line in result.items() if 0 < line <= MAX_LINE}
-
-
-def _inlined_calls(table: GoFunctions, rows: Sequence[int], trees: bytes) -> Iterator[bytes]:
-    """The inlined calls of each function, as many as its code refers to."""
-    for offset, count in table.inline_trees(rows):
-        tree = trees[offset : offset + _CALL_SIZE * min(count, MAX_CALLS)]
-        yield tree[: len(tree) // _CALL_SIZE * _CALL_SIZE]
 
 
 def _trees(code: ElfObject, symbols: ElfObject) -> bytes:

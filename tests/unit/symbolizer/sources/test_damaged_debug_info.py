@@ -20,8 +20,8 @@ from perf2x.binaries.dwarf.line_lookup import UnitLines, unit_ranges
 from perf2x.binaries.dwarf.line_table import LineTables
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.binaries.elf.elf_headers import CUT, LONGEST_TEXT, string_at
 from perf2x.binaries.elf.relocate_module import relocate_debug_info
-from perf2x.binaries.elf.symtab import CUT, LONGEST_TEXT, string_at
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.binaries.find.split_debug import supplementary_file
