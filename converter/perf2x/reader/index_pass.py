@@ -218,7 +218,8 @@ def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterR
     time = head.u64() if kind & SampleType.TIME else np.zeros(len(at), np.uint64)
     sample = row_numbers(np.diff(values.offsets))
     identifier = values.id if values.id is not None else np.zeros(len(sample), np.uint64)
-    task = tid if _has_task_counters(event) else np.zeros(len(at), np.int32)
+    # threads may have counters of their own (perf_evsel__attr_has_per_thread_sample_period)
+    task = tid if "inherit" in event.flags and kind & SampleType.TID else np.zeros(len(at), np.int32)
     owners = np.where(identifier == 0, np.int32(-1), table.owners_of(identifier))
     return CounterReadings(block.positions[sample], time[sample], owners, identifier, task[sample], values.value)
 
@@ -233,8 +234,3 @@ def narrow_owners(owners: I32) -> Owners:
 def is_group_read(event: Event) -> bool:
     """Tell events whose samples are delivered by the growth of the counters in them."""
     return bool(event.sample_type & SampleType.READ and event.read_format & ReadFormat.ID)
-
-
-def _has_task_counters(event: Event) -> bool:
-    """Tell events whose threads have counters of their own (perf_evsel__attr_has_per_thread_sample_period)."""
-    return "inherit" in event.flags and bool(event.sample_type & SampleType.TID)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, U64, cumsum, join_tables, unique
+from perf2x.base.columnar import I32, cumsum, join_tables, unique
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording import ALL, TABLES, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.sideband_decoder import in_order
@@ -29,7 +29,10 @@ class JoinedRecording:
         self._parts = parts
         ends = cumsum([0, *(part.sideband.stream_end for part in parts)])
         self._shift = [int(shift) for shift in ends[:-1]]
-        self.session: Session = replace(parts[0].session, build_ids=_merge_build_ids(parts))
+        build_ids: dict[str, bytes] = {}
+        for part in reversed(parts):
+            build_ids |= part.session.build_ids
+        self.session: Session = replace(parts[0].session, build_ids=build_ids)
         self.sideband = _join_sidebands(_align_synthesized(parts), self._shift, int(ends[-1]))
         self.sample_count = sum(part.sample_count for part in parts)
         self.diagnostics = diagnostics
@@ -54,7 +57,11 @@ def session_key(session: Session) -> bytes:
     """
     own = session.source if session.recorded_files else ""
     machine = session.hostname, session.os_release, session.arch, session.byte_order, own
-    facts = repr((machine, [_fingerprint(event) for event in session.events]))
+    events = [
+        (event.name, event.type, event.config, event.sample_type, sorted(event.flags), event.sample_period, event.ids)
+        for event in session.events
+    ]
+    facts = repr((machine, events))
     return hashlib.sha256(facts.encode("utf-8", "surrogateescape")).digest()
 
 
@@ -68,21 +75,12 @@ def order_by_time(parts: Sequence[Recording]) -> list[Recording]:
 
 
 def _has_synthesized(sideband: Sideband) -> bool:
-    tables = _sideband_tables(sideband)
-    return any(bool((tables[name].time == 0).any()) for name in _SYNTHESIZED)
-
-
-def _fingerprint(event: Any) -> tuple[Any, ...]:
-    return event.name, event.type, event.config, event.sample_type, sorted(event.flags), event.sample_period, event.ids
+    return any((getattr(sideband, name).time == 0).any() for name in _SYNTHESIZED)
 
 
 def _first_time(sideband: Sideband) -> int:
-    times = [table.time[table.time > 0] for table in _sideband_tables(sideband).values() if len(table.time)]
+    times = [table.time[table.time > 0] for table in (getattr(sideband, name) for name in TABLES)]
     return min((int(time.min()) for time in times if len(time)), default=0)
-
-
-def _sideband_tables(sideband: Sideband) -> dict[str, Any]:
-    return {name: getattr(sideband, name) for name in TABLES}
 
 
 def _align_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
@@ -91,35 +89,23 @@ def _align_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
     settled = []
     for part in parts:
         sideband, start = part.sideband, np.uint64(_first_time(part.sideband))
-        tables = {name: _sideband_tables(sideband)[name] for name in _SYNTHESIZED}
-        moved = {name: replace(table, time=_shift_synthesized(table, known, start)) for name, table in tables.items()}
+        tables = {name: getattr(sideband, name) for name in _SYNTHESIZED}
+        moved = {}
+        for name, table in tables.items():
+            is_known = (table.time == 0) & np.isin(table.pid, known)
+            moved[name] = replace(table, time=np.where(is_known, start, table.time))
         settled.append(replace(sideband, **moved))
         known = unique(np.concatenate([known, *(table.pid for table in tables.values())]))
     return settled
-
-
-def _shift_synthesized(table: Any, known: I32, start: np.uint64) -> U64:
-    return np.where((table.time == 0) & np.isin(table.pid, known), start, table.time)
 
 
 def _join_sidebands(parts: Sequence[Sideband], shifts: Sequence[int], end: int) -> Sideband:
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(part.record_counts)
-    tables = {
-        name: _join_tables([_sideband_tables(part)[name] for part in parts], shifts)
-        for name in _sideband_tables(parts[0])
-    }
+    tables: dict[str, Any] = {}
+    for name in TABLES:
+        own = [(getattr(part, name), shift) for part, shift in zip(parts, shifts, strict=True)]
+        shifted = [replace(table, position=table.position + shift) for table, shift in own]
+        tables[name] = in_order(join_tables(shifted))
     return Sideband(**tables, record_counts=dict(counts), stream_end=end)
-
-
-def _join_tables(tables: Sequence[Any], shifts: Sequence[int]) -> Any:
-    shifted = [replace(table, position=table.position + shift) for table, shift in zip(tables, shifts, strict=True)]
-    return in_order(join_tables(shifted))
-
-
-def _merge_build_ids(parts: Sequence[Recording]) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for part in reversed(parts):
-        found.update(part.session.build_ids)
-    return found

@@ -38,9 +38,9 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFi
     main = path if directory is None else _main_file(directory)
     file = mapped or map_input(main, diagnostics)
     container = open_container(input_name(main), file.data, diagnostics)
-    builder = SessionBuilder(
-        source or name, container.order, container.is_pipe, diagnostics, kcore_dir=_kcore_dir(directory)
-    )
+    kcore = Path(path, "kcore_dir")
+    kcore_dir = str(kcore) if directory is not None and kcore.is_dir() else ""
+    builder = SessionBuilder(source or name, container.order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)
     builder.add_container(container)
     limit = builder.features.get("compressed", {}).get("mmap_len", 0)
     init_map = container.features.get(Feature.SIMPLEPERF_INIT_MAP)  # maps at the start: as if in front of the records
@@ -60,10 +60,6 @@ def _main_file(directory: Path) -> str:
             "--threads"
         )
     return str(data)
-
-
-def _kcore_dir(directory: Path | None) -> str:
-    return str(directory / "kcore_dir") if directory is not None and (directory / "kcore_dir").is_dir() else ""
 
 
 def _thread_files(directory: Path) -> list[str]:

@@ -174,7 +174,7 @@ class _DecodingGroups(Frozen):
     def of(cls, events: Sequence[Event]) -> "_DecodingGroups":
         groups: dict[tuple[SampleLayout, bool], int] = {}
         of_event = [groups.setdefault((sample_layout(event), is_off_cpu(event)), len(groups)) for event in events]
-        periods = [_default_period(event) for event in events]
+        periods = [1 if "freq" in event.flags else event.sample_period or 1 for event in events]
         reads = [is_group_read(event) for event in events]
         return cls(list(groups), as_int64(of_event), as_uint64(periods), np.array(reads, np.bool_))
 
@@ -203,10 +203,6 @@ class _DecodingGroups(Frozen):
             0 if unreadable is None else sum_of(unreadable),
         )  # fmt: skip
         return select_rows(samples, whole)
-
-
-def _default_period(event: Event) -> int:
-    return event.sample_period if event.sample_period and "freq" not in event.flags else 1
 
 
 _WIDTH = 16

@@ -96,13 +96,10 @@ class SessionBuilder(Struct):
                 "features_malformed", Severity.GUESS, "A header section could not be read.", where=f"{name}: {error}"
             )
         if number == Feature.EVENT_DESC:
-            self._name_events(self.features.get(name, []))
-
-    def _name_events(self, described: list[dict[str, Any]]) -> None:
-        for index, description in enumerate(described):
-            if index < len(self.events.events) and description["name"]:
-                self.events.update(index, name=description["name"])
-                self._named.add(index)
+            for index, described in enumerate(self.features.get(name, [])[: len(self.events.events)]):
+                if described["name"]:
+                    self.events.update(index, name=described["name"])
+                    self._named.add(index)
 
     def _name_by_type(self, known: Mapping[str, str]) -> None:
         """Name events as simpleperf lists them, in lines of name, type and config, with perf's modifiers."""

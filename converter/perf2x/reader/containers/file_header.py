@@ -46,12 +46,6 @@ def named_file(head: bytes) -> str:
     return next((name for pattern, name in _NAMES if pattern.match(start)), "")
 
 
-def _wrong_beginning(head: bytes, magic: bytes) -> str:
-    """Say why an input that begins so is no recording."""
-    name = named_file(head)
-    return f"it is {name}" if name else f"starts with {head[: len(magic)]!r}, expected {magic!r}"
-
-
 class FileSection(Frozen):
     """struct perf_file_section."""
 
@@ -91,7 +85,9 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
         raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are not a whole header")
     order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
     if order is None:
-        raise FormatError(f"{name}: not a perf.data file: {_wrong_beginning(data[:_FIRST].tobytes(), perffile.MAGIC)}")
+        what = named_file(data[:_FIRST].tobytes())
+        said = f"it is {what}" if what else f"starts with {magic!r}, expected {perffile.MAGIC!r}"
+        raise FormatError(f"{name}: not a perf.data file: {said}")
     (size,) = struct.unpack_from(order + "Q", data.data, 8)
     if size == perffile.PIPE_HEADER_SIZE:
         return Container(name, data, order, True, FileSection(size, len(data) - size))

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -56,7 +56,9 @@ def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _:
     name = input_name(path)
     try:
         with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
-            return _map_stream(file, name, diagnostics, is_other)
+            source = _try_map(file, name) or _spool(stream_chunks(file, name, is_other), name)
+            kind = packing(source.data[: len(MAGIC)].tobytes())
+            return _unwrap(source, kind, name, diagnostics, is_other) if kind else source
     except (OSError, ValueError) as error:
         raise FormatError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
@@ -84,14 +86,6 @@ def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: Fals
             raise FormatError(f"{name}: it sends more than {size}; ", *unpack_limit.HIGHER)
         yield chunk
         chunk = file.read(CHUNK) if is_wanted else b""
-
-
-def _map_stream(file: BinaryIO, name: str, diagnostics: Diagnostics, is_other: IsOther) -> InputFile:
-    source = _try_map(file, name)
-    if source is None:
-        source = _spool(stream_chunks(file, name, is_other), name)
-    kind = packing(source.data[: len(MAGIC)].tobytes())
-    return _unwrap(source, kind, name, diagnostics, is_other) if kind else source
 
 
 def _try_map(file: IO[bytes], name: str) -> InputFile | None:

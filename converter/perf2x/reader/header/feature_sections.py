@@ -192,11 +192,6 @@ def _size(section: SectionReader) -> dict[str, int]:
     return {"size": section.left}
 
 
-def _auxtrace(section: SectionReader) -> dict[str, int]:
-    """u64 nr; { u64 offset, size; } [nr]: extents of trace data."""
-    return {"areas": section.u64()}
-
-
 DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.HOSTNAME: SectionReader.string,
     Feature.OSRELEASE: SectionReader.string,
@@ -213,7 +208,7 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.BRANCH_STACK: _empty,
     Feature.PMU_MAPPINGS: _pmu_mappings,
     Feature.GROUP_DESC: _group_desc,
-    Feature.AUXTRACE: _auxtrace,
+    Feature.AUXTRACE: _named("Q", "areas"),  # u64 nr; { u64 offset, size; } [nr]: extents of trace data
     Feature.STAT: _empty,
     Feature.CACHE: _cache,
     Feature.SAMPLE_TIME: _named("QQ", "first", "last"),

@@ -149,22 +149,6 @@ def _ksymbol(at: FieldCursor, columns: Columns) -> Columns:
     return {"length": length, "type": as_i32(kind), "unregister": unregister, "name": at.texts()}
 
 
-def _namespaces(at: FieldCursor, columns: Columns) -> Columns:
-    """Read u64 nr_namespaces; { u64 dev, inode; } [nr]."""
-    first, count = at.counted(at.u64(), words_each=2)
-    return {"links": at.ragged(first, count * 2)}
-
-
-def _callchain(at: FieldCursor, columns: Columns) -> Columns:
-    """Read u64 nr; u64 ips[nr]."""
-    first, count = at.counted(at.u64())
-    return {"chain": at.ragged(first, count)}
-
-
-def _stat(at: FieldCursor, columns: Columns) -> Columns:
-    return {"id": columns["owner_id"]}
-
-
 _MAPPING = "pid/tid:i start:Q length:Q pgoff:Q"
 _TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
 _SWITCH = f"is_out:{uapi.MISC_SWITCH_OUT} preempted:{uapi.MISC_SWITCH_OUT | uapi.MISC_SWITCH_OUT_PREEMPT}"
@@ -184,12 +168,12 @@ DECODERS: dict[int, Decoder] = {
     RecordType.LOST_SAMPLES: Decoder("losts", "lost:Q samples_only:yes", _lost_samples),
     RecordType.SWITCH: Decoder("switches", _SWITCH),
     RecordType.SWITCH_CPU_WIDE: Decoder("switches", f"next_prev_pid/next_prev_tid:i {_SWITCH}"),
-    RecordType.NAMESPACES: Decoder("namespaces", "pid/tid:i", _namespaces),
+    RecordType.NAMESPACES: Decoder("namespaces", "pid/tid:i links:pairs"),
     RecordType.KSYMBOL: Decoder("ksymbols", "start:Q", _ksymbol),
     RecordType.CGROUP: Decoder("cgroups", "id:Q path:text"),
-    RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", "cookie:Q", _callchain),
+    RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", "cookie:Q chain:words"),
     # ``thread`` is a place in THREAD_MAP
-    UserRecordType.STAT: Decoder("readings", "owner_id:Q cpu/thread:i value:Q enabled:Q running:Q", _stat),
+    UserRecordType.STAT: Decoder("readings", "owner_id/id:Q cpu/thread:i value:Q enabled:Q running:Q"),
     UserRecordType.STAT_ROUND: Decoder("rounds", "_:Q time:Q"),  # its type; nanoseconds since perf stat began to count
 }
 

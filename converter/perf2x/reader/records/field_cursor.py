@@ -20,6 +20,7 @@ from perf2x.reader.block import Block
 
 _LOW = np.uint64(0xFFFFFFFF)
 _SHIFT_32 = np.uint64(32)
+_WORDS_EACH = {"words": 1, "pairs": 2}
 
 
 class FieldCursor:
@@ -98,9 +99,10 @@ class FieldCursor:
         return flag
 
     def fields(self, layout: str) -> dict[str, Any]:
-        """Read fields by name, as ``pid/tid:i start:Q comm:text is_exec:8192 lifted:no``.
+        """Read fields by name, as ``pid/tid:i start:Q chain:words comm:text is_exec:8192 lifted:no``.
 
-        That are two i32 that share a word, a u64, the rest as text, bits of header.misc, and a fixed truth.
+        That are two i32 that share a word, a u64 (which may have two names), a number and as many words (``pairs``:
+        twice as many), the rest as text, bits of header.misc, and a fixed truth.
         """
         columns: dict[str, Any] = {}
         for names, code in (field.split(":") for field in layout.split()):
@@ -108,7 +110,10 @@ class FieldCursor:
                 first, second = names.split("/")
                 columns[first], columns[second] = self.i32_pair()
             elif code == "Q":
-                columns[names] = self.u64()
+                columns |= dict.fromkeys(names.split("/"), self.u64())
+            elif code in _WORDS_EACH:
+                first_word, count = self.counted(self.u64(), _WORDS_EACH[code])
+                columns[names] = self.ragged(first_word, count * _WORDS_EACH[code])
             elif code == "text":
                 columns[names] = self.texts()
             else:

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import ByteOrder, EventType, SampleType, SoftwareConfig
-from perf2x.base.columnar import U64, Bools, Ragged, offsets_of, ranges, take
+from perf2x.base.columnar import Bools, Ragged, offsets_of, ranges, take
 from perf2x.model.recording import Event, Samples, Want
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.reader.block import make_block
@@ -42,9 +42,12 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
     chain = at.ragged(first, lengths)
     second = take(at.block.words, first + 1, mode="clip")
     ip = np.where(lengths > 1, second, np.uint64(0))
+    time = samples.time
+    if time is not None:  # what perf makes up for sums of waits is no damage
+        time = np.where(time >= _MADE_UP, np.uint64(LAST_TIME), time)
     measured = replace(
         samples,
-        time=None if samples.time is None else _recorded_times(samples.time),
+        time=time,
         pid=pid,
         tid=tid,
         period=period,
@@ -54,11 +57,6 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
         raw=samples.raw if Want.RAW in want else None,
     )
     return measured, whole & ~at.bad
-
-
-def _recorded_times(time: U64) -> U64:
-    """Put the latest time there is for those that perf makes up for sums of waits: they are no damage."""
-    return np.where(time >= _MADE_UP, np.uint64(LAST_TIME), time)
 
 
 def _payload_cursor(raw: Ragged, order: ByteOrder) -> FieldCursor:

@@ -19,7 +19,11 @@ def pointed_text(special: str, part: bytes, most: int, order: Order) -> str:
     if kind in "Mm":
         return _mac(special, part)
     if kind in "Ii":
-        return _socket(kind, letters[1:], part, order) if letters[0] == "S" else _ip(kind, letters, part, order)
+        if letters[0] == "S":
+            return _socket(kind, letters[1:], part, order)
+        if letters[0] == "4":
+            return _ip4(kind, letters[1:], part, order) if len(part) == 4 else "INVALIDIPv4"
+        return _ip6(kind, letters[1:], part) if len(part) == 16 else "INVALIDIPv6"
     if kind == "U":
         return _uuid(letters, part)
     if kind == "h":
@@ -60,12 +64,6 @@ def _uuid(letters: str, part: bytes) -> str:
     digits = bytes(part[at] for at in _GUID).hex() if letters in ("l", "L") else part.hex()
     text = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
     return text.upper() if letters in ("L", "B") else text
-
-
-def _ip(kind: str, letters: str, part: bytes, order: Order) -> str:
-    if letters[0] == "4":
-        return _ip4(kind, letters[1:], part, order) if len(part) == 4 else "INVALIDIPv4"
-    return _ip6(kind, letters[1:], part) if len(part) == 16 else "INVALIDIPv6"
 
 
 def _ip4(kind: str, letters: str, part: bytes, order: Order) -> str:

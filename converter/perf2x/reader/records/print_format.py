@@ -33,20 +33,16 @@ _LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
 """Binary operators, the loosest first."""
 Function = Callable[[int, bool], str]
 """Words an address of the kernel: the function's name, and how far behind its first byte where this is wanted."""
-_Kernel = tuple[Function, Mapping[str, str]]
 PARTS, ORDER = "", " "
 """Keys by which the bytes of fields, name by name, and the order of bytes are among the fields."""
 _MOST_DEPTH = 200
 _MASK = 2**64 - 1
 
 
-def _no_function(address: int, offset: bool) -> str:
-    """Words an address where no names are known."""
-    return f"{address:#x}"
-
-
 def compile_format(
-    text: str, function: Function = _no_function, strings_at: Mapping[str, str] = MappingProxyType({})
+    text: str,
+    function: Function = lambda address, _: f"{address:#x}",
+    strings_at: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Fields], str]:
     """Return what words the fields of a sample; PrintFormatError where the format says what is not known here.
 
@@ -59,7 +55,14 @@ def compile_format(
         arguments.append(_ternary(tokens, 0))
     if tokens.kind:
         raise PrintFormatError(text)
-    return _Printer(form, arguments, (function, strings_at)).text
+    parts: list[str | Callable[[Fields], str]] = []
+    waiting, at = iter(arguments), 0
+    for found in _CONVERSION.finditer(form):
+        parts.append(form[at : found.start()])
+        parts.append("%" if found["kind"] == "%" else _converted(found, waiting, function, strings_at))
+        at = found.end() - len(found["special"] or "") + _used(found["special"])
+    parts.append(form[at:])
+    return lambda fields: "".join(part if isinstance(part, str) else part(fields) for part in parts)
 
 
 class _PrintedField:
@@ -300,39 +303,15 @@ _FUNCTIONS: dict[str, Callable[..., _Expression]] = {
 }
 
 
-class _Printer:
-    """printf with the values of expressions."""
-
-    def __init__(self, form: str, arguments: list[_Expression], kernel: _Kernel) -> None:
-        self._parts: list[Callable[[Fields], str]] = []
-        waiting, at = iter(arguments), 0
-        for found in _CONVERSION.finditer(form):
-            self._parts.append(_constant(form[at : found.start()]))
-            self._parts.append(_constant("%") if found["kind"] == "%" else _converted(found, waiting, kernel))
-            at = found.end() - len(found["special"] or "") + _used(found["special"])
-        self._parts.append(_constant(form[at:]))
-
-    def text(self, fields: Fields) -> str:
-        """The sample's text."""
-        return "".join(part(fields) for part in self._parts)
-
-
-def _constant(text: str) -> Callable[[Fields], str]:
-    return lambda fields: text
-
-
 def _used(special: str | None) -> int:
     """Letters behind ``%p`` that belong to it: others are text."""
     known = SPECIAL.match(special or "")
     return known.end() if known else 0
 
 
-def _pointed(address: int, strings_at: Mapping[str, str]) -> str:
-    return strings_at.get(f"{address:#x}", f"{address:x}")
-
-
-def _converted(found: "re.Match[str]", arguments: Iterator[_Expression], kernel: _Kernel) -> Callable[[Fields], str]:
-    function, strings_at = kernel
+def _converted(
+    found: "re.Match[str]", arguments: Iterator[_Expression], function: Function, strings_at: Mapping[str, str]
+) -> Callable[[Fields], str]:
     stars = [next(arguments, _nothing) for part in (found["width"], found["precision"]) if part == "*"]
     argument, kind = next(arguments, _nothing), found["kind"]
     special = (found["special"] or "")[: _used(found["special"])]
@@ -360,7 +339,8 @@ def _converted(found: "re.Match[str]", arguments: Iterator[_Expression], kernel:
         value = argument(fields)
         sizes = tuple(_number(star(fields)) for star in stars)
         if kind == "s":
-            shown: Any = value if isinstance(value, str) else _pointed(_number(value), strings_at)
+            address = _number(value)
+            shown: Any = value if isinstance(value, str) else strings_at.get(f"{address:#x}", f"{address:x}")
         elif kind == "c":
             shown = chr(_number(value) & 0xFF)
         else:

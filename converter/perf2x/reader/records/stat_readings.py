@@ -13,7 +13,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import (
-    I32,
     U64,
     AnyArray,
     Ragged,
@@ -71,7 +70,9 @@ def delivered_readings(sideband: Sideband, session: Session) -> Samples:
     held = held[lexsort((readings.position[held], *(column[held] for column in _counter(readings))))]
     readings, ended = take_rows_of(readings, held), ended[held]
     cpu = np.full(len(held), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
-    keys = (readings.event, _thread_ids(session, readings.thread), cpu)
+    known = as_int32([*(tid for tid, _ in session.thread_map), -1])  # -1 for all threads, and where the map ends
+    place = np.where((readings.thread >= 0) & (readings.thread < len(known)), readings.thread, -1)
+    keys = (readings.event, known[place], cpu)
     first, row = group_rows([*keys, ended])
     period = np.zeros(len(first), np.uint64)
     np.add.at(period, row, _growth(readings))
@@ -94,12 +95,6 @@ def delivered_readings(sideband: Sideband, session: Session) -> Samples:
 
 def _counter(readings: Readings) -> tuple[AnyArray, ...]:
     return readings.thread, readings.cpu, readings.id
-
-
-def _thread_ids(session: Session, place: I32) -> I32:
-    """(n,) the thread at each place of the thread map; −1 for all threads, and where the map does not tell."""
-    known = as_int32([*(tid for tid, _ in session.thread_map), -1])
-    return known[np.where((place >= 0) & (place < len(known)), place, -1)]
 
 
 def _growth(readings: Readings) -> U64:

@@ -101,7 +101,7 @@ def _makes(records: TraceRecords, name: str) -> Bools:
 def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_event: int, want: Want) -> Samples:
     """Return the samples of records in their order; their events are numbered from ``first_event``."""
     row, kind = as_int64(np.nonzero(kinds_of(records, kinds)))
-    is_branch, is_instruction = (kind == _number(kinds, name) for name in ("branch", "instructions"))
+    is_branch, is_instruction = (kind == [*kinds.names, name].index(name) for name in ("branch", "instructions"))
     jumps = is_branch | (is_instruction & records.is_of(OpClass.BRANCH)[row])
     ip = records.pc[row]
     none = np.uint64(0)
@@ -123,10 +123,6 @@ def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_ev
         branches=branches,
         extra={"phys_addr": np.where(is_branch, none, records.physical[row])},
     )
-
-
-def _number(kinds: SampleKinds, name: str) -> int:
-    return kinds.names.index(name) if name in kinds.names else -1
 
 
 def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction: Bools, most: int) -> Branches:
