@@ -14,7 +14,7 @@ import pytest
 import perf2x
 
 _ROOT = Path(perf2x.__file__).parent
-_NAMED = re.compile(r"^(_(?:[A-Z]+_)*(?:AT_ONCE|PER_WRITE|PER_PIECE|PER_CHUNK)) = ", re.MULTILINE)
+_NAMED = re.compile(r"^(_(?:[A-Z]+_)*(?:AT_ONCE|PER_WRITE|PER_PIECE)) = ", re.MULTILINE)
 _PIECE = 16
 _OTHERS = {
     "reader.first_walk": {"SPAN": 1 << 10, "FEW_RECORDS": 4, "LARGEST_BLOCK": 1 << 12},

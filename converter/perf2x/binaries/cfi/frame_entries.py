@@ -1,6 +1,6 @@
 """Entries of .eh_frame and .debug_frame: CIEs, which functions share, and FDEs, each for one range of code.
 
-Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception RegisterFile" for the differences of .eh_frame.
+Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for the differences of .eh_frame.
 
 Index of call frame entries by address: the sorted table of .eh_frame_hdr, or one built by walking the section.
 

@@ -1,6 +1,6 @@
 """Runs the instructions of call frame information and returns the rule rows of one function.
 
-The instructions stand in `cfi_opcodes`. A row is an address and the rule from there on; only registers of the
+`opcodes` lists the instructions. A row is an address and the rule from there on; only registers of the
 architecture are kept. Every instruction takes at least a byte and makes at most one row, so the length of the entry
 bounds time and memory (a remembered state is shared, not copied).
 """

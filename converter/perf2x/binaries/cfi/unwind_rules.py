@@ -76,7 +76,7 @@ class RuleTable:
         self.rules: list[Rule] = []
         self.expressions: list[Expression] = []
         self.by_row: dict[bytes, int] = {}
-        """Numbers of rules that were decoded in columns, by the bytes of their rows (`cfi_row_columns`)."""
+        """Numbers of rules that were decoded in columns, by the bytes of their rows (`row_columns`)."""
         self._numbers: dict[Rule, int] = {}
         self._expression_numbers: dict[Expression, int] = {}
         self._fixed, self._signal = GrowableColumns(np.int64, 3), GrowableColumns(np.bool_)

@@ -95,7 +95,7 @@ class LineColumns(Frozen):
 
 
 def measures_beside(profile: Profile, names: Sequence[str]) -> list[Measure]:
-    """The numbers that ``line_columns`` needs."""
+    """The numbers that `LineColumns` needs."""
     rows = sorted({row for one in wanted_columns(profile, names) for row in one.events})
     return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
 

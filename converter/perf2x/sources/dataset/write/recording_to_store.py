@@ -26,7 +26,7 @@ class StoredRecording(Frozen):
     """One recording as a dataset has it."""
 
     recording: bytes
-    """Its id (``ids.recording_id``)."""
+    """Its id (``content_ids.recording_id``)."""
     profile: Profile
     """As stitched, summed or a timeline: only frames that stand for no code have names."""
     tags: Mapping[str, str] = field(default_factory=dict)
