@@ -82,7 +82,7 @@ _ASKED = {"query": (QUERY,)}
 HARMLESS = {
     ("ingest", "--replace"): "of recordings that are there: tests/unit/fleet/test_writers.py",
     ("ingest", "--partition"): "rows are the same: tests/unit/sources/dataset/test_equality.py",
-    ("maintain", "--older-than"): "of recordings of some age: tests/unit/fleet/test_upkeep.py",
+    ("maintain", "--older-than"): "of recordings of some age: tests/unit/fleet/test_remove_and_maintain.py",
     ("ingest", "--workers"): "the dataset is the same, however many processes make it",
     ("ingest", "--debug-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",
     ("ingest", "--buildid-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",

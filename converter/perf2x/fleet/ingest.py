@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import Frozen, unique
 from perf2x.base.errors import FormatError
-from perf2x.base.files.remote import is_address
+from perf2x.base.files.object_stores import is_address
 from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.fleet.executors import Totals, done
 from perf2x.fleet.input_names import changed_ns, local_copy

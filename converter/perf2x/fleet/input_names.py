@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from perf2x.base.errors import FormatError
+from perf2x.base.files.object_stores import fsspec, is_address, modified_ns, told_apart
 from perf2x.base.files.read_file import read_file
-from perf2x.base.files.remote import fsspec, is_address, modified_ns, told_apart
 from perf2x.base.files.temporary import private_directory
 
 _PATTERN = frozenset("*?[")

@@ -11,7 +11,7 @@ from perf2x.base.abi import SampleType
 from perf2x.base.columnar import I32, I64, U64, KeyNumbers, argsort, take
 from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
 from perf2x.model.recording import Event
-from perf2x.reader.block import Block
+from perf2x.reader.record_block import Block
 
 _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR
 TRAILER_FIELDS = (

@@ -15,7 +15,8 @@ from perf2x.base.columnar import U8, U64, Frozen, sum_of
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
 from perf2x.model.diagnostics import Severity
-from perf2x.reader.block import (
+from perf2x.reader.containers.compressed_records import Unpacker
+from perf2x.reader.record_block import (
     Block,
     BlockPlan,
     Chunk,
@@ -26,7 +27,6 @@ from perf2x.reader.block import (
     make_block,
     packed_sizes,
 )
-from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 
 SPAN = 4 << 20

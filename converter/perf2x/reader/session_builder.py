@@ -26,14 +26,14 @@ from perf2x.base.abi import (
 from perf2x.base.columnar import flatnonzero
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import RecordedFile, Session
-from perf2x.reader.block import Block
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.event_attributes import modifiers, parse_attr
 from perf2x.reader.header.feature_sections import DECODERS
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 from perf2x.reader.header.symbol_sections import read_files
-from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
+from perf2x.reader.record_block import Block
+from perf2x.reader.records.record_names import RECORD_NAMES, SESSION_RECORDS
 
 _SHORT_CLOCK = 18
 """Bytes by which newer versions of perf made TIME_CONV longer, for clocks that wrap."""

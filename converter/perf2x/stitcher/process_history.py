@@ -60,7 +60,7 @@ from perf2x.model.recording import (
     without_deleted,
 )
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
+from perf2x.stitcher.deferred.cookie_matching import DeferredRecords
 from perf2x.stitcher.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, end_addresses, extend_kernel_text
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, may_hold_code, merge_mappings

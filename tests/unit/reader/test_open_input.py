@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.abi.layouts import ATTR_REVISIONS
+from perf2x.base.abi.struct_layouts import ATTR_REVISIONS
 from perf2x.base.errors import FormatError
 from perf2x.model.recording.events import Samples, Want
 from perf2x.reader import PerfRecording, open_recording

@@ -1,7 +1,6 @@
 """The kernel's and perf's numbers: facts without logic."""
 
 from perf2x.base.abi.hardware_trace import hardware_trace, is_decoded
-from perf2x.base.abi.layouts import ATTR_SIZE_NEWEST, ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder, attr_dtype
 from perf2x.base.abi.perffile import (
     BUILD_ID_SIZE,
     MACHINES,
@@ -15,6 +14,7 @@ from perf2x.base.abi.perffile import (
     SimpleperfRecordType,
     UserRecordType,
 )
+from perf2x.base.abi.struct_layouts import ATTR_SIZE_NEWEST, ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder, attr_dtype
 from perf2x.base.abi.uapi import (
     ATTR_FLAGS,
     CALLCHAIN_CONTEXT_MAX,

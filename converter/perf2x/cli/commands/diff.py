@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
-from perf2x.cli.diff.diff_gate import DiffGate
-from perf2x.cli.diff.gate_outcome import Verdict
+from perf2x.cli.diff.fail_above import DiffGate
+from perf2x.cli.fail_if import exit_for_failed_gates, untold_changes, warn_of_idle_limits
+from perf2x.cli.limits_outcome import Verdict
 from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
 from perf2x.cli.options.input_options import Quiet, Verbose
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.quality_gates import exit_for_failed_gates, untold_changes, warn_of_idle_limits
 from perf2x.kernel.load_options import LoadOptions
 
 if TYPE_CHECKING:
-    from perf2x.cli.diff.diff_gate import GateVerdict
+    from perf2x.cli.diff.fail_above import GateVerdict
     from perf2x.tools.diff.changed_rows import DiffTable
     from perf2x.tools.diff.recording_pair import RecordingPair
 

@@ -58,7 +58,7 @@ def dump(
         perf2x dump perf.data --time 12.5,13 -v
     """
     from perf2x.kernel.no_samples import damage
-    from perf2x.model.recording.branch_words import parse_branch_filter
+    from perf2x.model.recording.branch_types import parse_branch_filter
     from perf2x.tools.dump.dump_records import DumpOptions, DumpTotals, dump_lines
 
     start, stop = _parse_time_range(time)

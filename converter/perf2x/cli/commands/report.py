@@ -3,8 +3,15 @@
 from typing import Annotated
 
 from perf2x.base.errors import OptionError
-from perf2x.cli.diff.diff_gate import DiffGate
-from perf2x.cli.diff.gate_outcome import Verdict
+from perf2x.cli.diff.fail_above import DiffGate
+from perf2x.cli.fail_if import (
+    check_gates,
+    exit_for_failed_gates,
+    failed_gates,
+    untold_changes,
+    warn_of_idle_limits,
+)
+from perf2x.cli.limits_outcome import Verdict
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.diff_options import ComparisonFlags, MatchFlags
 from perf2x.cli.options.gate_options import GateFlags
@@ -12,13 +19,6 @@ from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.parameters import Hidden, Without
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.quality_gates import (
-    check_gates,
-    exit_for_failed_gates,
-    failed_gates,
-    untold_changes,
-    warn_of_idle_limits,
-)
 from perf2x.kernel.load_options import LoadOptions
 
 

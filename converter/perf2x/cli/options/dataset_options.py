@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.remote import is_address
+from perf2x.base.files.object_stores import is_address
 from perf2x.base.frozen import Frozen
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.output_options import parse_tags

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from perf2x.base.errors import FormatError
-from perf2x.base.files.remote import is_address
+from perf2x.base.files.object_stores import is_address
 from perf2x.model.setting import Argument, Setting
 
 DEFAULT = "perf.data"

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from perf2x.cli.diff.gate_outcome import Verdict
+from perf2x.cli.limits_outcome import Verdict
 from perf2x.cli.render.markdown_table import code
 from perf2x.cli.render.report_formats import Report, side_columns, table_report
 from perf2x.cli.render.screen import change_style

@@ -8,8 +8,8 @@ from msgspec import to_builtins
 
 from perf2x import __version__
 from perf2x.base.files.atomic import open_output
+from perf2x.cli.fail_if import quality_percentages
 from perf2x.cli.messages import print_text
-from perf2x.cli.quality_gates import quality_percentages
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.advice import Advice
 

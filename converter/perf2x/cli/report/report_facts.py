@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import to_builtins
 
 from perf2x.base.frozen import Frozen
-from perf2x.cli.diff.diff_gate import GateVerdict
-from perf2x.cli.diff.gate_outcome import Verdict
+from perf2x.cli.diff.fail_above import GateVerdict
+from perf2x.cli.limits_outcome import Verdict
 from perf2x.cli.render.stats_json import quality_facts
 from perf2x.cli.render.top_table import total_facts
 from perf2x.kernel.load_result import Loaded
@@ -34,7 +34,7 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows
 
     Intervals of what ``growth`` judged are its own, the others have that ``confidence``.
     """
-    from perf2x.cli.diff.diff_gate import WHOLE
+    from perf2x.cli.diff.fail_above import WHOLE
     from perf2x.cli.render.diff_table import change_facts
     from perf2x.tools.diff.changed_rows import Shown
     from perf2x.tools.diff.changes import excludes_zero

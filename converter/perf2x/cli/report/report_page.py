@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from perf2x.base.frozen import Frozen
-from perf2x.cli.diff.gate_outcome import Verdict
+from perf2x.cli.limits_outcome import Verdict
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.render.diff_table import change_layouts
 from perf2x.cli.render.fit_text import first_lines

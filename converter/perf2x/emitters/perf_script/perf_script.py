@@ -14,22 +14,22 @@ from perf2x.base.abi import SampleType
 from perf2x.base.columnar import I64, U64, AnyArray, as_uint64, flatnonzero, unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
-from perf2x.emitters.perf_script.frame_lines import FrameLines, PlaceText
-from perf2x.emitters.perf_script.sample_columns import (
+from perf2x.emitters.perf_script.field_selection import event_fields, named_places
+from perf2x.emitters.perf_script.field_texts import (
     MemoryText,
     StartColumns,
     branch_column,
     last_columns,
     value_columns,
 )
-from perf2x.emitters.perf_script.script_fields import event_fields, named_places
+from perf2x.emitters.perf_script.frame_lines import FrameLines, PlaceText
 from perf2x.emitters.perf_script.time_order import TimeOrder
 from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Format, Needs, option
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile import Profile, RecordedBatch, SampleReader, View, names_data
 from perf2x.model.recording import Samples, Want, take_rows
-from perf2x.model.recording.branch_words import filter_branches, parse_branch_filter
+from perf2x.model.recording.branch_types import filter_branches, parse_branch_filter
 
 _MORE = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
 _WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,

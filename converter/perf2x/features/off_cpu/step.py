@@ -34,7 +34,7 @@ def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
     how = run.options.of(_OffCpu).off_cpu
     if not how:
         return loaded
-    from perf2x.features.off_cpu.waits import off_cpu
+    from perf2x.features.off_cpu.measure_waits import off_cpu
     from perf2x.model.value_limits import check_total
 
     profile, report = off_cpu(loaded.profile, run.recording, how, run.context.diagnostics, run.selection.passing)

@@ -23,8 +23,8 @@ from perf2x.base.abi import MISC_LOST_SAMPLES_BPF, RecordType, SampleType, UserR
 from perf2x.base.columnar import Bools, Frozen, Texts, arange, take
 from perf2x.base.columnar.hashing import identity_of
 from perf2x.model.recording import Event
-from perf2x.reader.block import Block
 from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
+from perf2x.reader.record_block import Block
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 
 Columns = dict[str, Any]

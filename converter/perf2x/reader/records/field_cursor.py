@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, Texts, falses, offsets_of, ranges, take
-from perf2x.reader.block import Block
+from perf2x.reader.record_block import Block
 
 _LOW = np.uint64(0xFFFFFFFF)
 _SHIFT_32 = np.uint64(32)

@@ -13,7 +13,7 @@ from perf2x.base.abi import ByteOrder, EventType, SampleType, SoftwareConfig
 from perf2x.base.columnar import Bools, Ragged, offsets_of, ranges, take
 from perf2x.model.recording import Event, Samples, Want
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.reader.block import make_block
+from perf2x.reader.record_block import make_block
 from perf2x.reader.records.field_cursor import FieldCursor
 
 _NAME = "offcpu-time"

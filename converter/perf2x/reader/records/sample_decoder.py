@@ -12,7 +12,7 @@ import numpy as np
 from perf2x.base.abi import MISC_CPUMODE_MASK, CpuMode, SampleType
 from perf2x.base.columnar import I32, U64, Bools, Frozen, Ragged, take
 from perf2x.model.recording import Event, Samples, Want
-from perf2x.reader.block import Block
+from perf2x.reader.record_block import Block
 from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.reader.records.variable_fields import (
     branch_stack,

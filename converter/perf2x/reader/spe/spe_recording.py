@@ -36,8 +36,8 @@ from perf2x.base.columnar import (
 from perf2x.base.frozen import Frozen
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import ALL, Recording, Samples, Session, Shard, Sideband, Want
-from perf2x.reader.block import join_bytes
 from perf2x.reader.first_walk import TraceBlock
+from perf2x.reader.record_block import join_bytes
 from perf2x.reader.records.clamp_values import clamp_samples
 from perf2x.reader.spe.data_sources import data_sources
 from perf2x.reader.spe.make_samples import SampleKinds, Told, kinds_of, make_samples, sample_kinds

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.remote import is_address
+from perf2x.base.files.object_stores import is_address
 from perf2x.base.frozen import Frozen
 
 

@@ -22,8 +22,8 @@ from urllib.parse import unquote
 from msgspec import json
 
 from perf2x.base.errors import FormatError, OptionError, OutputError, SettingError
+from perf2x.base.files.object_stores import is_address
 from perf2x.base.files.operating_system import address_space_left
-from perf2x.base.files.remote import is_address
 from perf2x.base.files.unpack_limit import memory_limit, too_large
 from perf2x.base.frozen import Frozen
 from perf2x.sources.dataset.dataset_schema import (

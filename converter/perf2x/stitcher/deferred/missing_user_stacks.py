@@ -27,7 +27,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.columnar.keyed_values import FOREVER
 from perf2x.model.recording import Losts, Sideband
-from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
+from perf2x.stitcher.deferred.cookie_matching import DeferredRecords
 
 
 class MissingReason(StrEnum):

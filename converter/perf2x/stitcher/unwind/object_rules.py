@@ -69,8 +69,8 @@ class ObjectRules(Struct):
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
             return NO_RULE
         if (svma, is_exact) not in self._by_code:
-            from perf2x.binaries.cfi.code_rules import rule_by_code  # few objects need it
             from perf2x.binaries.cfi.x86_paths import exits
+            from perf2x.binaries.cfi.x86_rules_from_code import rule_by_code  # few objects need it
             from perf2x.binaries.elf.x86_code import X86Code
 
             if self._code is None:

@@ -12,8 +12,8 @@ from perf2x.binaries.dwarf.line_lookup import UnitLines
 from perf2x.binaries.dwarf.source_locations import SourceLocations
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.elf.relocate_module import relocate_debug_info
+from perf2x.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.binaries.find.object_finder import ObjectFiles
-from perf2x.binaries.find.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.model.diagnostics import Severity
 from perf2x.symbolizer.sources.elf_symbols import count_broken, counting_broken
 from perf2x.symbolizer.sources.remembered_lines import place_of, recall, remember

@@ -18,14 +18,14 @@ from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording import Event, Want
-from perf2x.reader.block import Block
 from perf2x.reader.event_table import trailer_length
 from perf2x.reader.first_walk import FirstWalk
 from perf2x.reader.header.section_reader import SectionError, SectionReader
 from perf2x.reader.open_input import open_input
+from perf2x.reader.record_block import Block
 from perf2x.reader.records.decoders import DECODERS, read_trailer
 from perf2x.reader.records.field_cursor import FieldCursor
-from perf2x.reader.records.record_types import RECORD_NAMES
+from perf2x.reader.records.record_names import RECORD_NAMES
 from perf2x.reader.records.sample_decoder import decode_samples, sample_layout
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_words

@@ -12,7 +12,7 @@ from perf2x.base.abi import MISC_CPUMODE_MASK, CallchainContext, EventType, Read
 from perf2x.base.abi.register_numbers import NAMES
 from perf2x.base.columnar import flatnonzero
 from perf2x.model.recording import Event, ReadValues, Samples
-from perf2x.model.recording.branch_words import (
+from perf2x.model.recording.branch_types import (
     PRIVILEGES,
     SPECULATIONS,
     TYPES,

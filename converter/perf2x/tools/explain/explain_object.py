@@ -17,8 +17,8 @@ from perf2x.binaries.elf.debug_link import mini_debug_info
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.binaries.elf.symtab import STT_FUNC, function_symbols
+from perf2x.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles, has_code
-from perf2x.binaries.find.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.binaries.go.go_table import has_go_table
 from perf2x.model.number_format import plural
 from perf2x.symbolizer.sources.elf_source import STRIPPED

@@ -14,9 +14,9 @@ from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.texts import Texts
 from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
+from perf2x.emitters.perf_script.field_selection import NEEDED, event_fields
 from perf2x.emitters.perf_script.frame_lines import FrameLines
 from perf2x.emitters.perf_script.perf_script import PerfScript
-from perf2x.emitters.perf_script.script_fields import NEEDED, event_fields
 from perf2x.kernel.for_output import for_output
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options

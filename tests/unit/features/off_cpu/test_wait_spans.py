@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.features.off_cpu.wait_rows import clipped, spans_of
+from perf2x.features.off_cpu.insert_waits import clipped, spans_of
 from perf2x.features.schedule.schedule import Departures, Schedule, kinds_of_states
 from perf2x.features.schedule.thread_times import ThreadTimes
 from perf2x.model.profile.profile import Wait

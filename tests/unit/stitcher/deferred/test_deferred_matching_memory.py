@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.base.columnar.ragged import SharedRows
 from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.sideband import Comms, DeferredChains
-from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
+from perf2x.stitcher.deferred.cookie_matching import DeferredRecords
 from tests.support.ragged_rows import ragged_of
 
 COUNT = 300_000

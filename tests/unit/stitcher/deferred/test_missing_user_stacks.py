@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from perf2x.model.recording.sideband import Losts
-from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
+from perf2x.stitcher.deferred.cookie_matching import DeferredRecords
 from perf2x.stitcher.deferred.missing_user_stacks import MissingReason, MissingUserStacks, missing_reasons, sum_missing
-from tests.unit.stitcher.deferred.test_deferred_matching import deferred, execs
+from tests.unit.stitcher.deferred.test_cookie_matching import deferred, execs
 
 
 def test_samples_of_one_stay_in_the_kernel_are_summed_up() -> None:

@@ -22,9 +22,9 @@ from perf2x.binaries.dwarf.read_budget import ReadBudget
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.elf.elf_headers import CUT, LONGEST_TEXT, string_at
 from perf2x.binaries.elf.relocate_module import relocate_debug_info
+from perf2x.binaries.find.dwo_and_dwz_files import supplementary_file
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.search_paths import SearchPaths
-from perf2x.binaries.find.split_debug import supplementary_file
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.sources.elf_source import ElfSource
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols

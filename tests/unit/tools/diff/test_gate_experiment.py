@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.cli.diff.diff_gate import DiffGate, parse_limits
+from perf2x.cli.diff.fail_above import DiffGate, parse_limits
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.profile.profile import Profile

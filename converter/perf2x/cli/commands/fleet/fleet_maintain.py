@@ -25,7 +25,7 @@ def fleet_maintain(
         perf2x fleet maintain profiles/
         perf2x fleet maintain profiles/ --older-than 30d
     """
-    from perf2x.fleet.upkeep import maintain
+    from perf2x.fleet.remove_and_maintain import maintain
 
     now = time_ns()
     # whoever writes 3m may mean months

@@ -22,7 +22,7 @@ def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun =
         perf2x fleet rm profiles/ recordings/web-1.data --dry-run
         perf2x fleet rm 'profiles/?service=web&date=2026-11-22'
     """
-    from perf2x.fleet.upkeep import chosen, remove
+    from perf2x.fleet.remove_and_maintain import chosen, remove
     from perf2x.sources.dataset.dataset_address import parse_address
     from perf2x.sources.dataset.read.dataset_part import DatasetPart
 

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, as_int32, as_uint64, flatnonzero, sum_of, take_rows_of, trues, unique
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.features.off_cpu.wait_report import WaitReport
-from perf2x.features.off_cpu.wait_rows import (
+from perf2x.features.off_cpu.insert_waits import (
     Waits,
     WaitSpans,
     clipped,
@@ -26,6 +25,7 @@ from perf2x.features.off_cpu.wait_rows import (
     spans_of,
     with_wait_frames,
 )
+from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.features.off_cpu.wait_stacks import BLOCKED_SHARE, Owners, owners_by_nearness
 from perf2x.features.schedule.schedule import (
     SWITCH,

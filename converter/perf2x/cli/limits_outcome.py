@@ -10,7 +10,7 @@ from perf2x.model.number_format import format_change
 from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
-    from perf2x.cli.diff.diff_gate import GateVerdict
+    from perf2x.cli.diff.fail_above import GateVerdict
     from perf2x.cli.render.screen import Screen
     from perf2x.tools.diff.changes import Comparison
 

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from perf2x.binaries.cfi.code_rules import rule_by_code
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, RuleKind, RuleTable
 from perf2x.binaries.cfi.x86_paths import exits
+from perf2x.binaries.cfi.x86_rules_from_code import rule_by_code
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.elf.x86_code import X86Code
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf

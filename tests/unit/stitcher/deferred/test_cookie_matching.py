@@ -9,7 +9,7 @@ from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import SharedRows
 from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.sideband import Comms, DeferredChains
-from perf2x.stitcher.deferred.deferred_matching import COOKIE_REUSE_NS, DeferredRecords, JoinOutcome
+from perf2x.stitcher.deferred.cookie_matching import COOKIE_REUSE_NS, DeferredRecords, JoinOutcome
 from tests.support.ragged_rows import ragged_of
 
 Record = tuple[int, int, int, int]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Event
 from perf2x.reader import first_walk, open_recording, sideband_decoder
-from perf2x.reader.block import Block, copy_records, join_blocks, make_block, packed_sizes, unpacked_sizes
 from perf2x.reader.event_table import EventTable
+from perf2x.reader.record_block import Block, copy_records, join_blocks, make_block, packed_sizes, unpacked_sizes
 from perf2x.reader.records.field_cursor import FieldCursor
 from tests import forge
 from tests.forge import strategies

@@ -22,7 +22,7 @@ from perf2x.emitters.perf_script.frame_lines import PlaceText
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile import Profile
 from perf2x.model.recording import Samples
-from perf2x.model.recording.branch_words import SPECULATIONS, TYPES, speculations, type_numbers
+from perf2x.model.recording.branch_types import SPECULATIONS, TYPES, speculations, type_numbers
 
 Fields = frozenset[str]
 _THOUSAND = 1000
