@@ -26,9 +26,9 @@ from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_context
 from perf2x.stitcher.process_history import ProcessHistory
 
 _MISPREDICTED = np.uint64(1)
+"""Bit of struct perf_branch_entry's flags."""
 _NOT_TAKEN = np.uint64(1 << 33)
 """Bit of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE."""
-"""Bit of struct perf_branch_entry's flags."""
 _MANY_ROWS = 1 << 20
 
 

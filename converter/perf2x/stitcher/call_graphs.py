@@ -239,14 +239,10 @@ class CallGraphs:
             older, self._state = stitch_older_calls(branches, as_int64(samples.tid), order, self._depth, self._state)
         chain = call_stack_chains(samples.chain, samples.ip, branches, older)
         called = np.isin(samples.event, self._called)
-        return chain if called.all() else _select_rows(chain, samples.chain, called)
-
-
-def _select_rows(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
-    """Take each row from one table or the other."""
-    both = Ragged.joined([first, second])
-    rows = arange(len(first))
-    return both[np.where(choose_first, rows, rows + len(first))]
+        if called.all():
+            return chain
+        rows = arange(len(chain))
+        return Ragged.joined([chain, samples.chain])[np.where(called, rows, rows + len(rows))]
 
 
 def completes_stacks(session: Session) -> bool:

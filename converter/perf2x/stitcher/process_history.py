@@ -82,17 +82,12 @@ def _with_copied_text(mmaps: Mmaps, mmap_rank: I64, spaces: AddressSpaces) -> Mm
     last = np.maximum(end, start + np.uint64(1)) - np.uint64(1)
     is_one = (hidden >= 0) & (hidden != rows) & (spaces.find(epoch, last, here) == hidden)
     is_one &= (start | end) % _HUGE == 0
-    source = _first_hidden(rows[is_one], hidden[is_one], len(mmaps))[rows]
+    hides = arange(len(mmaps))
+    hides[rows[is_one]] = hidden[is_one]
+    source = ends_of(hides)[rows]
     is_file = mmaps.filename.which(_is_file) & code
     found = flatnonzero((source != rows) & take(is_file, source))
     return _as_parts(mmaps, rows[found], source[found]) if len(found) else mmaps
-
-
-def _first_hidden(rows: I64, hidden: I64, count: int) -> I64:
-    """(count,) the mapping at the end of what each hides."""
-    source = arange(count)
-    source[rows] = hidden
-    return ends_of(source)
 
 
 def _is_file(name: str) -> bool:
@@ -123,7 +118,9 @@ class ThreadNames:
         self._changes = KeyedValues(tid, np.concatenate([comm_rank, fork_rank]), arange(len(tid)))
         parent = self._changes.at(as_int64(forks.ptid), fork_rank - 1)
         parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
-        self._names = _inherited(as_int64(names), parent)
+        source = ends_of(np.concatenate([arange(len(names)), parent, [-1]]))
+        self._names = np.append(as_int64(names), -1)[np.where(source < 0, len(names), source)]
+        """(names + forks + 1,) the name behind each row: own ones, those of the parents of forks, and −1."""
         self._starts = KeyedValues(as_int64(forks.tid), fork_rank, fork_rank)
 
     def at(self, tid: I64, rank: I64) -> I64:
@@ -133,12 +130,6 @@ class ThreadNames:
     def start(self, tid: I64, rank: I64) -> I64:
         """(n,) int64: the rank of the fork of the thread that has each tid at each rank, −1: no fork was recorded."""
         return self._starts.at(tid, rank)
-
-
-def _inherited(names: I64, parent: I64) -> I64:
-    """(names + forks + 1,) the name behind each row: ``names``, those of each fork's ``parent`` row, and −1."""
-    source = ends_of(np.concatenate([arange(len(names)), parent, [-1]]))
-    return np.append(names, -1)[np.where(source < 0, len(names), source)]
 
 
 class EventOrder(Frozen):
@@ -162,12 +153,9 @@ class EventOrder(Frozen):
         rank: I64 = searchsorted(self.times[first:last], time) + first  # among those of the batch's own time
         tied = flatnonzero(take(self.next_times, rank) == time)
         if len(tied):
-            rank[tied] = searchsorted(self.tie_keys, self._tie_key(time[tied], position[tied]), "left")
+            slot = searchsorted(self.slots, time[tied]) * (len(self.positions) + 1)
+            rank[tied] = searchsorted(self.tie_keys, slot + searchsorted(self.positions, position[tied]))
         return rank
-
-    def _tie_key(self, time: U64, position: I64) -> I64:
-        slot = searchsorted(self.slots, time)
-        return slot * (len(self.positions) + 1) + searchsorted(self.positions, position, "left")
 
 
 def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:

@@ -91,7 +91,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         losses=None if result.timeline is None else losses(session.events, history.sideband.losts),
         recorded=None if result.recorded is None else result.recorded.renumber(thread_rank, leaf),
         parents=None if result.timeline is None else parents(history.sideband.forks, threads),
-        default_event=_first_event(samples),
+        default_event=int(samples.event.min()) if len(samples) else 0,
     )
 
 
@@ -203,10 +203,6 @@ def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64
     texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
     strings.add_all(sorted(texts))  # not in the order of ids, which other boots give to other paths
     return as_int64(strings.add_all(texts))[index]
-
-
-def _first_event(samples: ProfileSamples) -> int:
-    return int(samples.event.min()) if len(samples) else 0
 
 
 def _profile_meta(session: Session, totals: SampleTotals) -> Meta:

@@ -1,12 +1,10 @@
 """The unwinder of a recording: its mappings, and the files that it unwinds by."""
 
-from collections.abc import Callable
-
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.binaries.find.recorded_vdso import find_vdso
-from perf2x.model.recording import VDSO, Mmaps, Session, has_64_bits, is_jitdump, is_real_path, is_vdso, kernel_build_id
+from perf2x.model.recording import VDSO, Session, has_64_bits, is_jitdump, is_real_path, is_vdso, kernel_build_id
 from perf2x.stitcher.history.profile_mappings import may_hold_code
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.unwind.unwinder import Unwinder
@@ -18,27 +16,7 @@ _DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
 
 def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arch: str, max_depth: int) -> Unwinder:
     """Make the unwinder of a recording; ``arch`` is uname -m of the recording machine."""
-    return Unwinder(_user_mappings(history), _opener(session, history.mmaps, finder), arch, max_depth)
-
-
-def _user_mappings(history: ProcessHistory) -> UserMappings:
     mmaps = history.mmaps
-    is_code = may_hold_code(mmaps) & ~mmaps.filename.which(_DATA_NAMES.__contains__)
-    build_ids = history.mappings.build_ids.changed(bytes.fromhex)
-    is_jit = mmaps.filename.which(_is_jit) & build_ids.which(lambda build_id: not build_id)
-    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, is_jit)
-
-
-def _is_jit(name: str) -> bool:
-    """True for a dump of compiled code and for memory without a file: all that is no path and no part of the kernel."""
-    by_kernel = name.startswith("[") and not name.startswith("[anon")
-    return is_jitdump(name) or not (by_kernel or is_real_path(name))
-
-
-def _opener(
-    session: Session, mmaps: Mmaps, finder: Finder
-) -> Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]:
-    """Return a function that finds the mapped file and the one with its debug info."""
     recorded = RecordedFiles(session, mmaps)
 
     def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
@@ -49,4 +27,14 @@ def _opener(
             found = finder.find(name, build_id, recorded=recorded)
         return found.code, None if found.dwarf is found.code else found.dwarf
 
-    return find
+    is_code = may_hold_code(mmaps) & ~mmaps.filename.which(_DATA_NAMES.__contains__)
+    build_ids = history.mappings.build_ids.changed(bytes.fromhex)
+    is_jit = mmaps.filename.which(_is_jit) & ~build_ids.which(bool)
+    mappings = UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, is_jit)
+    return Unwinder(mappings, find, arch, max_depth)
+
+
+def _is_jit(name: str) -> bool:
+    """True for a dump of compiled code and for memory without a file: all that is no path and no part of the kernel."""
+    by_kernel = name.startswith("[") and not name.startswith("[anon")
+    return is_jitdump(name) or not (by_kernel or is_real_path(name))

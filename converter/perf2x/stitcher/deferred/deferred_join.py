@@ -3,8 +3,6 @@
 Figures on the deferred user chains of a recording, for the summary, ``info`` and the outputs.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from msgspec import Struct, field
 
@@ -18,6 +16,7 @@ from perf2x.base.columnar import (
     flatnonzero,
     join_tables,
     minus_ones,
+    no_rows,
     sum_of,
     zeros,
 )
@@ -104,6 +103,7 @@ class DeferredReport(Frozen):
 def deferred_report(history: ProcessHistory, tally: DeferredTally) -> DeferredReport:
     """Figures of all batches that the tally covers."""
     outcomes = tally.outcomes
+    missing = sum_missing(join_tables([no_rows(MissingUserStacks), *tally.missing]))  # stays in the kernel span batches
     early, across = int(outcomes[JoinOutcome.JOINED_EARLY_RECORD]), int(outcomes[JoinOutcome.JOINED_ACROSS_EXEC])
     return DeferredReport(
         samples=sum_of(outcomes[1:]),
@@ -112,15 +112,8 @@ def deferred_report(history: ProcessHistory, tally: DeferredTally) -> DeferredRe
         joined_early_record=early,
         joined_across_exec=across,
         missing=int(outcomes[JoinOutcome.MISSING]),
-        missing_reasons=_reasons_of(history, tally.missing),
+        missing_reasons=missing_reasons(missing, history.sideband, history.deferred),
         refused=int(outcomes[JoinOutcome.REFUSED]),
         duplicates=history.deferred.duplicates,
         orphans=history.deferred.orphans(tally.used),
     )
-
-
-def _reasons_of(history: ProcessHistory, parts: Sequence[MissingUserStacks]) -> dict[str, int]:
-    """Number of samples without their record by reason; stays in the kernel span batches and are summed up first."""
-    if not parts:
-        return {}
-    return missing_reasons(sum_missing(join_tables(parts)), history.sideband, history.deferred)

@@ -4,7 +4,6 @@ A thread with a later record came back to user space, so the record of the sampl
 without one exited, or was still inside the call when the recording stopped (or its file was closed).
 """
 
-from collections import Counter
 from enum import StrEnum
 
 import numpy as np
@@ -86,10 +85,8 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
         [MissingReason.LOST, MissingReason.ELSEWHERE, MissingReason.EXITED, MissingReason.LOST],
         MissingReason.STOPPED,
     )
-    found: Counter[str] = Counter()
-    for reason, count in zip(chosen.tolist(), missing.count.tolist(), strict=True):
-        found[reason] += count
-    return {str(reason): found[reason] for reason in MissingReason if found[reason]}
+    counts = ((reason, sum_of(missing.count[chosen == reason])) for reason in MissingReason)
+    return {str(reason): count for reason, count in counts if count}
 
 
 def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecords) -> Bools:

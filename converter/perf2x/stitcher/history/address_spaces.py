@@ -62,11 +62,10 @@ def find_lives(owner: I64, mmap_rank: I64, forks: Tasks, fork_rank: I64, comms: 
     heirs = forking[~forks.is_exec[forking]]
     forked, executed = (as_int64(ids) for ids in (forks.pid[forking], comms.pid[executing]))
     forker, inherited = as_int64(forks.ppid[heirs]), fork_rank[heirs]
-    first = _first_seen(
-        np.concatenate([forked, owner, forker, executed]),
-        np.concatenate([fork_rank[forking], mmap_rank, inherited, comm_rank[executing]]),
-    )
-    older = first[1][first[0] >= len(forked)]
+    seen = np.concatenate([forked, owner, forker, executed])
+    order = argsort_rows([seen, np.concatenate([fork_rank[forking], mmap_rank, inherited, comm_rank[executing]])])
+    first = order[begins_run(seen[order])]
+    older = seen[first[first >= len(forked)]]
     begins = cumsum([len(older), len(forked)])
     pid = np.concatenate([older, forked, executed])
     born = np.concatenate([zeros(len(older)), fork_rank[forking], comm_rank[executing]])
@@ -78,13 +77,6 @@ def find_lives(owner: I64, mmap_rank: I64, forks: Tasks, fork_rank: I64, comms: 
     is_cut = (depth > 0) & (depth % MAX_FORK_DEPTH == 0)
     parent[is_cut] = -1
     return ProcessLives(pid, born, parent, before, depth % MAX_FORK_DEPTH, int(np.count_nonzero(is_cut)))
-
-
-def _first_seen(pid: I64, rank: I64) -> tuple[I64, I64]:
-    """(processes,) the row in which each is seen first, and its id."""
-    order = argsort_rows([pid, rank])
-    first = order[begins_run(pid[order])]
-    return first, pid[first]
 
 
 def _generations(parent: I64) -> I64:

@@ -117,14 +117,11 @@ def _build_levels(low: I64, high: I64, rank: I64, value: I64) -> list[_Level]:
         inner = up_high > up_low
         head_end = np.where(inner, up_low << _RADIX_BITS, high)
         tail_start = np.where(inner, up_high << _RADIX_BITS, high)
-        levels.append(_build_level((low, tail_start), (head_end - low, high - tail_start), rank, value))
+        lengths = head_end - low, high - tail_start
+        blocks = np.concatenate([ranges(low, lengths[0]), ranges(tail_start, lengths[1])])
+        owner = np.concatenate([repeat(arange(len(rank)), length) for length in lengths])
+        ranks = rank[owner]
+        order = argsort_rows([blocks, ranks])
+        levels.append(_Level((blocks << 32 | ranks)[order], value[owner[order]]))
         low, high, rank, value = up_low[inner], up_high[inner], rank[inner], value[inner]
     return levels
-
-
-def _build_level(starts: tuple[I64, I64], lengths: tuple[I64, I64], rank: I64, value: I64) -> _Level:
-    blocks = np.concatenate([ranges(start, length) for start, length in zip(starts, lengths, strict=True)])
-    owner = np.concatenate([repeat(arange(len(rank)), length) for length in lengths])
-    ranks = rank[owner]
-    order = argsort_rows([blocks, ranks])
-    return _Level((blocks << 32 | ranks)[order], value[owner[order]])

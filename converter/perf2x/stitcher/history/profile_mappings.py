@@ -96,8 +96,11 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
     Mappings that carry no build id have the one that ``session`` holds by name. With ``per_process``, mappings at
     different addresses stay apart.
     """
-    build_ids = _build_ids(mmaps, session)
-    private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES)) & build_ids.which(_is_empty)
+    # those of few objects are looked up and spelled, however many mappings there are
+    rows, kind = group_rows([mmaps.filename.number, mmaps.build_id.number])
+    known = zip(mmaps.filename[rows], mmaps.build_id[rows], strict=True)
+    build_ids = Texts.of((own or build_id_by_name(session, name)).hex() for name, own in known)[kind]
+    private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES)) & ~build_ids.which(bool)
     is_data = private & ~may_hold_code(mmaps)
     traits = _traits(mmaps, build_ids, private, is_data, per_process)
     first, group = group_alike(traits)
@@ -113,23 +116,12 @@ def may_hold_code(mmaps: Mmaps) -> Bools:
     return found
 
 
-def _is_empty(text: str) -> bool:
-    return not text
-
-
-def _build_ids(mmaps: Mmaps, session: Session) -> Texts[str]:
-    """Build id of each mapping; those of few objects are looked up and spelled, however many mappings there are."""
-    first, kind = group_rows([mmaps.filename.number, mmaps.build_id.number])
-    names, ids = mmaps.filename[first], mmaps.build_id[first]
-    return Texts.of((own or build_id_by_name(session, name)).hex() for name, own in zip(names, ids, strict=True))[kind]
-
-
 def _traits(
     mmaps: Mmaps, build_ids: Texts[str], private: Bools, is_data: Bools, per_process: bool
 ) -> list[I32 | I64 | U64]:
     """Columns that are equal in mappings of one group, the most significant first; texts as ranks in sorted order."""
     kernel, start = is_kernel_mapping(mmaps), mmaps.start
-    moves = (mmaps.filename.which(_is_relative) | ~build_ids.which(_is_empty)) & ~private & ~kernel & (not per_process)
+    moves = (mmaps.filename.which(_is_relative) | build_ids.which(bool)) & ~private & ~kernel & (not per_process)
     return [
         as_int64(kernel), mmaps.filename.ranks(), build_ids.ranks(), mmaps.pgoff,
         np.where(moves, np.uint64(0), start), end_addresses(start, mmaps.length) - start,

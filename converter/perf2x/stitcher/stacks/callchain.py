@@ -8,8 +8,6 @@ an instruction pointer; the others are return addresses, which point behind the 
             ip ra ra        ip ra ra                 (neither becomes a frame)
 """
 
-from functools import cache
-
 import numpy as np
 
 from perf2x.base.abi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
@@ -40,7 +38,10 @@ _MARKER_MODES = {
     CallchainContext.GUEST_KERNEL: CpuMode.GUEST_KERNEL,
     CallchainContext.GUEST_USER: CpuMode.GUEST_USER,
 }
-_LAST = np.uint64(2**64 - 1)
+_LAST = 2**64 - 1
+_MODES_FROM_LAST = np.zeros(_LAST - CALLCHAIN_CONTEXT_MAX + 1, np.uint8)
+"""(markers,) the mode that each possible marker announces, from the greatest one on; UNKNOWN for unknown markers."""
+_MODES_FROM_LAST[[_LAST - context for context in _MARKER_MODES]] = list(_MARKER_MODES.values())
 
 
 def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bools]:
@@ -98,7 +99,8 @@ def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
     count = len(of_row) + len(of_marker)
     row, modes = np.empty(count, np.int64), np.empty(count, np.uint8)
     row[of_row], row[of_marker] = arange(len(chains)), row_of_marker
-    modes[of_row], modes[of_marker] = mode, _marker_modes(chains.values[marker_at])
+    back = np.uint64(_LAST) - chains.values[marker_at]
+    modes[of_row], modes[of_marker] = mode, take(_MODES_FROM_LAST, back.view(np.int64))
     begin = np.empty(count + 1, np.int64)  # in frames: words without the markers in front of them
     begin[of_row] = chains.offsets[:-1] - before[:-1]
     begin[of_marker] = marker_at - arange(len(marker_at))
@@ -109,29 +111,11 @@ def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
     return ChainFrames(chains.offsets - before, chains.values.compress(~is_marker), parts)
 
 
-def _marker_modes(marker: U64) -> U8:
-    """(n,) the mode that each marker announces, UNKNOWN for unknown markers."""
-    return take(_modes_from_last(), (_LAST - marker).view(np.int64))
-
-
-@cache
-def _modes_from_last() -> U8:
-    """(markers,) the mode that each possible marker announces, from the greatest one on."""
-    modes = np.zeros(int(_LAST) - CALLCHAIN_CONTEXT_MAX + 1, np.uint8)
-    for context, mode in _MARKER_MODES.items():
-        modes[int(_LAST) - context] = mode
-    return modes
-
-
 def decode_user_chains(chains: Ragged) -> ChainFrames:
     """Decode chains of deferred records: all addresses are user addresses, whatever markers earlier kernels wrote."""
     frames = decode_chains(chains, np.full(len(chains), CpuMode.USER, np.uint8))
-    parts = frames.parts
-    return ChainFrames(
-        frames.offsets,
-        frames.address,
-        ChainParts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.begins),
-    )
+    frames.parts.mode[:] = CpuMode.USER
+    return frames
 
 
 def with_lone_addresses(chains: Ragged, address: U64, alone: Bools) -> Ragged:

@@ -31,6 +31,7 @@ from perf2x.base.columnar import (
     lexsort,
     minus_ones,
     offsets_of,
+    repeat,
     row_numbers,
     side_by_side,
     zeros,
@@ -138,9 +139,13 @@ def stitch_older_calls(
         laid out    [d's chunk] [c: none] [b's chunk] [a's chunk]
         answer of b                        ^--------- ---------^
     """
-    everything, older = _prepend(branches, state)
-    rows = lexsort([np.concatenate([minus_ones(len(state.thread)), order]), _all_threads(state, thread)])
-    thread = _all_threads(state, thread)[rows]
+    # rows of the state, followed by those of the batch
+    everything = Branches.joined([state.branches, replace(branches, hw_index=_indices(branches))])
+    offsets = np.append(state.older.offsets, repeat(state.older.offsets[-1:], len(thread)))
+    older = Ragged(offsets, state.older.values)
+    thread = np.concatenate([state.thread, thread])
+    rows = lexsort([np.concatenate([minus_ones(len(state.thread)), order]), thread])
+    thread = thread[rows]
     previous = np.concatenate([rows[:1], rows[:-1]])
     distance, continued = _continued(everything, rows, previous, depth)
     continued &= ~begins_run(thread)
@@ -149,18 +154,6 @@ def stitch_older_calls(
     result = answers[argsort(rows)[len(state.thread) :]]
     last = flatnonzero(ends_run(thread))
     return result, LbrState(thread[last], everything[rows[last]], answers[last])
-
-
-def _all_threads(state: LbrState, thread: I64) -> I64:
-    return np.concatenate([state.thread, thread])
-
-
-def _prepend(branches: Branches, state: LbrState) -> tuple[Branches, Ragged]:
-    """Rows of the state followed by those of the batch, and the older calls added to those of the state."""
-    count = len(branches.offsets) - 1
-    joined = Branches.joined([state.branches, replace(branches, hw_index=_indices(branches))])
-    offsets = np.concatenate([state.older.offsets, np.full(count, state.older.offsets[-1], np.int64)])
-    return joined, Ragged(offsets, state.older.values)
 
 
 def _indices(branches: Branches) -> U64:

@@ -181,18 +181,15 @@ class CodeMap:
             new, index = unique_inverse(key[rows])
             answers = np.empty(len(new), np.int64)
             for number, rows in rows_by(as_int64(new >> _OBJECT_SHIFT)):
-                answers[rows] = self._in_object_follows_call(number, new[rows] & _OFFSET_MASK)
+                elf = self.objects[number].elf
+                sites = self._call_sites.setdefault(number, CallSites(elf))
+                svma, known = elf.svma(new[rows] & _OFFSET_MASK)
+                inside = zip(svma.tolist(), known.tolist(), strict=True)
+                answers[rows] = [not is_known or sites.may_return_to(at) for at, is_known in inside]
             return answers[index]
 
         found: Bools = self._answers.answers(find, key.view(np.int64)) != 0
         return found
-
-    def _in_object_follows_call(self, number: int, offset: U64) -> Bools:
-        elf = self.objects[number].elf
-        sites = self._call_sites.setdefault(number, CallSites(elf))
-        svma, found = elf.svma(offset)
-        inside = zip(svma.tolist(), found.tolist(), strict=True)
-        return np.array([not known or sites.may_return_to(at) for at, known in inside], np.bool_)
 
     @property
     def has_go(self) -> bool:
