@@ -64,8 +64,9 @@ def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = No
     wanted = (np.diff(profile.locations.line_offsets) == 0) if wanted is None else wanted
     wanted = wanted & ~profile.locations.synthetic
     by_object = _locations_by_object(profile, list(keys.values()), wanted)
+    pid, start = profile.mappings.pid, profile.mappings.start
     result = [
-        _mapped_object(profile, key, as_int64(rows), locations)
+        MappedObject(key, as_int64(rows), locations, int(pid[rows[0]]), int(start[rows].min()))
         for (key, rows), locations in zip(keys.items(), by_object, strict=True)
     ]
     unmapped = wanted & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
@@ -73,11 +74,6 @@ def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = No
         key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
         result.append(MappedObject(key, zeros(0), flatnonzero(unmapped), -1))
     return [mapped for mapped in result if len(mapped.locations)]
-
-
-def _mapped_object(profile: Profile, key: ObjectKey, rows: I64, locations: I64) -> MappedObject:
-    mappings = profile.mappings
-    return MappedObject(key, rows, locations, int(mappings.pid[rows[0]]), int(mappings.start[rows].min()))
 
 
 def _locations_by_object(profile: Profile, rows: list[list[int]], wanted: Bools) -> list[I64]:
@@ -130,16 +126,11 @@ def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> 
     shift = mappings.offset - mappings.start if mapped.key.kind is DsoKind.FILE else -mappings.start
     offset.reshape(-1, 2)[:] += shift[locations.mapping[mapped.locations], None]
     if found.code is not None:
-        return _svmas(found.code, offset)
+        svma, inside = found.code.svma(offset)
+        return np.where(inside, svma, offset)  # offsets outside all segments will not be found
     if found.files:
         return _svmas_without_code(found.files[0], offset, int(mappings.offset[mapped.mappings].min()))
     return offset
-
-
-def _svmas(code: ElfObject, offset: U64) -> U64:
-    """Convert file offsets to svmas; offsets outside all segments stay as they are and will not be found."""
-    svma, inside = code.svma(offset)
-    return np.where(inside, svma, offset)
 
 
 def _svmas_without_code(debug: ElfObject, offset: U64, first: int) -> U64:

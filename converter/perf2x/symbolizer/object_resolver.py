@@ -47,21 +47,19 @@ _LINKERS = re.compile(r"/linker(?:64)?(?:_\w+)?$")
 
 
 def function_row(function: Function, style: NameStyle) -> FunctionRow:
-    """A function as the profile has it."""
-    return _displayed(function, style), function.system_name or function.name, function.filename, function.start_line
+    """A function as the profile has it; the short name is the source's own where it has one."""
+    shown = linked = function.system_name or function.name
+    if style is NameStyle.SHORT:
+        shown = function.name or short_name(function.system_name)
+    elif style is NameStyle.FULL:
+        shown = _full(function)
+    return shown, linked, function.filename, function.start_line
 
 
 def full_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Full names by system name, of functions that are displayed under another: (displayed name, system name)."""
     pairs = ((name, system_name, _full(Function(system_name, name))) for name, system_name in names)
     return {system_name: full for name, system_name, full in pairs if full != name}
-
-
-def _displayed(function: Function, style: NameStyle) -> str:
-    """The short name is the source's own where it has one."""
-    if style is NameStyle.SHORT:
-        return function.name or short_name(function.system_name)
-    return _full(function) if style is NameStyle.FULL else function.system_name or function.name
 
 
 def _full(function: Function) -> str:
@@ -135,10 +133,15 @@ class ObjectResolver:
             functions = [function_row(each, options.names) for each in used]
             lookup, exact = index[::2], index[1::2]
             outermost = _outermost_functions(answers, function)
-            is_exact = not_called(outermost[lookup], outermost[exact], [row[1] for row in functions])
+            before, at = outermost[lookup], outermost[exact]
+            is_exact, starts = not_called(before, at, [row[1] for row in functions]), (at >= 0) & (before != at)
             if mapped.key.kind is DsoKind.ANONYMOUS:
-                is_exact |= _starts_function(outermost[lookup], outermost[exact])
-            is_exact |= _without_call(found.code, address[exact], outermost[lookup], outermost[exact])
+                # calls cannot be looked at: Erlang's machine keeps continuations on the stack, the first byte of a
+                # function, stored, not called; calls seldom end where the next function begins, as runtimes align
+                # functions and put headers in front of them
+                is_exact |= starts
+            elif found.code is not None:
+                is_exact |= _without_call(found.code, address[exact], starts)
             row = np.where(is_exact | (answers.count[lookup] == 0), exact, lookup)
         return ResolveResult(
             start=answers.start[row],
@@ -244,27 +247,14 @@ def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
     return outermost
 
 
-def _starts_function(lookup: I64, exact: I64) -> Bools:
-    """(n,) whether code without a file begins at an address, whose calls cannot be looked at.
-
-    Erlang's machine keeps continuations on the stack, the first byte of a function: stored, not called. Calls seldom
-    end where the next function begins, as runtimes align functions and put headers in front of them.
-    """
-    found: Bools = (exact >= 0) & (lookup != exact)
-    return found
-
-
-def _without_call(code: ElfObject | None, svma: U64, lookup: I64, exact: I64) -> Bools:
+def _without_call(code: ElfObject, svma: U64, starts: Bools) -> Bools:
     """(n,) whether no call ends at an address whose function is another than that of the byte in front of it.
 
-    Only those few addresses are looked at: chains without frame pointers hold addresses of functions that nobody
+    Only those few (``starts``) are looked at: chains without frame pointers hold addresses of functions that nobody
     called. A call may end a function (of one that never returns), so its bytes decide.
     """
-    found = falses(len(svma))
-    rows = flatnonzero((exact >= 0) & (lookup != exact)) if code is not None else zeros(0)
-    if code is not None and len(rows):
-        sites = CallSites(code)
-        found[rows] = [not sites.may_return_to(one) for one in svma[rows].tolist()]
+    sites, found = CallSites(code), falses(len(svma))
+    found[starts] = [not sites.may_return_to(one) for one in svma[starts].tolist()]
     return found
 
 

@@ -38,10 +38,6 @@ _MAX_ROUNDS = 64
 """Rounds of pointer doubling, enough for every real table; fewer shortcuts only cost more steps."""
 
 
-def _unchanged(name: str) -> str:
-    return name
-
-
 class SymbolColumns(Frozen):
     """Symbols in perf's order of insertion."""
 
@@ -52,7 +48,7 @@ class SymbolColumns(Frozen):
     binding: U8
     name: Callable[[int], str]
     """Returns the name of a row. A function, as decoding all names would take longer than the lookups."""
-    shown: Callable[[str], str] = _unchanged
+    shown: Callable[[str], str] = str
     """Returns the form of a name that perf displays (demangled), which decides ties."""
 
 

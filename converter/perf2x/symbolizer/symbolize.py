@@ -132,7 +132,9 @@ class ProfileSymbolizer:
             self._context.diagnostics.absorb(by_object[number].counts)
         for mapped, result in self._first.completed(by_object):
             lines.add(mapped, result)
-            rows.append(_object_row(mapped, result, weights))
+            key, of_object = mapped.key, weights[mapped.locations]
+            name = key.name or f"//anon of process {mapped.pid}"
+            rows.append(object_report(name, key.build_id, of_object, result.count > 0, result.reason))
         rows.append(_unmapped_row(self._profile, lines.count, weights))
         named, moved = lines.finish(self._profile), lines.moved
         del weights, lines
@@ -182,11 +184,6 @@ def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
         is_file = mapped.key.kind is DsoKind.FILE
         units.setdefault((mapped.key.build_id or mapped.key.name) if is_file else "", []).append(number)
     return list(units.values())
-
-
-def _object_row(mapped: MappedObject, result: ResolveResult, weights: I64) -> ObjectReport:
-    name = mapped.key.name or f"//anon of process {mapped.pid}"
-    return object_report(name, mapped.key.build_id, weights[mapped.locations], result.count > 0, result.reason)
 
 
 def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:

@@ -97,20 +97,19 @@ class LineProfile:
         line.count = max(line.count, most * self._compiler.copies(leaf.discriminator))
 
     def _add_calls(self, branches: BranchCounts, entries: dict[int, str]) -> None:
-        source, target, count = _edges(branches)
+        rows = flatnonzero(branches.target != EXTERNAL)
+        (source, target), (count,) = sum_rows([branches.source[rows], branches.target[rows]], [branches.count[rows]])
         known = flatnonzero(np.isin(target, as_uint64(list(entries))))
         callers = unique(source[known])
         frames_at = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
         for row in known.tolist():
             callee, calls = self._compiler.name(entries[int(target[row])]), int(count[row])
             self._top(callee).entered += calls
-            self._add_call(frames_at[int(source[row])], callee, calls)
-
-    def _add_call(self, frames: Sequence[CodeFrame], callee: str, calls: int) -> None:
-        function = self._function(frames, 0)
-        if function is not None:
-            made = function.line(self._place(frames[-1])).calls
-            made[callee] = made.get(callee, 0) + calls
+            frames = frames_at[int(source[row])]
+            function = self._function(frames, 0)
+            if function is not None:
+                made = function.line(self._place(frames[-1])).calls
+                made[callee] = made.get(callee, 0) + calls
 
     def _lift_lines(self) -> None:
         """Let lines of functions that stand for themselves count as often as they called others."""
@@ -187,13 +186,6 @@ def _held(code: Ranges, address: U64) -> I64:
     low, high = (as_uint64([pair[side] for pair in code]) for side in (0, 1))
     row = searchsorted(low, address, "right") - 1
     return flatnonzero((row >= 0) & (address < np.append(high, np.uint64(0))[row]))
-
-
-def _edges(branches: BranchCounts) -> tuple[U64, U64, I64]:
-    """Return (source, target, how often) of the branches into the object."""
-    rows = flatnonzero(branches.target != EXTERNAL)
-    (source, target), (total,) = sum_rows([branches.source[rows], branches.target[rows]], [branches.count[rows]])
-    return source, target, total
 
 
 def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:

@@ -78,8 +78,10 @@ def _short_native(name: str) -> str:
     """
     if not name.isascii() or not (parts := _split_clones(name)):
         return ""
+    from perf2x.symbolizer.demangle.short_cxx import short_by_llvm  # C programs do not need it
+
     mangled, clones = parts
-    short = _import_short()(_printed_by_llvm(mangled) or _printed_without_members(mangled))
+    short = short_by_llvm(_printed_by_llvm(mangled) or _printed_without_members(mangled))
     return short + clones if short else ""
 
 
@@ -154,7 +156,8 @@ def _split_clones(name: str) -> tuple[str, str] | None:
 def _printed_by_llvm(mangled: str) -> str:
     """The name as LLVM prints it; "" without the library, and for names that it cannot read or that are too large."""
     library = _import_llvm()
-    if library is None or _has_many_references(mangled):
+    many = mangled.count("_") > _MAX_REFERENCES and len(_REFERENCE.findall(mangled)) > _MAX_REFERENCES
+    if library is None or many:
         return ""
     read = library.rust_demangle if mangled.startswith("_R") else library.itanium_demangle
     try:
@@ -171,17 +174,6 @@ def _printed_without_members(mangled: str) -> str:
     """
     plain = _MEMBER.sub(lambda found: found[1] if int(found[2]) == len(found[3]) else found[0], mangled)
     return _printed_by_llvm(plain) if plain != mangled else ""
-
-
-def _has_many_references(name: str) -> bool:
-    return name.count("_") > _MAX_REFERENCES and len(_REFERENCE.findall(name)) > _MAX_REFERENCES
-
-
-@cache
-def _import_short() -> Callable[[str], str]:
-    from perf2x.symbolizer.demangle.short_cxx import short_by_llvm  # C programs do not need it
-
-    return short_by_llvm
 
 
 @cache

@@ -149,7 +149,8 @@ class KnownNames:
         if answers.is_counted:
             return None
         known = len(pairs)
-        lookup, address = (_in_object(profile, mapped, column) for column in _addresses(profile, mapped))
+        columns = profile.locations.lookup, profile.locations.address
+        lookup, address = (_in_object(profile, mapped, column[mapped.locations]) for column in columns)
         rows = pairs.number(lookup.view(np.int64), address.view(np.int64))
         return Known(answers, rows, flatnonzero(rows >= known))
 
@@ -171,11 +172,6 @@ def _facts(profile: Profile, mapped: MappedObject, context: Context) -> _ObjectF
         return None
     limit = int(mappings.limit[mapped.mappings].max(initial=0))
     return (key, context.kernel_build_id, context.kernel_reference, session.os_release, mapped.start, limit)
-
-
-def _addresses(profile: Profile, mapped: MappedObject) -> tuple[U64, U64]:
-    locations = profile.locations
-    return locations.lookup[mapped.locations], locations.address[mapped.locations]
 
 
 def _in_object(profile: Profile, mapped: MappedObject, address: U64) -> U64:

@@ -128,12 +128,9 @@ class GivenNames:
     def of(self, mapped: MappedObject) -> Known:
         """Return what is known of an object; where it was recorded and looked up, it has no other names."""
         rows = self._row[mapped.locations]
-        asked = flatnonzero(rows < 0) if not self._was_looked_up(mapped) else zeros(0)
+        given, mappings = self._given, mapped.mappings
+        looked_up = given.looked_up[mappings].any() if len(mappings) else given.kernel_looked_up
+        asked = zeros(0) if looked_up else flatnonzero(rows < 0)
         rows[asked] = self._next + arange(len(asked))
         self._next += len(asked)
         return Known(self._answers, rows, asked)
-
-    def _was_looked_up(self, mapped: MappedObject) -> bool:
-        if not len(mapped.mappings):
-            return self._given.kernel_looked_up
-        return bool(self._given.looked_up[mapped.mappings].any())

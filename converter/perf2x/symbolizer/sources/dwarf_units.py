@@ -90,17 +90,17 @@ class _UnitReader:
 
     def _split(self, skeleton: Unit) -> Unit | None:
         """The unit that a skeleton stands for, from the package or else from its own file."""
-        unit = self._from_package(skeleton) or self._from_dwo_file(skeleton)
-        if unit is None:
+        unit = self._package.unit(skeleton.dwo_id) if self._package is not None else None
+        unit = unit or self._from_dwo_file(skeleton)
+        if unit is not None:
+            unit.skeleton = skeleton
+        else:
             advice = (
                 "debug info lies in .dwo files (-gsplit-dwarf) that were not found; inlined functions are missing. "
                 "Keep them where they were compiled, under --symfs or --debug-dir, or make a .dwp beside the program."
             )
             self._context.diagnostics.add("debug_info_in_dwo", Severity.INFO, advice, where=skeleton.dwo_name)
         return unit
-
-    def _from_package(self, skeleton: Unit) -> Unit | None:
-        return _link_skeleton(skeleton, self._package.unit(skeleton.dwo_id)) if self._package is not None else None
 
     @cached_property
     def _package_file(self) -> ElfObject | None:
@@ -118,15 +118,8 @@ class _UnitReader:
         for path in split_paths(self._context.finder, self._file, skeleton.comp_dir, skeleton.dwo_name):
             if is_file(path):
                 with counting_broken(self._context.diagnostics):
-                    unit = _link_skeleton(skeleton, self._split_files.unit(path, skeleton.dwo_id))
+                    unit = self._split_files.unit(path, skeleton.dwo_id)
                     if unit is not None:
                         self.has_read_dwo = True
                         return unit
         return None
-
-
-def _link_skeleton(skeleton: Unit, unit: Unit | None) -> Unit | None:
-    """Attach the skeleton to the unit with its id; returns the unit."""
-    if unit is not None:
-        unit.skeleton = skeleton
-    return unit

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import ClockId, CpuMode
-from perf2x.base.columnar import U64, Bools, Frozen, as_int64, as_uint64, flatnonzero, rows_by, searchsorted, zeros
+from perf2x.base.columnar import Frozen, as_int64, as_uint64, flatnonzero, rows_by, searchsorted, zeros
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder
@@ -216,15 +216,11 @@ def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     for marker, of_marker in rows_by(as_int64([mapping.marker for mapping in added])):
         rows = by_process.get(secret_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), zeros(0))
         later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
-        rows = rows[later]
-        rows = rows[_contains_any(np.sort(address[of_marker]), mmaps.start[rows], mmaps.length[rows])]
+        rows, code = rows[later], np.sort(address[of_marker])
+        start, end = mmaps.start[rows], mmaps.start[rows] + mmaps.length[rows]
+        rows = rows[searchsorted(code, start) < searchsorted(code, end)]
         time[rows], position[rows] = mmaps.time[marker], mmaps.position[marker]
     return replace(mmaps, time=time, position=position)
-
-
-def _contains_any(points: U64, start: U64, length: U64) -> Bools:
-    """(n,) true if range i contains any of ``points`` (sorted)."""
-    return searchsorted(points, start, "left") < searchsorted(points, start + length, "left")
 
 
 def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:

@@ -19,7 +19,6 @@ from perf2x.base.columnar import (
     as_int64,
     begins_run,
     cumsum,
-    falses,
     flatnonzero,
     minus_ones,
     of_next,
@@ -34,6 +33,8 @@ from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC
 from perf2x.symbolizer.symbol_index import PAGE, SymbolColumns, SymbolIndex
 
 _NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09
+_IS_SYMBOL = np.array([letter in b"TWDBtwdb" for letter in range(256)], np.bool_)
+"""(256,) symbol_type__filter: true for letters of code and data."""
 _LIVEPATCH = b".klp.sym."
 """Names by which a livepatch refers to functions of others: they have these functions' addresses."""
 _MAX_SIZE = 1 << 28
@@ -104,7 +105,7 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     starts, ends = _regular(raw, starts, ends, width)
     address, valid = hex_numbers(text, starts, width)
     letter = raw[starts + width + 1]
-    wanted = flatnonzero(valid & _is_symbol()[letter] & (raw[starts + width + 3] != ord("$")))
+    wanted = flatnonzero(valid & _IS_SYMBOL[letter] & (raw[starts + width + 3] != ord("$")))
     wanted = wanted[~_begin_with(text, starts[wanted] + width + 3, _LIVEPATCH)]
     starts, ends, address, letter = starts[wanted], ends[wanted], address[wanted], letter[wanted]
     if len(address) == 0:
@@ -121,13 +122,6 @@ def _begin_with(text: bytes, starts: I64, prefix: bytes) -> Bools:
     rows = flatnonzero(found)
     found[rows] = [text.startswith(prefix, at) for at in starts[rows].tolist()]
     return found
-
-
-def _is_symbol() -> Bools:
-    """(256,) symbol_type__filter: true for letters of code and data."""
-    letters = falses(256)
-    letters[np.frombuffer(b"TWDBtwdb", np.uint8)] = True
-    return letters
 
 
 def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:

@@ -127,7 +127,10 @@ class KernelSource(BuiltInSource):
             except ObjectError as error:
                 reason = str(error)
                 if "kptr_restrict" in str(error):
-                    self._advise_kptr_restrict()
+                    advice = (
+                        "kernel addresses are hidden on this machine: sysctl kernel.kptr_restrict=0, or run as root."
+                    )
+                    self._context.diagnostics.add("kernel_addresses_hidden", Severity.LOSS, advice)
                 else:
                     self._unreadable.append(str(error))
                 continue
@@ -140,10 +143,6 @@ class KernelSource(BuiltInSource):
             slide = here - recorded_at if here is not None and recorded_at else 0
             return _KernelTable(kallsyms, kallsyms.index(), slide % 2**64)
         return reason
-
-    def _advise_kptr_restrict(self) -> None:
-        advice = "kernel addresses are hidden on this machine: sysctl kernel.kptr_restrict=0, or run as root."
-        self._context.diagnostics.add("kernel_addresses_hidden", Severity.LOSS, advice)
 
     def _advise_unknown_slide(self, path: str) -> None:
         advice = (

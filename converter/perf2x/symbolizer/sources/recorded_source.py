@@ -12,9 +12,8 @@ from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
     Dso,
     DsoKind,
-    Function,
     Symbols,
-    symbols_from_functions,
+    symbols_from_names,
 )
 
 
@@ -33,7 +32,7 @@ class RecordedSource(BuiltInSource):
         row = minus_ones(len(address)) if file is None else file.find(_in_file(file, dso, address))
         rows, function = unique_known(row)
         names = [file.names[one] for one in rows.tolist()] if file is not None else []
-        return symbols_from_functions([Function(name) for name in names], function, "not among the recorded symbols")
+        return symbols_from_names(names, function, "not among the recorded symbols")
 
     def _file(self, dso: Dso) -> RecordedFile | None:
         files = self._context.session.recorded_files
