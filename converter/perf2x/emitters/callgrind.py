@@ -101,8 +101,7 @@ class Callgrind(Format):
         events.sort(key=lambda row: (row != profile.default_event, row))
         positions, form = ("instr line", "{0:#x} {1}") if self.instructions else ("line", "{1}")
         out.write(_header(profile, events, positions).encode())
-        for text in _Graph(profile, form).texts(events):
-            out.write(text.encode())
+        out.writelines(map(str.encode, _Graph(profile, form).texts(events)))
 
 
 def _header(profile: Profile, events: list[int], positions: str) -> str:

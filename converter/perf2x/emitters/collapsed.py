@@ -14,7 +14,6 @@ from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     AnyArray,
-    Frozen,
     arange,
     argsort,
     argsort_rows,
@@ -88,8 +87,7 @@ class Collapsed(Format):
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write sorted lines, each ended by a newline."""
         if len(profile.stacks) < _MANY:
-            for chunk in self.lines(profile):
-                out.write(chunk)
+            out.writelines(self.lines(profile))
             return
         from perf2x.base.files.background_writer import BackgroundWriter
 
@@ -130,8 +128,8 @@ class Collapsed(Format):
         inner, leaf = _ranks(texts)
         position = reading_order(tree, inner[key], leaf[key], is_line)
         order = argsort_rows([line // count, position[line % count]])
-        lines = _Lines(tree, key, line[order] % count, line[order] // count, value[order])
-        yield from lines.chunks(texts, roots if named else [])
+        root, row = np.divmod(line[order], count)
+        yield from _lines(tree, key, row, texts, (root, roots if named else []), value[order])
 
     def _chosen(self, profile: Profile) -> tuple[I64, I64]:
         """Return the rows of the wanted event and the weight of each."""
@@ -178,39 +176,32 @@ def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:
     return FrameRows(np.append(rows.parent, -1), np.append(rows.frame, frame), row_of_stack, np.append(rows.depth, 0))
 
 
-class _Lines(Frozen):
-    """``n`` lines in order."""
+def _lines(
+    tree: FrameRows, key: I64, row: I64, texts: list[bytes], roots: tuple[I64, list[bytes]], value: I64
+) -> Iterator[bytes]:
+    """Yield lines (n,) that end on rows of the tree, some thousand words at a time.
 
-    tree: FrameRows
-    key: I64
-    """(rows of the tree,) row in the texts of frames"""
-    row: I64
-    """(n,) row of the tree that each line ends on"""
-    root: I64
-    """(n,) row in the texts of roots"""
-    value: I64
-    """(n,)"""
-
-    def chunks(self, texts: list[bytes], roots: list[bytes]) -> Iterator[bytes]:
-        """Yield the lines, some thousand words at a time; no ``roots``: lines begin with the first frame."""
-        words = [*(text + b";" for text in texts), *(text + b" " for text in texts), *(text + b";" for text in roots)]
-        table, added = chunk_array(words), 1 + bool(roots)
-        lengths = self.tree.depth[self.row] + 1
-        for part in row_batches(lengths, _WORDS_AT_ONCE):
-            rows = self.row[part]
-            path = paths_of_length(self.tree.parent, rows, lengths[part], outermost_first=True)
-            line, own = row_numbers(path.lengths), arange(len(rows))
-            word = np.empty(len(line) + added * len(rows), np.int64)
-            place = arange(len(line)) + added * line + (added - 1)
-            word[place] = self.key[path.values]
-            ends = place[path.offsets[1:] - 1]
-            word[ends] += len(texts)
-            word[ends + 1] = len(words) + own
-            if roots:
-                word[place[path.offsets[:-1]] - 1] = 2 * len(texts) + self.root[part]
-            all_words = np.append(table, number_chunks(self.value[part], b"\n"))
-            for some in row_slices(len(word), _WORDS_PER_WRITE):
-                yield b"".join(take(all_words, word[some]).tolist())
+    ``key`` is each tree row's text; ``roots`` are that of each line and all texts: if none, lines begin with the first
+    frame.
+    """
+    root, names = roots
+    words = [*(text + b";" for text in texts), *(text + b" " for text in texts), *(text + b";" for text in names)]
+    table, added = chunk_array(words), 1 + bool(names)
+    lengths = tree.depth[row] + 1
+    for part in row_batches(lengths, _WORDS_AT_ONCE):
+        path = paths_of_length(tree.parent, row[part], lengths[part], outermost_first=True)
+        line = row_numbers(path.lengths)
+        word = np.empty(len(line) + added * len(part), np.int64)
+        place = arange(len(line)) + added * line + (added - 1)
+        word[place] = key[path.values]
+        ends = place[path.offsets[1:] - 1]
+        word[ends] += len(texts)
+        word[ends + 1] = len(words) + arange(len(part))
+        if names:
+            word[place[path.offsets[:-1]] - 1] = 2 * len(texts) + root[part]
+        all_words = np.append(table, number_chunks(value[part], b"\n"))
+        for some in row_slices(len(word), _WORDS_PER_WRITE):
+            yield b"".join(take(all_words, word[some]).tolist())
 
 
 def _ranks(texts: list[bytes]) -> tuple[I64, I64]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from perf2x.base.columnar import I64, AnyArray, row_slices, rows_by, sum_of, unique, zeros
 from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
-from perf2x.emitters.encoding.json_encoder import json_bytes, json_member, json_string
+from perf2x.emitters.encoding.json_encoder import json_bytes, json_member
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.emitters.timeline.tracks import Tracks, track_names, tracks_of
 from perf2x.model.plugin_options import Format, Needs, option
@@ -130,8 +130,8 @@ def _frame_objects(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
     for row, (name, function) in enumerate(zip(frames.name, frames.function.tolist(), strict=True)):
         file = one_line(text[functions.filename[function]]) if function >= 0 else ""
         file = file or one_line(frames.object[row])
-        entry = json_string(one_line(name) or "[unknown]")
-        yield (f'{{"name":{entry},"file":{json_string(file)}}}' if file else f'{{"name":{entry}}}').encode()
+        entry = b'{"name":' + json_bytes(one_line(name) or "[unknown]")
+        yield entry + (b',"file":%b}' % json_bytes(file) if file else b"}")
 
 
 def _in_order(profile: Profile, event: str | None) -> list[int]:

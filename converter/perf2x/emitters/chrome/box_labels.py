@@ -7,7 +7,7 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import LocationFrames, Profile, are_jit
 
 OFF_CPU = "off-cpu"
-_MODES = {
+_MODES: dict[int, str] = {
     CpuMode.KERNEL: "kernel",
     CpuMode.USER: "user",
     CpuMode.HYPERVISOR: "hypervisor",
@@ -47,9 +47,8 @@ def labels_of(
 
 
 def _categories(frames: LocationFrames, jit: Bools) -> list[str]:
-    by_mode = [_MODES.get(CpuMode(mode), "") if mode <= max(CpuMode) else "" for mode in range(256)]
     modes = zip(frames.mode.tolist(), jit.tolist(), strict=True)
-    return ["jit" if is_jit else by_mode[mode] for mode, is_jit in modes]
+    return ["jit" if is_jit else _MODES.get(mode, "") for mode, is_jit in modes]
 
 
 def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:

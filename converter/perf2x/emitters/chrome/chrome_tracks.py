@@ -28,7 +28,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, ticks_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
-from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes, json_string
+from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes
 from perf2x.emitters.timeline.counters import TITLE, counters_of, running_steps
 from perf2x.emitters.timeline.running_spans import RunningSpans
 from perf2x.emitters.timeline.running_time import since
@@ -172,7 +172,7 @@ def marker_events(profile: Profile, tracks: Tracks, origin: int, wanted: I64) ->
         return
     track = tracks_of(profile)[1]
     ticks = ticks_of(since(samples.time[rows], origin))
-    names = [json_string(one_line(event.name)).encode() for event in profile.events]
+    names = [json_bytes(one_line(event.name)) for event in profile.events]
     heads = chunk_array(b'{"ph":"n","cat":%b,"name":%b,"ts":' % (name, name) for name in names)
     ids = [(pid, tid, tid, tid) for pid, tid in zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)]
     tails = chunk_array(b',"pid":%d,"tid":%d,"id2":{"local":"%d"},"args":{"tid":%d}},\n' % one for one in ids)

@@ -28,11 +28,6 @@ def json_bytes(value: object) -> bytes:
     return _ENCODER.encode(value).encode()
 
 
-def json_string(text: str) -> str:
-    """Encode a string, with its quotes."""
-    return _ENCODER.encode(text)
-
-
 def json_numbers(values: AnyArray) -> bytes:
     """Encode whole numbers with commas between them, without brackets."""
     if len(values) <= _FEW:

@@ -7,7 +7,6 @@ and no marker's ``endTime`` is null.
 ``meta`` holds facts about the recording, and how its numbers are to be read.
 """
 
-from collections.abc import Iterable
 from typing import BinaryIO
 
 import numpy as np
@@ -21,6 +20,12 @@ from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import FINISHED, START_TIME, Format, Needs, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import Profile, ProfileEvent, find_event, keep_samples, location_frames, sampled
+
+_VERSION = 65
+"""Of the processed format: tables are shared (60), counters say how they look (63); the viewer upgrades to its own.
+
+Perfetto (56 and later) reads stacks of 60 to 65; 66 writes callers in another way.
+"""
 
 
 class Firefox(Format):
@@ -54,7 +59,7 @@ class Firefox(Format):
         libraries = libraries_of(profile)
         out.write(b',"libs":' + json_bytes(libraries.entries) + b',"pages":[],"profilerOverhead":[],"counters":[')
         counters = drawing.counters(flatnonzero(~is_sample)) if self.counters else iter(())
-        _write_list(out, map(json_bytes, counters))
+        out.write(b",".join(b"\n" + json_bytes(counter) for counter in counters))
         out.write(b'],"threads":[')
         out.writelines(drawing.threads())
         shared = shared_tables(profile, frames, drawing.stacks, libraries, texts)
@@ -65,8 +70,27 @@ class Firefox(Format):
         clock = next((event for event in events if not event.is_wait), None)
         has_switches = self.markers and bool(profile.switches)
         marked = sorted({*others, *events_with_fields(profile)}) if self.markers else []
-        schemas = marker_schemas(profile, marked, has_switches)
-        return _meta_object(profile, clock, category_list(profile.events)[0], schemas)
+        meta = profile.meta
+        return {
+            "version": 33,
+            "preprocessedProfileVersion": _VERSION,
+            "product": heading(profile),
+            "importedFrom": "perf2x",
+            "interval": _interval(clock),
+            "startTime": meta.wall_start_ns / 1_000_000,
+            "processType": 0,
+            "debug": False,
+            "stackwalk": 1,
+            "symbolicated": True,
+            "oscpu": " ".join(text for text in ("Linux", one_line(meta.os_release), one_line(meta.arch)) if text),
+            "categories": category_list(profile.events)[0],
+            "extensions": {"length": 0, "baseURL": [], "id": [], "name": []},
+            "pausedRanges": [],
+            "markerSchema": marker_schemas(profile, marked, has_switches),
+            "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
+            "usesOnlyOneStackType": True,
+            "sourceCodeIsNotOnSearchfox": True,
+        }
 
     def _kinds(self, profile: Profile) -> tuple[list[int], list[int]]:
         """Return the events that make the samples, the chosen one first, and the others that have samples.
@@ -101,48 +125,6 @@ def _first_of(profile: Profile, held: list[int]) -> int:
 def _are_time(one: ProfileEvent, other: ProfileEvent) -> bool:
     """Tell whether one of the events is a clock and the other one waits."""
     return one.is_wait != other.is_wait and one.unit == other.unit == "nanoseconds"
-
-
-def _write_list(out: BinaryIO, pieces: Iterable[bytes]) -> None:
-    for at, piece in enumerate(pieces):
-        out.write((b",\n" if at else b"\n") + piece)
-
-
-_VERSION = 65
-"""Of the processed format: tables are shared (60), counters say how they look (63); the viewer upgrades to its own.
-
-Perfetto (56 and later) reads stacks of 60 to 65; 66 writes callers in another way.
-"""
-
-
-def _meta_object(
-    profile: Profile,
-    event: ProfileEvent | None,
-    categories: list[JsonObject],
-    schemas: list[JsonObject],
-) -> JsonObject:
-    """Return ``meta``; ``event`` makes the samples."""
-    meta = profile.meta
-    return {
-        "version": 33,
-        "preprocessedProfileVersion": _VERSION,
-        "product": heading(profile),
-        "importedFrom": "perf2x",
-        "interval": _interval(event),
-        "startTime": meta.wall_start_ns / 1_000_000,
-        "processType": 0,
-        "debug": False,
-        "stackwalk": 1,
-        "symbolicated": True,
-        "oscpu": " ".join(text for text in ("Linux", one_line(meta.os_release), one_line(meta.arch)) if text),
-        "categories": categories,
-        "extensions": {"length": 0, "baseURL": [], "id": [], "name": []},
-        "pausedRanges": [],
-        "markerSchema": schemas,
-        "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
-        "usesOnlyOneStackType": True,
-        "sourceCodeIsNotOnSearchfox": True,
-    }
 
 
 def _interval(event: ProfileEvent | None) -> float:

@@ -159,7 +159,7 @@ class Moments(Frozen):
         own = self.order[self.ends[first] : self.ends[end]]
         if not len(own):
             return no_rows(TrackSamples)
-        shown = take_rows_of(self.shown, slice(*searchsorted(self.shown.track, [first, end]).tolist()))
+        shown = take_rows_of(self.shown, rows_between(self.shown.track, first, end))
         points = _Points(self.timeline.track[own], self.timeline.times(own), own)
         points = _with_pauses(points, _bounds(shown, self.is_wait[shown.sample], self.length))
         points = _with_pauses(points, _ends_of_stacks(points, self.length, self.is_wait))
@@ -170,7 +170,9 @@ def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
     """Return the moments of the chosen samples (rows of Profile.samples, ascending)."""
     chosen = narrow(chosen)
     shown = shown_samples(profile, timeline.track, chosen)
-    shown = _since(shown, timeline.origin - origin_of(profile))
+    first = timeline.origin - origin_of(profile)
+    for times in (shown.start, shown.end):  # nobody else has these columns
+        np.subtract(times, first, out=times)
     length = sum_at(shown.sample, shown.end - shown.start, len(profile.samples) + 1)
     track = timeline.track[chosen]
     ends = offsets_of(bincount(track, len(timeline.tracks)))
@@ -178,16 +180,9 @@ def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
     return Moments(timeline, order, ends, shown, length, np.append(placed_waits(profile.samples), False))
 
 
-def rows_of_track(rows: TrackSamples, track: int) -> slice:
-    """Return which rows are a track's."""
-    return slice(*searchsorted(rows.track, [track, track + 1]).tolist())
-
-
-def _since(shown: ShownSamples, first: int) -> ShownSamples:
-    """Let times count from another one; changes the columns, which nobody else has."""
-    np.subtract(shown.start, first, out=shown.start)
-    np.subtract(shown.end, first, out=shown.end)
-    return shown
+def rows_between(track: AnyArray, first: int, end: int) -> slice:
+    """Return which rows are of the tracks from ``first`` to before ``end``; ``track`` (rows,) rises."""
+    return slice(*searchsorted(track, [first, end]).tolist())
 
 
 def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
@@ -210,9 +205,8 @@ def _with_pauses(points: _Points, pauses: _Points) -> _Points:
     before = np.maximum(place - 1, 0)
     is_met = (place > 0) & (points.track[before] == pauses.track) & (points.time[before] == pauses.time)
     held = begins_run(pauses.track, pauses.time) & ~is_met
-    columns = (getattr(points, name) for name in _Points.__struct_fields__)
-    added = (getattr(pauses, name)[held] for name in _Points.__struct_fields__)
-    return _Points(*(np.insert(column, place[held], new) for column, new in zip(columns, added, strict=True)))
+    names, place = _Points.__struct_fields__, place[held]
+    return _Points(*(np.insert(getattr(points, name), place, getattr(pauses, name)[held]) for name in names))
 
 
 def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
@@ -238,24 +232,3 @@ def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
     cpu_time: I64 = covered - of_previous(covered, 0)
     cpu_time[first] = covered[first] - before[searchsorted(track, points.track[first])]
     return cpu_time
-
-
-class SampleWeights(Frozen):
-    """``weightType``, and (samples,) what each sample weighs."""
-
-    kind: str
-    of_sample: I64
-    are_times: bool
-    """Weights are nanoseconds, to be written as milliseconds."""
-
-    def of(self, sample: AnyArray) -> I64:
-        """Return what samples weigh; −1 stands for none, and weighs nothing."""
-        return np.where(sample < 0, 0, self.of_sample[sample])
-
-
-def weights_of(profile: Profile, chosen: AnyArray) -> SampleWeights:
-    """Return times where waits are among the chosen samples, as a wait is as long as it is; else numbers of samples."""
-    waits = profile.samples.wait
-    if waits is not None and np.any(waits[chosen]):
-        return SampleWeights("tracing-ms", profile.samples.value, True)
-    return SampleWeights("samples", profile.samples.count, False)

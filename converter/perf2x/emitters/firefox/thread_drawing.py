@@ -13,12 +13,10 @@ from perf2x.base.columnar import (
     Bools,
     Frozen,
     TextInterner,
-    arange,
     flatnonzero,
     no_rows,
     repeat,
     rows_by,
-    searchsorted,
     take_rows_of,
     zeros,
 )
@@ -41,15 +39,13 @@ from perf2x.emitters.firefox.markers import (
 from perf2x.emitters.firefox.sample_rows import (
     Lane,
     Moments,
-    SampleWeights,
     Timeline,
     TrackSamples,
     lanes_of,
     moments_of,
-    rows_of_track,
+    rows_between,
     thread_head,
     timeline_of,
-    weights_of,
 )
 from perf2x.emitters.firefox.shared_tables import SharedStacks, category_list, shared_stacks
 from perf2x.emitters.timeline.counters import TITLE, Steps, counters_of, running_steps
@@ -71,10 +67,9 @@ class ThreadDrawing(Frozen):
     """Of each track and its process."""
     stacks: SharedStacks
     samples: Moments
-    weights: SampleWeights
+    are_times: bool
+    """Samples weigh their values, as waits are among them, and a wait is as long as it is; else their number."""
     markers: Markers
-    marker_ends: I64
-    """(tracks + 1,) first row of markers of each track."""
 
     def threads(self) -> Iterator[bytes]:
         """Yield the JSON of all threads in pieces, with commas between."""
@@ -84,7 +79,7 @@ class ThreadDrawing(Frozen):
             rows = self.samples.of_tracks(first, first + len(lanes))
             for lane in lanes:
                 yield comma
-                yield from self._thread(lane, take_rows_of(rows, rows_of_track(rows, lane.track)))
+                yield from self._thread(lane, take_rows_of(rows, rows_between(rows.track, lane.track, lane.track + 1)))
                 comma = b",\n"
 
     def _lanes_together(self) -> Iterator[list[Lane]]:
@@ -102,18 +97,18 @@ class ThreadDrawing(Frozen):
     def _thread(self, lane: Lane, rows: TrackSamples) -> Iterator[bytes]:
         yield b'%b,"samples":' % json_bytes(thread_head(self.timeline.tracks, lane, self.names[lane.track]))[:-1]
         yield from self._sample_table(rows)
-        markers = slice(*self.marker_ends[lane.track : lane.track + 2].tolist())
-        yield b',"markers":%b}' % marker_table(self.markers, markers)
+        rows_of_markers = rows_between(self.markers.track, lane.track, lane.track + 1)
+        yield b',"markers":%b}' % marker_table(self.markers, rows_of_markers)
 
     def _sample_table(self, rows: TrackSamples) -> Iterator[bytes]:
         """Rows without a stack, and those where a thread stops, have the stack null."""
-        encode_weight = json_milliseconds if self.weights.are_times else json_numbers
-        yield b'{"length":%d,"weightType":"%b"' % (len(rows), self.weights.kind.encode())
-        yield from json_member(
-            "stack", np.where(rows.sample < 0, -1, self.stacks.of_sample[rows.sample]), json_nullable
-        )
+        samples, is_pause = self.profile.samples, rows.sample < 0
+        kind, weight = (b"tracing-ms", samples.value) if self.are_times else (b"samples", samples.count)
+        encode = json_milliseconds if self.are_times else json_numbers
+        yield b'{"length":%d,"weightType":"%b"' % (len(rows), kind)
+        yield from json_member("stack", np.where(is_pause, -1, self.stacks.of_sample[rows.sample]), json_nullable)
         yield from json_member("time", rows.time, json_milliseconds)
-        yield from json_member("weight", self.weights.of(rows.sample), encode_weight)
+        yield from json_member("weight", np.where(is_pause, 0, weight[rows.sample]), encode)
         yield from json_member("threadCPUDelta", rows.cpu_time)
         yield b"}"
 
@@ -136,8 +131,11 @@ def drawing_of(
     stacks = shared_stacks(profile, frames)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show them
     rows = flatnonzero((~is_sample | has_fields) & sampled(profile))
-    markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_rows(Markers)
-    numbers = arange(len(timeline.tracks) + 1)
+    markers = no_rows(Markers)
+    if with_markers:
+        category = category_list(profile.events)[1]
+        of_events = event_markers(profile, timeline, rows, stacks.of_sample, category, texts)
+        markers = in_order([of_events, switch_markers(switch_spans(profile, timeline), texts)])
     return ThreadDrawing(
         profile,
         timeline,
@@ -145,18 +143,9 @@ def drawing_of(
         track_names(profile, timeline.tracks),
         stacks,
         samples,
-        weights_of(profile, samples.order),
+        bool(profile.samples.waits[samples.order].any()),
         markers,
-        searchsorted(markers.track, numbers),
     )
-
-
-def _markers(
-    profile: Profile, timeline: Timeline, stacks: SharedStacks, rows: I64, texts: TextInterner[str]
-) -> Markers:
-    category = category_list(profile.events)[1]
-    of_events = event_markers(profile, timeline, rows, stacks.of_sample, category, texts)
-    return in_order([of_events, switch_markers(switch_spans(profile, timeline), texts)])
 
 
 _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yellow")

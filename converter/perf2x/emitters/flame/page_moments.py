@@ -17,13 +17,15 @@ from perf2x.base.columnar import (
     arange,
     argsort_rows,
     as_int64,
+    begins_run,
     cumsum,
     flatnonzero,
+    of_next,
+    of_previous,
     row_numbers,
     searchsorted,
     sorted_runs,
     sum_runs,
-    trues,
     unique,
     zeros,
 )
@@ -98,11 +100,8 @@ def moment_table(profile: Profile, track: AnyArray, node: I64) -> Iterator[bytes
     """
     shown = in_ticks(shown_samples(profile, track, arange(len(profile.samples))), _MICROSECOND)
     stack, wait = node[shown.sample], profile.samples.waits[shown.sample]
-    begins = trues(len(shown))
-    begins[1:] = (stack[1:] != stack[:-1]) | (wait[1:] != wait[:-1]) | ~shown.joined[:-1]
-    first = flatnonzero(begins)
-    last = np.append(first[1:], len(shown)) - 1 if len(first) else first
-    start = shown.start[first]
+    first = flatnonzero(begins_run(stack, wait) | ~of_previous(shown.joined, False))
+    last, start = of_next(first, len(shown)) - 1, shown.start[first]
     columns: list[tuple[str, AnyArray]] = [("track", shown.track[first]), ("start", np.diff(start, prepend=0))]
     columns += [("duration", shown.end[last] - start), ("node", stack[first])]
     yield from json_table([*columns, ("wait", wait[first])] if wait.any() else columns)
@@ -181,7 +180,6 @@ def _burst_columns(
 def _moments_of(profile: Profile) -> tuple[U64, I64]:
     """(samples,) when each is met by ``--time``, and for how many microseconds."""
     samples = profile.samples
-    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
     if any(event.is_wait and event.name.split(":")[0] == "offcpu-time" for event in profile.events):
         return wait_ends(samples), zeros(len(samples))
-    return time, np.where(placed_waits(samples), samples.value // _MICROSECOND, 0)
+    return samples.times, np.where(placed_waits(samples), samples.value // _MICROSECOND, 0)

@@ -49,8 +49,7 @@ class Svg(Format):
         boxes = boxes_of(profile, frames, event, max(self.min_width, 0) / room, self.max_boxes)
         levels = int(boxes.depth.max()) + 1 if len(boxes) else 1
         out.write(self._opening(profile, _TOP + levels * _LEVEL + 12))
-        for line in self._boxes(profile, frames, boxes, levels):
-            out.write(line.encode())
+        out.writelines(map(str.encode, self._boxes(profile, frames, boxes, levels)))
         out.write(self._closing(profile, event, boxes).encode())
 
     def _opening(self, profile: Profile, height: int) -> bytes:

@@ -23,7 +23,7 @@ from perf2x.emitters.otlp.otlp_schema import (
     ResourceProfiles,
     ScopeProfiles,
 )
-from perf2x.emitters.otlp.otlp_tables import Attributes, Dictionary, StackTables, Value, key_values, numbered
+from perf2x.emitters.otlp.otlp_tables import Dictionary, StackTables, Value, key_values, numbered
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
 from perf2x.model.format_features import OriginalSettings
@@ -42,7 +42,7 @@ _KEYS = {
 """Keys in OpenTelemetry's semantic conventions. ``process`` is the name of the process's first thread."""
 
 
-def _attribute_columns(profile: Profile, wanted: tuple[str, ...], attributes: Attributes) -> list[I64]:
+def _attribute_columns(profile: Profile, wanted: tuple[str, ...], dictionary: Dictionary) -> list[I64]:
     """Return a column (samples,) of numbers of attributes for each wanted name; 0 where it is not known."""
     strings = StringTable(profile)
     columns = []
@@ -57,7 +57,7 @@ def _attribute_columns(profile: Profile, wanted: tuple[str, ...], attributes: At
             nothing = ("", MODE_NAMES[CpuMode.UNKNOWN] if name == "mode" else "")
             texts = (strings.texts[row] for row in used.tolist())
             values = [None if text in nothing else text for text in texts]
-        columns.append(attributes.add_column(key, values, place))
+        columns.append(dictionary.add_column(key, values, place))
     return columns
 
 
@@ -136,7 +136,7 @@ class Otlp(Format):
     def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
         samples = profile.samples
         resource = zeros(len(samples)) if samples.tags is None else as_int64(samples.tags)
-        attributes = _attribute_columns(profile, self.label, dictionary.attributes)
+        attributes = _attribute_columns(profile, self.label, dictionary)
         values = samples.count if self.value == "samples" else samples.value
         times = utc_times(profile) if self.timestamps else None
         return grouped((resource, as_int64(samples.event), stack), attributes, values, times)

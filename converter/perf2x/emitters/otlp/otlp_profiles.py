@@ -186,7 +186,7 @@ class ProfileEncoder:
         self._types = types
         self._shown = shown_event(profile)
         comments = comment_lines(profile.meta)
-        self._attributes = [dictionary.attributes.add(_COMMENT, comments)] if comments and len(groups.stack) else []
+        self._attributes = [dictionary.add(_COMMENT, comments)] if comments and len(groups.stack) else []
         self._original = profile.original if keep_original else b""
 
     def of_resource(self, resource: int) -> Pieces:

@@ -59,7 +59,15 @@ from perf2x.emitters.otlp.otlp_schema import (
 from perf2x.emitters.pprof.pprof_tables import StringTable, with_placeholders
 from perf2x.model.compiled_names import read_compiled_name
 from perf2x.model.printable_text import printable
-from perf2x.model.profile import Profile, depths, in_memory, paths_of_length, take_locations, with_callers
+from perf2x.model.profile import (
+    Profile,
+    depths,
+    in_memory,
+    outermost_functions,
+    paths_of_length,
+    take_locations,
+    with_callers,
+)
 
 
 class AttributeTexts(StringInterner):
@@ -75,34 +83,6 @@ class AttributeTexts(StringInterner):
 
 
 Value = str | int | bool | tuple[str, ...]
-
-
-class Attributes:
-    """Distinct (key, value) in the order in which they were added; number 0 is empty and means "not set"."""
-
-    def __init__(self, texts: AttributeTexts) -> None:
-        self._texts = texts
-        self._numbers: dict[tuple[int, type, Value], int] = {}
-
-    def add(self, key: str, value: Value) -> int:
-        """Return the number of an attribute; True and 1 are two."""
-        return self._numbers.setdefault((self._texts.add(key), type(value), value), len(self._numbers) + 1)
-
-    def add_column(self, key: str, values: Sequence[Value | None], rows: I64) -> I64:
-        """Return (n,) the numbers of the values in (n,) rows, 0 where there is none; unused values are not added."""
-
-        def number_of(row: int) -> int:
-            value = values[row]
-            return 0 if value is None else self.add(key, value)
-
-        return numbers_of(rows, number_of)
-
-    def encoded(self) -> Pieces:
-        """Yield the entries of the table."""
-        yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
-        for key, _, value in self._numbers:
-            fields = number(KeyValueAndUnit.KEY_STRINDEX, key) + _any_value(KeyValueAndUnit.VALUE, value)
-            yield message(ProfilesDictionary.ATTRIBUTE_TABLE, fields)
 
 
 def key_values(field: int, attributes: dict[str, str], texts: AttributeTexts | None) -> Pieces:
@@ -137,18 +117,34 @@ def number_rows(columns: Sequence[I64], count: int) -> Ragged:
 
 
 class Dictionary:
-    """Texts and attributes, to which profiles and tables add."""
+    """Texts and attributes, distinct (key, value), to which profiles and tables add; number 0 means "not set"."""
 
     def __init__(self) -> None:
         self.texts = AttributeTexts()
-        self.attributes = Attributes(self.texts)
+        self._attributes: dict[tuple[int, type, Value], int] = {}
+
+    def add(self, key: str, value: Value) -> int:
+        """Return the number of an attribute; True and 1 are two."""
+        return self._attributes.setdefault((self.texts.add(key), type(value), value), len(self._attributes) + 1)
+
+    def add_column(self, key: str, values: Sequence[Value | None], rows: I64) -> I64:
+        """Return (n,) the numbers of the values in (n,) rows, 0 where there is none; unused values are not added."""
+
+        def number_of(row: int) -> int:
+            value = values[row]
+            return 0 if value is None else self.add(key, value)
+
+        return numbers_of(rows, number_of)
 
     def own_tables(self) -> Pieces:
         """Yield links, texts and attributes, once nothing more is added."""
         no_link = message(Link.TRACE_ID, bytes(16)) + message(Link.SPAN_ID, bytes(8))
         yield message(ProfilesDictionary.LINK_TABLE, no_link)  # zeros, for readers that expect so many bytes
         yield text_entries(ProfilesDictionary.STRING_TABLE, self.texts)
-        yield from self.attributes.encoded()
+        yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
+        for key, _, value in self._attributes:
+            fields = number(KeyValueAndUnit.KEY_STRINDEX, key) + _any_value(KeyValueAndUnit.VALUE, value)
+            yield message(ProfilesDictionary.ATTRIBUTE_TABLE, fields)
 
 
 _BUILD_ID, _FRAME_TYPE = "process.executable.build_id.gnu", "profile.frame.type"
@@ -203,7 +199,7 @@ class StackTables:
         mappings, rows = self._profile.mappings, self._mappings.rows
         name = dictionary.texts.add_rows(self._strings.texts, mappings.filename[rows])
         build_ids = [text or None for text in self._strings.texts]
-        add = dictionary.attributes.add_column
+        add = dictionary.add_column
         columns = [add(_BUILD_ID, build_ids, as_int64(mappings.build_id[rows]))]
         for flag in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames"):
             held = as_int64(getattr(mappings, flag)[rows])
@@ -222,7 +218,7 @@ class StackTables:
     def _encoded_locations(self, dictionary: Dictionary) -> Iterator[Ragged]:
         """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
         locations, types = self._locations, _frame_types(self._profile)[self._of_location.rows]
-        kinds = dictionary.attributes.add_column(_FRAME_TYPE, _FRAME_TYPES, types)
+        kinds = dictionary.add_column(_FRAME_TYPE, _FRAME_TYPES, types)
         for rows in row_slices(len(locations), _LOCATIONS_AT_ONCE):
             offsets = locations.line_offsets[rows.start : rows.stop + 1]
             line = slice(offsets[0], offsets[-1])
@@ -277,21 +273,13 @@ def _frame_types(profile: Profile) -> I64:
     The outermost function of a location decides, since the others were inlined into it.
     """
     locations = profile.locations
-    outermost = _outermost_functions(profile)
+    outermost = outermost_functions(locations)
     is_compiled = in_memory(profile)[locations.mapping]
     compiled, other = (as_int64([*_languages(profile, is_jit), _NATIVE]) for is_jit in (True, False))
     types = np.where(is_compiled, compiled[outermost], other[outermost])
     types[np.isin(locations.mode, _KERNEL_MODES)] = _KERNEL
     types[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = _UNKNOWN
     return as_int64(types)
-
-
-def _outermost_functions(profile: Profile) -> I64:
-    """(locations,) the last function of each, −1 where there is none."""
-    offsets = profile.locations.line_offsets
-    functions = np.append(as_int64(profile.locations.line_function), -1)
-    has_lines = np.diff(offsets) > 0
-    return functions[np.where(has_lines, offsets[1:] - 1, len(functions) - 1)]
 
 
 def _languages(profile: Profile, is_jit: bool) -> list[int]:

@@ -4,7 +4,6 @@ Source of truth: tools/perf/builtin-script.c (all_output_options, output[], evse
 """
 
 from collections.abc import Container, Sequence
-from enum import IntEnum
 
 from perf2x.base.abi import EventType, SampleType
 from perf2x.base.errors import SettingError
@@ -34,14 +33,6 @@ _KINDS = {
 }  # fmt: skip
 
 
-class _FieldChange(IntEnum):
-    """Effect of a list of fields on those that an event has by default."""
-
-    REPLACE = 0
-    ADD = 1
-    REMOVE = -1
-
-
 def named_places(asked: str) -> frozenset[str]:
     """Return the kinds of addresses beside stacks that these fields may name (Needs.places)."""
     words = asked.rpartition(":")[2].split(",")
@@ -61,20 +52,16 @@ def event_fields(events: Sequence[Event], asked: str, sampled: Container[int], *
     if colon and kind not in _KINDS:
         raise _refused(f"={asked}: no kind of event {kind!r}; there are {', '.join(_KINDS)}")
     changes = _parsed(names)
-    replaces = {change is _FieldChange.REPLACE for _, change in changes}
-    if len(replaces) > 1:
+    signs = {sign for sign, _ in changes}
+    if "" in signs and len(signs) > 1:
         raise _refused(f"={asked}: either all fields, or all with + or -")
     found = []
     for event in events:
-        fields, is_meant = set(_default(event, chains)), not colon or event.type == _KINDS[kind]
-        if is_meant and replaces == {True}:
-            fields.clear()
-        for name, change in changes if is_meant else ():
-            if change is _FieldChange.REMOVE:
-                fields.discard(name)
-            else:
-                fields.add(name)
-        named = {name for name, _ in changes} if is_meant and event.index in sampled else set()
+        is_meant = not colon or event.type == _KINDS[kind]
+        fields = set() if is_meant and "" in signs else set(_default(event, chains))
+        for sign, name in changes if is_meant else ():
+            (fields.discard if sign == "-" else fields.add)(name)
+        named = {name for _, name in changes} if is_meant and event.index in sampled else set()
         found.append(_available(event, fields, named, asked))
     return found
 
@@ -86,15 +73,15 @@ def _default(event: Event, chains: bool) -> tuple[str, ...]:
     return _RAW if event.type == EventType.RAW else _USUAL
 
 
-def _parsed(names: str) -> list[tuple[str, _FieldChange]]:
-    signs = {"+": _FieldChange.ADD, "-": _FieldChange.REMOVE}
+def _parsed(names: str) -> list[tuple[str, str]]:
+    """Return ``+``, ``-`` or nothing, and the field behind it, of each word."""
     found = []
     for word in filter(None, names.split(",")):
-        change = signs.get(word[0], _FieldChange.REPLACE)
-        name = word[1:] if change else word
+        sign = word[0] if word[0] in "+-" else ""
+        name = word.removeprefix(sign)
         if name not in NEEDED:
             raise _refused(f"={word}: there are {', '.join(NEEDED)}")
-        found.append((name, change))
+        found.append((sign, name))
     return found
 
 

@@ -12,7 +12,15 @@ from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import U64, AnyArray, Bools, as_int64, as_uint64, falses, unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, joined_chunks, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
-from perf2x.model.profile import NamedPlaces, Profile, SampleReader, depths, paths_of_length
+from perf2x.model.profile import (
+    NamedPlaces,
+    Profile,
+    SampleReader,
+    depths,
+    functions_of,
+    outermost_functions,
+    paths_of_length,
+)
 
 _PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 """Fields that are said of each frame."""
@@ -111,13 +119,8 @@ class FrameLines:
         rows = zip(functions.system_name.tolist(), functions.name.tolist(), strict=True)
         names = [f" {without_controls(full.get(strings[system]) or strings[name])}".encode() for system, name in rows]
         return chunk_array([*(name if name != b" " else _UNKNOWN for name in names), _UNKNOWN])[
-            self._outermost(self._profile.locations.line_function)
+            outermost_functions(self._profile.locations)
         ]
-
-    def _outermost(self, column: AnyArray) -> AnyArray:
-        """(locations,) entry of the last line of each location, −1 without lines."""
-        end = self._profile.locations.line_offsets[1:]
-        return np.where(np.diff(self._profile.locations.line_offsets) > 0, np.append(column, -1)[end - 1], -1)
 
     def _source_lines(self, address: U64) -> AnyArray:
         """(locations,) ``file:line``, the object and offset where it is unknown, each in a line of its own.
@@ -126,13 +129,9 @@ class FrameLines:
         """
         files, strings = self._profile.functions.filename.tolist(), self._profile.strings
         locations = self._profile.locations
-        start = locations.line_offsets[:-1]
-        known = np.diff(locations.line_offsets) > 0
-        function, number = (
-            np.where(known, np.append(column, -1)[np.where(known, start, -1)], -1)
-            for column in (locations.line_function, locations.line_number)
-        )
-        columns = function, number, locations.mapping, self._offset(address)
+        line = np.where(np.diff(locations.line_offsets) > 0, locations.line_offsets[:-1], -1)
+        number = np.append(locations.line_number, -1)[line]
+        columns = functions_of(locations, line), number, locations.mapping, self._offset(address)
         is_file = self._is_file().tolist()
         held = [_short_name(name[2:].decode(), is_file[row]) for row, name in enumerate(self._objects.tolist())]
 

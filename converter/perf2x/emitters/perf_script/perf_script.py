@@ -5,13 +5,15 @@ earlier samples. What is the same in many samples (a thread, a stack) is made on
 """
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 from typing import BinaryIO
 
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import I64, U64, AnyArray, as_uint64, flatnonzero, unique
+from perf2x.base.columnar import I64, AnyArray, as_uint64, flatnonzero, unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.perf_script.field_selection import event_fields, named_places
@@ -65,8 +67,7 @@ class PerfScript(Format):
         """Write all samples; nothing of a profile without recorded ones."""
         if profile.single_samples is None:
             return
-        for chunk in _Writer(profile, profile.single_samples, self).chunks():
-            out.write(chunk)
+        out.writelines(_Writer(profile, profile.single_samples, self).chunks())
 
 
 class _Writer:
@@ -76,7 +77,9 @@ class _Writer:
         self._branch_filter = parse_branch_filter(options.branch_filter)
         sampled = frozenset(profile.samples.event.tolist())
         self._fields = event_fields(self._events, options.fields, sampled, chains=not options.hide_call_graph)
-        if self._branch_filter and not frozenset().union(*self._fields) & _BRANCHES:
+        printed = frozenset().union(*self._fields)
+        self._want = reduce(or_, (want for name, want in _WANTED.items() if name in printed), Want(0))
+        if self._branch_filter and not printed & _BRANCHES:
             raise SettingError(
                 "", "branch_filter", f" {options.branch_filter}: there is no brstack among the ", "fields"
             )
@@ -92,12 +95,10 @@ class _Writer:
 
     def chunks(self) -> Iterator[bytes]:
         order = TimeOrder()
-        for batch in self._reader.read(self._want()):
+        for batch in self._reader.read(self._want):
             samples = batch.samples
-            yield order.add(self._times(samples), samples.position, self._lines(batch), batch.behind)
-
-    def _times(self, samples: Samples) -> U64:
-        return as_uint64(samples.position) if samples.time is None else samples.time
+            time = as_uint64(samples.position) if samples.time is None else samples.time
+            yield order.add(time, samples.position, self._lines(batch), batch.behind)
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
         """(n, chunks) text of each sample."""
@@ -108,20 +109,18 @@ class _Writer:
             parts.append((rows, list(columns)))
         return _rows(len(samples), parts)
 
-    def _is_chained(self, event: int) -> bool:
-        has_chain = self._events[event].sample_type & SampleType.CALLCHAIN and not self._options.hide_call_graph
-        return bool(has_chain) and "ip" in self._fields[event]
-
     def _columns(self, event: int, samples: Samples, thread: AnyArray, stack: AnyArray) -> Iterator[AnyArray]:
-        fields, chained = self._fields[event], self._is_chained(event)
+        fields, attributes = self._fields[event], self._events[event]
+        has_chain = attributes.sample_type & SampleType.CALLCHAIN and not self._options.hide_call_graph
+        chained = bool(has_chain) and "ip" in fields
         yield from self._start.of_samples(samples, thread, fields, padded=not chained)
-        data = self._places.get("data") if names_data(self._events[event]) else None
+        data = self._places.get("data") if names_data(attributes) else None
         yield from value_columns(samples, fields, self._names[event], self._memory, self._cgroups, data)
         if "trace" in fields and samples.raw is not None:
-            texts, row = self._reader.worded(self._events[event], samples.raw)
+            texts, row = self._reader.worded(attributes, samples.raw)
             yield chunk_array([without_controls(text).encode() for text in texts])[row]
         if chained:
-            unwound = bool(self._events[event].sample_type & SampleType.STACK_USER)
+            unwound = bool(attributes.sample_type & SampleType.STACK_USER)
             yield self._frames.chains(stack, fields, unwound=unwound)
         elif "ip" in fields:
             yield self._frames.leaves(stack, fields)
@@ -130,12 +129,6 @@ class _Writer:
             yield branch_column(replace(samples, branches=branches), fields, self._places.get("branches"))
         yield from last_columns(samples, fields)
         yield np.full(len(samples), b"\n", np.object_)
-
-    def _want(self) -> Want:
-        want = Want(0)
-        for name in frozenset().union(*self._fields) & _WANTED.keys():
-            want |= _WANTED[name]
-        return want
 
 
 def _rows(count: int, parts: list[tuple[I64, list[AnyArray]]]) -> AnyArray:

@@ -2,7 +2,18 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, Frozen, arange, as_int32, minus_ones, unique_inverse, zeros
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    Frozen,
+    arange,
+    as_int32,
+    begins_run,
+    flatnonzero,
+    minus_ones,
+    unique_inverse,
+    zeros,
+)
 from perf2x.emitters.encoding.protobuf import message, number, text
 from perf2x.emitters.perfetto.message import packet
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
@@ -36,8 +47,7 @@ def process_tree(profile: Profile) -> bytes:
     comm = [printable(strings[row]) for row in threads.comm[last].tolist()]
     process = [printable(strings[row]) for row in threads.process[last].tolist()]
     parent = _parent_pids(profile, ids, last).tolist()
-    first = [row for row in range(len(pid)) if not row or pid[row] != pid[row - 1]]
-    pieces = [_process(pid[row], parent[row], process[row]) for row in first]
+    pieces = [_process(pid[row], parent[row], process[row]) for row in flatnonzero(begins_run(ids.pid)).tolist()]
     pieces += [_thread(*row) for row in zip(pid, tid, comm, strict=True)]
     time = number(TracePacket.TIMESTAMP, profile.meta.start_ns)
     return packet(time + message(TracePacket.PROCESS_TREE, b"".join(pieces)))

@@ -204,7 +204,7 @@ def _mode(key: str, profile: Profile, intern: Intern) -> LabelColumn:
     """Label a sample with the CPU mode of its innermost frame."""
     location = np.append(profile.stacks.location, -1)[profile.samples.stack]
     mode = np.append(profile.locations.mode, int(CpuMode.UNKNOWN))[location]
-    return LabelColumn(key, _interned_texts(mode, [MODE_NAMES.get(CpuMode(row), "") for row in CpuMode], intern))
+    return LabelColumn(key, _interned_texts(mode, list(MODE_NAMES.values()), intern))
 
 
 def _event(key: str, profile: Profile, intern: Intern) -> LabelColumn:

@@ -78,6 +78,7 @@ from perf2x.model.profile.shown_frames import (
     in_memory,
     lines_outermost_first,
     location_frames,
+    outermost_functions,
 )
 from perf2x.model.profile.stack_tree import (
     ancestors,

@@ -150,6 +150,12 @@ def functions_of(locations: Locations, line: I64) -> I64:
     return np.append(as_int64(locations.line_function), -1)[line]
 
 
+def outermost_functions(locations: Locations) -> I64:
+    """(locations,) the function that the address really belongs to, the last line's; −1 where there is none."""
+    ends = locations.line_offsets[1:]
+    return functions_of(locations, np.where(np.diff(locations.line_offsets) > 0, ends - 1, -1))
+
+
 def _objects(profile: Profile) -> tuple[I64, list[str]]:
     """Object row of each mapping and the names of objects; row 0 is "" (none)."""
     names = {"": 0}
