@@ -1,47 +1,10 @@
-"""Numbers of call frame information: instructions, pointer encodings, expression operators.
+"""Numbers of call frame information: pointer encodings, expression operators; instructions are in `cfi/opcodes`.
 
 Sources: DWARF 5, sections 6.4 and 7.7.1; Linux Standard Base, "Exception Frames"; binutils include/dwarf2.h.
 Facts only; names as in the standards without their prefixes.
 """
 
 from enum import IntEnum
-
-
-class CallFrame(IntEnum):
-    """DW_CFA_*; the three of the high bits carry an operand in their low six."""
-
-    NOP = 0x00
-    SET_LOC = 0x01
-    ADVANCE_LOC1 = 0x02
-    ADVANCE_LOC2 = 0x03
-    ADVANCE_LOC4 = 0x04
-    OFFSET_EXTENDED = 0x05
-    RESTORE_EXTENDED = 0x06
-    UNDEFINED = 0x07
-    SAME_VALUE = 0x08
-    REGISTER = 0x09
-    REMEMBER_STATE = 0x0A
-    RESTORE_STATE = 0x0B
-    DEF_CFA = 0x0C
-    DEF_CFA_REGISTER = 0x0D
-    DEF_CFA_OFFSET = 0x0E
-    DEF_CFA_EXPRESSION = 0x0F
-    EXPRESSION = 0x10
-    OFFSET_EXTENDED_SF = 0x11
-    DEF_CFA_SF = 0x12
-    DEF_CFA_OFFSET_SF = 0x13
-    VAL_OFFSET = 0x14
-    VAL_OFFSET_SF = 0x15
-    VAL_EXPRESSION = 0x16
-    MIPS_ADVANCE_LOC8 = 0x1D
-    AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2C
-    AARCH64_NEGATE_RA_STATE = 0x2D
-    """DW_CFA_GNU_window_save on SPARC."""
-    GNU_ARGS_SIZE = 0x2E
-    GNU_NEGATIVE_OFFSET_EXTENDED = 0x2F
-    ADVANCE_LOC = 0x40
-    OFFSET = 0x80
-    RESTORE = 0xC0
 
 
 class PointerFormat(IntEnum):

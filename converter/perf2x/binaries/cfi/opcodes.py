@@ -6,7 +6,6 @@ Source: DWARF 5, section 6.4.2; binutils readelf for the vendor extensions.
 from collections.abc import Callable
 from enum import IntEnum
 
-from perf2x.base.abi.callframe import CallFrame
 from perf2x.base.columnar import I64, Frozen, zeros
 from perf2x.binaries.cfi.unwind_rules import RuleKind
 
@@ -46,39 +45,39 @@ class Opcode(Frozen):
 
 
 _OFFSET, _VALUE = RuleKind.OFFSET, RuleKind.VAL_OFFSET
-OPCODES = {
-    CallFrame.NOP: Opcode(Effect.NOTHING),
-    CallFrame.SET_LOC: Opcode(Effect.MOVE, "p"),
-    CallFrame.ADVANCE_LOC: Opcode(Effect.ADVANCE, "6"),
-    CallFrame.ADVANCE_LOC1: Opcode(Effect.ADVANCE, "B"),
-    CallFrame.ADVANCE_LOC2: Opcode(Effect.ADVANCE, "H"),
-    CallFrame.ADVANCE_LOC4: Opcode(Effect.ADVANCE, "I"),
-    CallFrame.MIPS_ADVANCE_LOC8: Opcode(Effect.ADVANCE, "Q"),
-    CallFrame.OFFSET: Opcode(Effect.SET, "6u", _OFFSET, 1),
-    CallFrame.OFFSET_EXTENDED: Opcode(Effect.SET, "uu", _OFFSET, 1),
-    CallFrame.OFFSET_EXTENDED_SF: Opcode(Effect.SET, "us", _OFFSET, 1),
-    CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED: Opcode(Effect.SET, "uu", _OFFSET, -1),
-    CallFrame.VAL_OFFSET: Opcode(Effect.SET, "uu", _VALUE, 1),
-    CallFrame.VAL_OFFSET_SF: Opcode(Effect.SET, "us", _VALUE, 1),
-    CallFrame.REGISTER: Opcode(Effect.SET, "uu", RuleKind.REGISTER),
-    CallFrame.UNDEFINED: Opcode(Effect.SET, "u", RuleKind.UNDEFINED),
-    CallFrame.SAME_VALUE: Opcode(Effect.SET, "u"),
-    CallFrame.EXPRESSION: Opcode(Effect.SET, "ue", RuleKind.EXPRESSION),
-    CallFrame.VAL_EXPRESSION: Opcode(Effect.SET, "ue", RuleKind.VAL_EXPRESSION),
-    CallFrame.RESTORE: Opcode(Effect.RESTORE, "6"),
-    CallFrame.RESTORE_EXTENDED: Opcode(Effect.RESTORE, "u"),
-    CallFrame.REMEMBER_STATE: Opcode(Effect.REMEMBER),
-    CallFrame.RESTORE_STATE: Opcode(Effect.RECALL),
-    CallFrame.DEF_CFA: Opcode(Effect.CFA, "uu"),
-    CallFrame.DEF_CFA_SF: Opcode(Effect.CFA, "us", factor=1),
-    CallFrame.DEF_CFA_REGISTER: Opcode(Effect.CFA_REGISTER, "u"),
-    CallFrame.DEF_CFA_OFFSET: Opcode(Effect.CFA_OFFSET, "u"),
-    CallFrame.DEF_CFA_OFFSET_SF: Opcode(Effect.CFA_OFFSET, "s", factor=1),
-    CallFrame.DEF_CFA_EXPRESSION: Opcode(Effect.CFA_EXPRESSION, "e"),
-    CallFrame.GNU_ARGS_SIZE: Opcode(Effect.NOTHING, "u"),
+OPCODES: dict[int, Opcode] = {
+    0x00: Opcode(Effect.NOTHING),  # nop
+    0x01: Opcode(Effect.MOVE, "p"),  # set_loc
+    0x40: Opcode(Effect.ADVANCE, "6"),  # advance_loc
+    0x02: Opcode(Effect.ADVANCE, "B"),  # advance_loc1
+    0x03: Opcode(Effect.ADVANCE, "H"),  # advance_loc2
+    0x04: Opcode(Effect.ADVANCE, "I"),  # advance_loc4
+    0x1D: Opcode(Effect.ADVANCE, "Q"),  # mips_advance_loc8
+    0x80: Opcode(Effect.SET, "6u", _OFFSET, 1),  # offset
+    0x05: Opcode(Effect.SET, "uu", _OFFSET, 1),  # offset_extended
+    0x11: Opcode(Effect.SET, "us", _OFFSET, 1),  # offset_extended_sf
+    0x2F: Opcode(Effect.SET, "uu", _OFFSET, -1),  # gnu_negative_offset_extended
+    0x14: Opcode(Effect.SET, "uu", _VALUE, 1),  # val_offset
+    0x15: Opcode(Effect.SET, "us", _VALUE, 1),  # val_offset_sf
+    0x09: Opcode(Effect.SET, "uu", RuleKind.REGISTER),  # register
+    0x07: Opcode(Effect.SET, "u", RuleKind.UNDEFINED),  # undefined
+    0x08: Opcode(Effect.SET, "u"),  # same_value
+    0x10: Opcode(Effect.SET, "ue", RuleKind.EXPRESSION),  # expression
+    0x16: Opcode(Effect.SET, "ue", RuleKind.VAL_EXPRESSION),  # val_expression
+    0xC0: Opcode(Effect.RESTORE, "6"),  # restore
+    0x06: Opcode(Effect.RESTORE, "u"),  # restore_extended
+    0x0A: Opcode(Effect.REMEMBER),  # remember_state
+    0x0B: Opcode(Effect.RECALL),  # restore_state
+    0x0C: Opcode(Effect.CFA, "uu"),  # def_cfa
+    0x12: Opcode(Effect.CFA, "us", factor=1),  # def_cfa_sf
+    0x0D: Opcode(Effect.CFA_REGISTER, "u"),  # def_cfa_register
+    0x0E: Opcode(Effect.CFA_OFFSET, "u"),  # def_cfa_offset
+    0x13: Opcode(Effect.CFA_OFFSET, "s", factor=1),  # def_cfa_offset_sf
+    0x0F: Opcode(Effect.CFA_EXPRESSION, "e"),  # def_cfa_expression
+    0x2E: Opcode(Effect.NOTHING, "u"),  # gnu_args_size
     # Signature bits are removed from all return addresses, signed or not.
-    CallFrame.AARCH64_NEGATE_RA_STATE: Opcode(Effect.NOTHING),
-    CallFrame.AARCH64_NEGATE_RA_STATE_WITH_PC: Opcode(Effect.NOTHING),
+    0x2D: Opcode(Effect.NOTHING),  # aarch64_negate_ra_state; gnu_window_save on SPARC
+    0x2C: Opcode(Effect.NOTHING),  # aarch64_negate_ra_state_with_pc
 }
 
 

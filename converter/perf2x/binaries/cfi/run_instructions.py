@@ -15,9 +15,6 @@ from perf2x.binaries.cfi.opcodes import OPCODES, PACKED, Effect, Opcode
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
 
 _Registers = dict[int, RegisterRule]
-_BY_NUMBER: dict[int, Opcode] = {int(code): opcode for code, opcode in OPCODES.items()}
-
-
 RuleRow = tuple[int, int]
 """The svma that a rule begins at, and its number; it is in force up to the next row."""
 
@@ -41,7 +38,7 @@ class _CfiProgram(Struct):
         """Execute instructions up to the end of ``at``."""
         while at.position < at.end:
             byte = at.u8()
-            opcode = _BY_NUMBER.get(byte & PACKED or byte)
+            opcode = OPCODES.get(byte & PACKED or byte)
             if opcode is None:
                 raise ObjectError(f"call frame information: unknown instruction {byte:#x}")
             operands = [self._operand(kind, byte, at) for kind in opcode.operands]

@@ -23,8 +23,8 @@ def _require(holds: bool | np.bool_, sentence: str) -> None:
         raise ValueError(f"broken profile: {sentence}")
 
 
-def _within(column: AnyArray, low: int, high: int) -> bool:
-    return not len(column) or bool(column.min() >= low and column.max() < high)
+def _require_within(column: AnyArray, low: int, high: int, sentence: str) -> None:
+    _require(not len(column) or (column.min() >= low and column.max() < high), sentence)
 
 
 def _check_strings(profile: ProfileTables) -> None:
@@ -53,10 +53,10 @@ def _check_ranges(profile: ProfileTables) -> None:
         profile.functions.name, profile.functions.system_name, profile.functions.filename,
     )  # fmt: skip
     for column in texts:
-        _require(_within(column, 0, strings), "a string index is out of range")
-    _require(_within(locations.mapping, -1, len(profile.mappings)), "a location's mapping is out of range")
-    _require(_within(locations.line_function, 0, len(profile.functions)), "a line's function is out of range")
-    _require(_within(np.diff(locations.line_offsets), 0, 2**31), "line_offsets falls")
+        _require_within(column, 0, strings, "a string index is out of range")
+    _require_within(locations.mapping, -1, len(profile.mappings), "a location's mapping is out of range")
+    _require_within(locations.line_function, 0, len(profile.functions), "a line's function is out of range")
+    _require_within(np.diff(locations.line_offsets), 0, 2**31, "line_offsets falls")
     _require(locations.address.dtype == np.uint64 and locations.lookup.dtype == np.uint64, "addresses are not uint64")
 
 
@@ -67,13 +67,13 @@ def _check_addresses(profile: ProfileTables) -> None:
     limit = mappings.limit[mapping]
     for column in (locations.address[held], locations.lookup[held]):
         inside = (column >= mappings.start[mapping]) & (column < limit) | (limit == 0)
-        _require(bool(inside.all()), "an address lies outside its mapping")
+        _require(inside.all(), "an address lies outside its mapping")
 
 
 def _check_tree(stacks: Stacks) -> None:
     rows = arange(len(stacks))
-    _require(bool(np.all(stacks.parent < rows)), "a parent comes after its child")
-    _require(_within(stacks.parent, -1, len(stacks)), "a parent is out of range")
+    _require(np.all(stacks.parent < rows), "a parent comes after its child")
+    _require_within(stacks.parent, -1, len(stacks), "a parent is out of range")
     pairs = as_int64(stacks.parent) << 32 | stacks.location
     _require(len(unique(pairs)) == len(stacks), "a stack stands twice in the tree")
 
@@ -82,42 +82,42 @@ def _check_samples(profile: ProfileTables) -> None:
     samples = profile.samples
     leaders = [profile.events[event.leader].leader for event in profile.events if event.leader >= 0]
     _require(set(leaders) <= {-1}, "an event's leader has a leader")
-    _require(_within(profile.stacks.location, 0, len(profile.locations)), "a stack's location is out of range")
-    _require(_within(samples.event, 0, len(profile.events)), "a sample's event is out of range")
-    _require(_within(samples.thread, 0, len(profile.threads)), "a sample's thread is out of range")
-    _require(_within(samples.stack, -1, len(profile.stacks)), "a sample's stack is out of range")
+    _require_within(profile.stacks.location, 0, len(profile.locations), "a stack's location is out of range")
+    _require_within(samples.event, 0, len(profile.events), "a sample's event is out of range")
+    _require_within(samples.thread, 0, len(profile.threads), "a sample's thread is out of range")
+    _require_within(samples.stack, -1, len(profile.stacks), "a sample's stack is out of range")
     if profile.parents is not None:
         _require(len(profile.parents) == len(profile.threads), "parents have another length than threads")
-        _require(_within(profile.parents, -1, len(profile.threads)), "a parent's thread is out of range")
+        _require_within(profile.parents, -1, len(profile.threads), "a parent's thread is out of range")
     if samples.tags is not None:
-        _require(_within(samples.tags, 0, len(profile.tag_sets)), "a sample's tags are out of range")
+        _require_within(samples.tags, 0, len(profile.tag_sets), "a sample's tags are out of range")
     if samples.wait is not None:
         _check_waits(profile, samples, samples.wait)
     if samples.fields is not None:
         rows = sum(entry.count for entry in profile.fields)
-        _require(_within(samples.fields, -1, rows), "a sample's fields are out of range")
-    _require(_within(samples.count, 1, 2**62), "a sample counts nothing")
+        _require_within(samples.fields, -1, rows, "a sample's fields are out of range")
+    _require_within(samples.count, 1, 2**62, "a sample counts nothing")
     if samples.latency is not None:
         _require(samples.latency.dtype == np.int64, "latencies are not int64")
         shares = (samples.latency >= 0) & (samples.latency <= samples.value)
-        _require(bool(np.all(shares)), "a latency is not a share of the value")
+        _require(np.all(shares), "a latency is not a share of the value")
     _require(samples.value.dtype == np.int64 and samples.count.dtype == np.int64, "values are not int64")
     if samples.time is not None:
-        _require(bool(np.all(samples.time[1:] >= samples.time[:-1])), "a timeline is not in time order")
+        _require(np.all(samples.time[1:] >= samples.time[:-1]), "a timeline is not in time order")
 
 
 def _check_curve(running: RunningThreads) -> None:
     _require(len(running.time) == len(running.threads), "the curve of running threads has columns of two lengths")
-    _require(bool(np.all(running.time[1:] > running.time[:-1])), "the curve of running threads is not in time order")
-    _require(_within(running.threads, 0, 2**31), "less than no thread runs")
-    _require(bool(np.all(np.diff(running.threads) != 0)), "a step of the curve of running threads is none")
+    _require(np.all(running.time[1:] > running.time[:-1]), "the curve of running threads is not in time order")
+    _require_within(running.threads, 0, 2**31, "less than no thread runs")
+    _require(np.all(np.diff(running.threads) != 0), "a step of the curve of running threads is none")
 
 
 def _check_waits(profile: ProfileTables, samples: ProfileSamples, wait: U8) -> None:
     _require(samples.time is not None, "waits stand in a profile without times")
-    _require(_within(wait, 0, 5), "a sample's kind of wait is out of range")
+    _require_within(wait, 0, 5, "a sample's kind of wait is out of range")
     rows = wait > 0
-    _require(bool(np.all(samples.value[rows] >= 0)), "a wait is shorter than nothing")
-    _require(bool(np.all(samples.count[rows] == 1)), "a wait stands for several")
+    _require(np.all(samples.value[rows] >= 0), "a wait is shorter than nothing")
+    _require(np.all(samples.count[rows] == 1), "a wait stands for several")
     of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
     _require(not np.any(of_waits[samples.event[~rows]]), "a sample of an event of waits is none")
