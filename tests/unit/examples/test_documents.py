@@ -187,6 +187,11 @@ def test_the_spine_is_read_in_an_hour() -> None:
     assert 10 <= len(lines) <= 12 and sum(lines) < 8000
 
 
+def test_documentation_is_short() -> None:
+    """A page that grows takes words from another. Bars of tables are no words."""
+    assert sum(len(page.read_text(encoding="utf-8").replace("|", " ").split()) for page in PAGES) <= 22_000
+
+
 def test_architecture_is_short() -> None:
     assert len(ARCHITECTURE.read_text(encoding="utf-8").split()) < 4000
 
