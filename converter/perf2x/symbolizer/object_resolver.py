@@ -4,7 +4,8 @@ Names of functions in the style that was asked for.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 from msgspec.structs import replace
@@ -100,6 +101,12 @@ class ResolveResult(Frozen):
     """The reason why locations have no name."""
     counts: Sequence[Count] = ()
     """Diagnostics that came up in this object."""
+
+    def split(self, counts: Sequence[int]) -> "Iterator[ResolveResult]":
+        """Yield the results of one object after another, which have so many locations; all share the rows."""
+        for first, end in pairwise([0, *accumulate(counts)]):
+            part = {name: getattr(self, name)[first:end] for name in ("start", "count", "is_exact", "has_inlines")}
+            yield replace(self, **part)
 
     def names(self, rows: I64) -> PlaceNames:
         """Return the names of some locations, whose numbers are their rows."""

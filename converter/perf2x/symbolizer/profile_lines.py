@@ -25,7 +25,8 @@ class ProfileLineBuilder:
         # lines in the order of their arrival; locations refer to them by first row and count
         self._line_function: list[AnyArray] = [profile.locations.line_function]
         self._line_number: list[AnyArray] = [profile.locations.line_number]
-        self._rows = len(profile.locations.line_number)
+        self._first = 0
+        """Row of the first of the lines that were added last."""
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
@@ -33,12 +34,13 @@ class ProfileLineBuilder:
         self._is_exact = falses(len(profile.locations))
 
     def add(self, mapped: MappedObject, result: ResolveResult) -> None:
-        """Add the lines of one object's locations."""
-        numbers = as_int32(self._function_numbers(result.functions))
-        self._line_function.append(numbers[result.function])
-        self._line_number.append(result.line)
-        self._start[mapped.locations], self.count[mapped.locations] = result.start + self._rows, result.count
-        self._rows += len(result.line)
+        """Add the lines of one object's locations; results that share their rows come one after another."""
+        if result.line is not self._line_number[-1]:
+            numbers = as_int32(self._function_numbers(result.functions))
+            self._line_function.append(numbers[result.function])
+            self._first += len(self._line_number[-1])
+            self._line_number.append(result.line)
+        self._start[mapped.locations], self.count[mapped.locations] = result.start + self._first, result.count
         self._is_exact[mapped.locations] = result.is_exact
         self._has_inlines[mapped.mappings] |= result.has_inlines.any()
 

@@ -88,6 +88,7 @@ from perf2x.model.profile.stack_tree import (
     keep_samples,
     kinds_in_stacks,
     location_rows,
+    merged_tree,
     path_sums,
     paths,
     paths_of_length,

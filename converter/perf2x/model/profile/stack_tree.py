@@ -6,6 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import (
+    I32,
     I64,
     AnyArray,
     Bools,
@@ -19,6 +20,7 @@ from perf2x.base.columnar import (
     cumsum,
     falses,
     flatnonzero,
+    group_pairs,
     group_rows,
     offsets_of,
     prefix_tree,
@@ -91,6 +93,26 @@ def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
         above = unique(parent[rows])
         rows = above[(above >= 0) & ~found[above]]
     return found
+
+
+def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple[Stacks, I32]:
+    """Make one tree of several that stand behind one another: equal rows of equal parents become one.
+
+    Returns it, in the order of `prefix_tree`, and (rows + 1,) the row of each that ``is_used``; the last one serves −1.
+    """
+    rows = flatnonzero(is_used)
+    rows = rows[argsort_small(depth[rows])]
+    number, bits = np.full(len(parent) + 1, -1, np.int32), int(location.max(initial=0)).bit_length()
+    parents, items = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    above = total = 0
+    for level in np.split(rows, cumsum(bincount(depth[rows]))[:-1]) if len(rows) else ():
+        up, item = number[parent[level]], location[level]
+        kept, place = group_pairs(as_int64(np.maximum(up - above, 0)), as_int64(item), len(parents[-1]), bits)
+        number[level] = total + place
+        parents.append(up[kept])
+        items.append(item[kept])
+        above, total = total, total + len(kept)
+    return Stacks(np.concatenate(parents), np.concatenate(items)), number
 
 
 def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> Ragged:

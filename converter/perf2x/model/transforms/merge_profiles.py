@@ -21,6 +21,7 @@ from perf2x.base.columnar import (
     cumsum,
     group_rows,
     lexsort,
+    offsets_of,
     prefix_tree,
     take_rows_of,
     unique_inverse,
@@ -33,11 +34,12 @@ from perf2x.model.profile import (
     ProfileSamples,
     Stacks,
     Threads,
+    depths,
     join_locations,
-    location_rows,
+    merged_tree,
     sum_samples,
     take_locations,
-    used_stacks,
+    with_callers,
 )
 from perf2x.model.recording import is_object
 from perf2x.model.transforms.drop_unused import TEXTS
@@ -172,8 +174,9 @@ def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArr
     _, group = group_rows([column for name, column in columns.items() if name != "pid"])
     least = np.full(len(group), np.iinfo(np.int32).max, np.int32)
     np.minimum.at(least, group, columns["pid"])
-    is_file = np.array([is_object(word, has_build_id=False) for word in words], np.bool_)
-    return np.where(is_file[columns["filename"]], least[group], columns["pid"])
+    used, name = unique_inverse(columns["filename"])
+    is_file = np.array([is_object(words[row], has_build_id=False) for row in used.tolist()], np.bool_)
+    return np.where(is_file[name], least[group], columns["pid"])
 
 
 def _of_each(group: I64, tables: Sequence[Sized]) -> list[I32]:
@@ -211,15 +214,17 @@ def _locations(
 
 def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple[Stacks, list[I32]]:
     """The common tree, and the leaf of every sample of every profile."""
-    parts, places, first = [], [], 0
-    for profile, location in zip(profiles, location_of, strict=True):
-        leaves, place = used_stacks(profile)
-        rows = location_rows(profile, leaves)
-        parts.append(Ragged(rows.offsets, location[rows.values]))
-        places.append(place + first)
-        first += len(leaves)
-    parent, item, leaf = prefix_tree(Ragged.joined(parts, np.int64))
-    return Stacks(parent, item), [leaf[place] for place in places]
+    trees = [profile.stacks for profile in profiles]
+    begins = offsets_of(as_int64([len(tree) for tree in trees])).tolist()
+    parents, leaves = (
+        [np.where(rows < 0, -1, rows + begin) for rows, begin in zip(each, begins, strict=False)]
+        for each in ([tree.parent for tree in trees], [profile.samples.stack for profile in profiles])
+    )
+    parent = np.concatenate(parents)
+    location = np.concatenate([place[tree.location] for place, tree in zip(location_of, trees, strict=True)])
+    is_used = with_callers(parent, np.concatenate(leaves))
+    stacks, number = merged_tree(parent, location, np.concatenate([depths(tree.parent) for tree in trees]), is_used)
+    return stacks, [number[leaf] for leaf in leaves]
 
 
 def _merged_samples(

@@ -87,6 +87,12 @@ def coded(column: Any) -> tuple[AnyArray, list[str]]:
     return as_int64(codes), [as_recorded(text) for text in words.dictionary.to_pylist()]
 
 
+def taken(table: "pyarrow.Table", rows: I64) -> "pyarrow.Table":
+    """Some rows of a table. Arrow would ask numpy.ma whether an array is masked, whose import takes 15 ms."""
+    pa = arrow()
+    return table.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]))
+
+
 def flat(table: "pyarrow.Table", name: str) -> Any:
     """A column as one array."""
     column = table[name]

@@ -113,18 +113,32 @@ class AskedFirst:
         self.asked = objects
         """Each object with the locations that must be looked up."""
         for of in known:
-            self._known.append([of(mapped) for mapped in self.asked])
+            self._known.append([of(mapped) if len(mapped.locations) else None for mapped in self.asked])
             self.asked = [
                 mapped if one is None else replace(mapped, locations=mapped.locations[one.asked])
                 for mapped, one in zip(self.asked, self._known[-1], strict=True)
             ]
 
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
-        """Yield every object with the result for all its locations; ``found``, by number, are let go of."""
+        """Yield every object with the result for all its locations; ``found``, by number, are let go of.
+
+        Objects of which nothing was asked come first, those of one source of names together: they share its lines.
+        """
+        first = self._known[0] if self._known else []
+        whole = {number: known for number, known in enumerate(first) if known is not None and not len(known.asked)}
+        groups: dict[int, list[int]] = {}
+        for number, known in whole.items():
+            groups.setdefault(id(known.answers), []).append(number)
+        for numbers in groups.values():
+            rows = [whole[number].rows for number in numbers]
+            results = whole[numbers[0]].answers.result(np.concatenate(rows)).split([len(each) for each in rows])
+            yield from ((self._objects[number], result) for number, result in zip(numbers, results, strict=True))
         for number, mapped in enumerate(self._objects):
+            if number in whole:
+                continue
             result = found.pop(number, None)
-            for known in reversed(self._known):
-                one = known[number]
+            for layer in reversed(self._known):
+                one = layer[number]
                 result = result if one is None else one.completed(result)
             if result is not None:
                 yield mapped, result

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.ragged import Ragged
-from perf2x.model.profile.stack_tree import costs_of_kinds, with_callers
+from perf2x.base.columnar.interner import prefix_tree
+from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.model.profile.stack_tree import costs_of_kinds, depths, merged_tree, with_callers
 from perf2x.testing import ProfileBuilder
 
 PARENTS = st.lists(st.integers(0, 9), min_size=1, max_size=12)
@@ -22,6 +23,33 @@ def test_leaves_are_found_with_their_callers(drawn: list[int], leaves: list[int]
             row = parent[row]
     found = with_callers(np.array(parent, np.int32), np.array(leaves, np.int32))
     assert np.flatnonzero(found).tolist() == sorted(expected)
+
+
+@given(st.lists(PARENTS, max_size=3), st.data())
+def test_a_tree_of_several_is_that_of_their_stacks(drawn: list[list[int]], data: st.DataObject) -> None:
+    """Trees may have equal rows, rows that nobody uses, and parents that do not rise."""
+    parent, location = [], []
+    for tree in drawn:
+        begin = len(parent)
+        parent += [above + begin if (above := min(place, row) - 1) >= 0 else -1 for row, place in enumerate(tree)]
+        location += data.draw(st.lists(st.integers(0, 2), min_size=len(tree), max_size=len(tree)))
+    leaves = data.draw(st.lists(st.integers(-1, len(parent) - 1), max_size=6))
+    stacks = []
+    for row in leaves:
+        stacks.append([])
+        while row >= 0:
+            stacks[-1].insert(0, location[row])
+            row = parent[row]
+    rows = Ragged(
+        offsets_of(np.array([len(stack) for stack in stacks], np.int64)),
+        np.array([row for stack in stacks for row in stack], np.int64),
+    )
+    above = np.array(parent, np.int64)
+    used = with_callers(above, np.array(leaves, np.int64))
+    tree, number = merged_tree(above, np.array(location, np.int32), depths(above), used)
+    expected = prefix_tree(rows)
+    for mine, theirs in zip((tree.parent, tree.location, number[leaves or []]), expected, strict=True):
+        assert mine.tolist() == theirs.tolist()
 
 
 def test_a_stack_costs_each_of_its_kinds_once_and_its_innermost_one_itself() -> None:

@@ -6,8 +6,8 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from perf2x.sources.dataset.arrow_columns import numbers  # noqa: E402
-from perf2x.sources.dataset.dataset_schema import LINE  # noqa: E402
-from perf2x.sources.dataset.names.known_lines import _functions  # noqa: E402
+from perf2x.sources.dataset.dataset_schema import schema_of  # noqa: E402
+from perf2x.sources.dataset.names.known_lines import PlaceLines  # noqa: E402
 from perf2x.symbolizer.object_resolver import function_row  # noqa: E402
 from perf2x.symbolizer.sources.symbol_source import Function  # noqa: E402
 from perf2x.symbolizer.symbol_options import NameStyle  # noqa: E402
@@ -24,7 +24,9 @@ def test_nulls_are_zeros_of_each_type(kind: str, known: object, found: list[obje
 
 
 def test_a_function_without_texts_in_a_damaged_table_has_empty_ones() -> None:
-    kind = pa.struct([*((name, pa.string()) for name in LINE[:3]), *((name, pa.int32()) for name in LINE[3:])])
-    lines = pa.array([dict.fromkeys(LINE[:3]) | dict.fromkeys(LINE[3:], 7)], kind)
-    functions, _, line = _functions(lines, np.zeros(1, np.int64), NameStyle.SHORT)
-    assert (functions, line.tolist()) == ([function_row(Function("", "", "", 7), NameStyle.SHORT)], [7])
+    lines = [{"function": None, "system_name": None, "file": None, "line": 7, "start_line": 7}]
+    row = {"object_id": "ab", "file_offset": 0, "mode": "user", "is_return": False, "variant": 0, "lines": lines,
+           "is_exact": False, "has_inlines": False, "reason": ""}  # fmt: skip
+    rows = PlaceLines(pa.Table.from_pylist([row], schema_of("symbols")))
+    names = rows.names(np.zeros(1, np.int64), NameStyle.SHORT, inline=True)
+    assert (names.functions, names.line.tolist()) == ([function_row(Function("", "", "", 7), NameStyle.SHORT)], [7])

@@ -1,23 +1,25 @@
 """Names that a dataset has of a profile's places, as the symbolizer takes them."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perf2x.base.columnar import I64, as_int64, flatnonzero, group_rows, ranges
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
-from perf2x.sources.dataset.arrow_columns import coded, flat, is_known, numbers
-from perf2x.sources.dataset.dataset_schema import KEY, LINE, arrow
+from perf2x.sources.dataset.arrow_columns import coded, flat, is_known, numbers, taken
+from perf2x.sources.dataset.dataset_schema import LINE
 from perf2x.sources.dataset.names.symbol_index import PlaceIndex
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
 from perf2x.sources.dataset.read.restore_profile import Restored
-from perf2x.sources.dataset.write.profile_places import UNMAPPED, profile_places
+from perf2x.sources.dataset.write.profile_places import profile_places
+from perf2x.symbolizer.known.known_names import Answers
 from perf2x.symbolizer.known.place_names import LocationNames
 from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
 from perf2x.symbolizer.symbol_options import NameStyle
 
-_COLUMNS = [*KEY, "lines", "is_exact", "has_inlines"]
+if TYPE_CHECKING:
+    import pyarrow
 
 
 def known_names(
@@ -28,43 +30,46 @@ def known_names(
     ``restored`` is what the profile was made of, ``ident`` the recording with kernel code outside of all mappings.
     Without ``inline`` of each place only the function that it really belongs to.
     """
-    own = restored.places.select(_COLUMNS).take(flatnonzero(is_known(restored.places, "lines")))
-    symbols = part.symbols({*restored.objects.ids, UNMAPPED})
-    both = arrow().concat_tables([own, symbols.select(_COLUMNS)], promote_options="default")  # either may lack lines
-    table = both.unify_dictionaries().combine_chunks()
-    lists = flat(table, "lines")
-    offsets = as_int64(lists.offsets.to_numpy())
-    of_objects = np.where(np.diff(offsets) > 0, 1, 2)  # a recording's own names count, then those of any object
-    of_objects[: len(own)] = 0
-    index = PlaceIndex(table, of_objects)
-    found = index.rows_of(profile_places(profile.locations, restored.objects, bytes.fromhex(ident)))
-    place = flatnonzero(found >= 0)
-    row = found[place]
-    first, count = offsets[row], offsets[row + 1] - offsets[row]
-    if not inline:
-        first, count = first + np.maximum(count - 1, 0), np.minimum(count, 1)
-    functions, function, line = _functions(lists.values, ranges(first, count), style)
-    names = PlaceNames(
-        place=place,
-        count=count,
-        is_exact=numbers(table, "is_exact").astype(np.bool_)[row],
-        has_inlines=numbers(table, "has_inlines").astype(np.bool_)[row] & inline,
-        function=function,
-        line=line,
-        functions=functions,
-    )
-    return LocationNames(names, restored.looked_up, kernel_looked_up=False)
+    own = PlaceLines(taken(restored.places, flatnonzero(is_known(restored.places, "lines"))))
+    of_objects = part.of_symbols(PlaceLines)
+    places, answers = profile_places(profile.locations, restored.objects, bytes.fromhex(ident)), Answers()
+    found = own.rows_of(places)
+    answers.add(own.names(found, style, inline=inline))
+    answers.add(of_objects.names(np.where(found < 0, of_objects.rows_of(places), -1), style, inline=inline))
+    return LocationNames(answers.names(), restored.looked_up, kernel_looked_up=False)
 
 
-def _functions(lines: Any, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:
-    """The distinct functions of some lines as the profile has them, (rows,) the function of each, and its line."""
-    columns = [(code, [*known, ""]) for code, known in (coded(lines.field(number)) for number in range(3))]  # no null
-    line, start_line = (as_int64(lines.field(LINE.index(name)).to_numpy(zero_copy_only=False)[rows])
-                        for name in ("line", "start_line"))  # fmt: skip
-    first, group = group_rows([*(code[rows] for code, _ in columns), start_line])
-    named = [[known[row] for row in code[rows][first].tolist()] for code, known in columns]
-    functions = [
-        function_row(Function(system_name, name, file, start), style)
-        for name, system_name, file, start in zip(*named, start_line[first].tolist(), strict=True)
-    ]
-    return functions, group, line
+class PlaceLines(PlaceIndex):
+    """Rows with the lines of places, found by place."""
+
+    def __init__(self, rows: "pyarrow.Table") -> None:
+        lists = flat(rows, "lines")
+        self._offsets = as_int64(lists.offsets.to_numpy())
+        super().__init__(rows, np.diff(self._offsets) == 0)  # those with lines count
+        self._flags = [numbers(rows, name).astype(np.bool_) for name in ("is_exact", "has_inlines")]
+        *words, self._line, self._start_line = (lists.values.field(number) for number in range(len(LINE)))
+        self._words = [(code, [*known, ""]) for code, known in map(coded, words)]  # no null
+
+    def names(self, found: I64, style: NameStyle, *, inline: bool) -> PlaceNames:
+        """The names that places have in the rows ``found`` (places,), −1 for none."""
+        place = flatnonzero(found >= 0)
+        row = found[place]
+        first, count = self._offsets[row], np.diff(self._offsets)[row]
+        if not inline:
+            first, count = first + np.maximum(count - 1, 0), np.minimum(count, 1)
+        functions, function, line = self._functions(ranges(first, count), style)
+        is_exact, has_inlines = (flags[row] for flags in self._flags)
+        return PlaceNames(place, count, is_exact, has_inlines & inline, function, line, functions)
+
+    def _functions(self, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:
+        """The distinct functions of some lines as the profile has them, (rows,) the function of each, and its line."""
+        line, start_line = (
+            as_int64(column.to_numpy(zero_copy_only=False)[rows]) for column in (self._line, self._start_line)
+        )
+        first, group = group_rows([*(code[rows] for code, _ in self._words), start_line])
+        named = [[known[row] for row in code[rows][first].tolist()] for code, known in self._words]
+        functions = [
+            function_row(Function(system_name, name, file, start), style)
+            for name, system_name, file, start in zip(*named, start_line[first].tolist(), strict=True)
+        ]
+        return functions, group, line

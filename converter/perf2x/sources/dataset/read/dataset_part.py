@@ -1,24 +1,23 @@
 """A part of a dataset: those recordings that have some tags, and their rows in the other tables."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Frozen, arange, as_int64, flatnonzero, lexsort, minus_ones, searchsorted
+from perf2x.base.columnar import I64, Frozen, arange, argsort_rows, as_int64, flatnonzero, minus_ones, searchsorted
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.sources.dataset.arrow_columns import coded, flat, numbers, with_texts
+from perf2x.sources.dataset.arrow_columns import coded, flat, numbers, taken, texts, with_texts
 from perf2x.sources.dataset.dataset_address import DatasetAddress
-from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, OF_RECORDINGS, arrow, date_of
+from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, OF_RECORDINGS, date_of
 from perf2x.sources.dataset.delta_tables import DataFile, DeltaTables, Parts, partition_of
 
 if TYPE_CHECKING:
     import pyarrow
 
+Made = TypeVar("Made")
 _OF_QUERIES = {"places": ("build_id", "file", "is_local"), "samples": ("event", "unit")}
 """Columns that only queries read: profiles have the same from mappings and recordings."""
 
@@ -48,6 +47,13 @@ class Rows(Frozen):
     table: "pyarrow.Table"
     number: I64
     """(rows,) place of the recording of each among those that were asked for."""
+    count: int
+    """Recordings that were asked for."""
+
+    @property
+    def start(self) -> I64:
+        """(count + 1,) where rows of each recording begin, of a table with a key."""
+        return searchsorted(self.number, arange(self.count + 1))
 
 
 class DatasetPart:
@@ -74,6 +80,7 @@ class DatasetPart:
         """In order of time."""
         self._open: dict[str, tuple[Any, list[DataFile]]] = {}
         self._held: dict[str, tuple[set[str], pyarrow.Table]] = {}
+        self._made: tuple[pyarrow.Table, Any] | None = None
 
     def require(self) -> None:
         """FormatError where there is no recording."""
@@ -94,13 +101,21 @@ class DatasetPart:
             files = [file for file in files if tuple(file.parts.values()) in parts]
         return found, files
 
-    def of(self, table: str, rows: Sequence[Row]) -> Rows:
-        """Rows of some recordings in a table; FormatError when it is damaged."""
-        place = {(row.ident, row.values["attempt"]): number for number, row in enumerate(rows)}
+    def of(self, table: str, rows: Sequence[Row], key: str = "") -> Rows:
+        """Rows of some recordings in a table; with a ``key`` by recording and it.
+
+        FormatError when it is damaged, also unless the keys of each recording are 0, 1, ….
+        """
         held = self._rows_of(table, rows)
-        number = _numbers_of(held, place)
+        number = _numbers_of(held, {(row.ident, row.values["attempt"]): number for number, row in enumerate(rows)})
         kept = flatnonzero(number >= 0)
-        return Rows(held, number) if len(kept) == len(number) else Rows(held.take(kept), number[kept])
+        if key:
+            value = as_int64(numbers(held, key))
+            kept = kept[argsort_rows([number[kept], value[kept]])]
+        found = Rows(taken(held, kept), number[kept], len(rows))
+        if key and (value[kept] != arange(len(kept)) - found.start[found.number]).any():
+            raise FormatError(f"{self.tables.root}: damaged: {key} numbers are missing or twice")
+        return found
 
     def _rows_of(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
         """Rows of the files that recordings are in, which stay until those of others are asked for."""
@@ -112,16 +127,16 @@ class DatasetPart:
             self._held[table] = {file.path for file in files}, held
         return held
 
-    @cached_property
-    def _symbols(self) -> "pyarrow.Table":
-        return self.tables.read("symbols", *self.files("symbols", ()))
-
-    def symbols(self, objects: Collection[str]) -> "pyarrow.Table":
-        """Names of places of some objects."""
-        compute: Any = import_module("pyarrow.compute")
-        idents, wanted = flat(self._symbols, "object_id"), arrow().array(sorted(objects), arrow().string())
-        chosen = compute.is_in(idents.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)
-        return self._symbols.take(flatnonzero(np.append(chosen, False)[coded(idents)[0]]))
+    def of_symbols(self, make: "Callable[[pyarrow.Table], Made]") -> Made:
+        """Return what is made of the names of all objects in the places that were read last, once for them."""
+        places = self._rows_of("places", ())
+        if self._made is None or self._made[0] is not places:
+            code, known = texts(self._rows_of("symbols", ()), "object_id")
+            wanted = set(texts(places, "object_id")[1])
+            chosen = np.array([*(one in wanted for one in known), False], np.bool_)
+            self._made = places, make(taken(self._rows_of("symbols", ()), flatnonzero(chosen[code])))
+        made: Made = self._made[1]
+        return made
 
 
 def _numbers_of(rows: "pyarrow.Table", place: Mapping[tuple[str, str], int]) -> I64:
@@ -135,21 +150,6 @@ def _numbers_of(rows: "pyarrow.Table", place: Mapping[tuple[str, str], int]) -> 
             known[of_ident[ident], of_attempt[attempt]] = number
     found: I64 = known[one, other]
     return found
-
-
-def in_order(rows: Rows, key: str, count: int, source: str) -> "tuple[pyarrow.Table, I64, I64]":
-    """Rows by recording and their number in it, (rows,) the recording of each, and (count + 1,) where each begins.
-
-    FormatError unless numbers of each recording are 0, 1, ….
-    """
-    value = as_int64(numbers(rows.table, key))
-    order = lexsort((value, rows.number))
-    number = rows.number[order]
-    start = searchsorted(number, arange(count + 1))
-    if (value[order] != arange(len(number)) - start[number]).any():
-        raise FormatError(f"{source}: damaged: {key} numbers are missing or twice")
-    is_sorted = bool((np.diff(order) == 1).all())
-    return rows.table if is_sorted else rows.table.take(order), number, start
 
 
 def _has_tags(row: Row, wanted: Mapping[str, str]) -> bool:

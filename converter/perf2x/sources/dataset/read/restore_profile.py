@@ -25,6 +25,7 @@ from perf2x.base.columnar import (
     group_rows,
     prefix_tree,
     repeat,
+    take,
 )
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
@@ -43,10 +44,10 @@ from perf2x.model.profile import (
     root_functions,
     sum_samples,
 )
-from perf2x.sources.dataset.arrow_columns import flat, is_known, numbers, texts, with_texts
+from perf2x.sources.dataset.arrow_columns import flat, is_known, numbers, taken, texts, with_texts
 from perf2x.sources.dataset.dataset_schema import MAPPING_TEXTS, MAPPINGS, META
 from perf2x.sources.dataset.place_keys import keys_of_rows
-from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids, in_order
+from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids
 from perf2x.sources.dataset.write.profile_places import CodeObjects, made_up_object
 
 if TYPE_CHECKING:
@@ -64,9 +65,11 @@ class _Numbered(Frozen):
 
     def of(self, recording: I64, number: I64, what: str, source: str) -> I64:
         """(n,) the values; −1 for the number −1. FormatError for numbers that a recording does not have."""
-        if len(number) and ((number < -1) | (self.start[recording] + number >= self.start[recording + 1])).any():
+        row = self.start[recording] + number
+        if ((number < -1) | (row >= self.start[1:][recording])).any():
             raise FormatError(f"{source}: damaged: a {what} is missing")
-        return np.where(number < 0, -1, np.append(self.value, -1)[self.start[recording] + number])
+        row[number < 0] = -1
+        return take(np.append(self.value, -1), row)
 
 
 class Restored(Frozen):
@@ -82,10 +85,10 @@ class Restored(Frozen):
 def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool = True) -> Restored:
     """Make the profile of recordings that have the same events; FormatError when rows do not fit together."""
     source, strings = part.tables.root, StringInterner()
-    mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows), len(rows), strings, source)
-    places, place_number, start = in_order(part.of("places", rows), "place", len(rows), source)
-    locations, functions, location = _locations(places, place_number, mapping_of, objects, strings, source)
-    stacks, leaf_of = _stacks(part.of("stacks", rows), _Numbered(start, location), len(rows), source)
+    mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows, "mapping"), strings, source)
+    places = part.of("places", rows, "place")
+    locations, functions, location = _locations(places, mapping_of, objects, strings, source)
+    stacks, leaf_of = _stacks(part.of("stacks", rows, "stack"), _Numbered(places.start, location), source)
     samples = part.of("samples", rows)
     threads, thread = _threads(samples.table, strings)
     missing = {number for number, row in enumerate(rows) if row.values["samples"]} - set(samples.number.tolist())
@@ -114,7 +117,7 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
         profile.check()
     except ValueError as error:
         raise FormatError(f"{source}: damaged: {error}") from None
-    return Restored(sum_samples(profile), objects, looked_up, places)
+    return Restored(sum_samples(profile), objects, looked_up, places.table)
 
 
 def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
@@ -129,15 +132,13 @@ def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...],
     return tuple(dict(one) for one in known), as_int32([place[one] for one in own])[number]
 
 
-def _mappings(
-    rows: Rows, count: int, strings: StringInterner, source: str
-) -> tuple[Mappings, CodeObjects, Bools, _Numbered]:
+def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mappings, CodeObjects, Bools, _Numbered]:
     """Mappings that differ by more than their address, their objects, which were looked up, and each recording's."""
-    table, number, start = in_order(rows, "mapping", count, source)
+    table, number = rows.table, rows.number
     code = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
     check_build_ids(code["build_id"][1], source)
     value = {name: as_int64(numbers(table, name)) for name in ("base", "variant", "is_local", *MAPPINGS)}
-    own = np.where((value["is_local"] > 0) | (count == 1), number, -1)
+    own = np.where((value["is_local"] > 0) | (rows.count == 1), number, -1)
     keys = [
         *(codes for codes, _ in code.values()), value["variant"], value["is_kernel"], value["limit"] - value["start"],
         value["file_offset"], value["start"] - value["base"], own,
@@ -151,7 +152,7 @@ def _mappings(
         [known[row] for row in codes[first].tolist()], value["base"][first].view(np.uint64),
         value["is_local"][first].astype(np.bool_), value["variant"][first],
     )  # fmt: skip
-    return restore_mappings(table.take(first), strings), objects, looked_up, _Numbered(start, group)
+    return restore_mappings(taken(table, first), strings), objects, looked_up, _Numbered(rows.start, group)
 
 
 def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings:
@@ -167,22 +168,18 @@ def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings
 
 
 def _locations(
-    places: "pyarrow.Table",
-    number: I64,
-    mapping_of: _Numbered,
-    objects: CodeObjects,
-    strings: StringInterner,
-    source: str,
+    rows: Rows, mapping_of: _Numbered, objects: CodeObjects, strings: StringInterner, source: str
 ) -> tuple[Locations, Functions, I64]:
     """Distinct locations, sorted as the stitcher has them, functions of frames that stand for no code, and
     (places,) the location of each."""
+    places = rows.table
     code, known = texts(places, "object_id")
     root = as_int64([*(_KINDS.get(one, RootFrame.NONE) for one in known), 0])[code]
-    mapping = mapping_of.of(number, as_int64(numbers(places, "mapping", -1)), "mapping", source)
+    mapping = mapping_of.of(rows.number, as_int64(numbers(places, "mapping", -1)), "mapping", source)
     keys, base = keys_of_rows(places), np.append(objects.base, np.uint64(0))[mapping]
     address = np.where(root > 0, np.uint64(0), keys.offset + base)
     lookup = address - keys.is_return
-    order, rank = group_rows([mapping, address, lookup, as_int64(keys.mode), root])
+    order, rank = group_rows([mapping, address, ~keys.is_return, keys.mode, root])
     functions, line_function = root_functions(root[order], strings)
     locations = Locations(
         address=address[order],
@@ -197,10 +194,9 @@ def _locations(
     return locations, functions, rank
 
 
-def _stacks(rows: Rows, places: _Numbered, count: int, source: str) -> tuple[Stacks, _Numbered]:
+def _stacks(rows: Rows, places: _Numbered, source: str) -> tuple[Stacks, _Numbered]:
     """The tree of all stacks, and the row in it of each recording's; ``places`` have locations."""
-    table, number, start = in_order(rows, "stack", count, source)
-    lists = flat(table, "places")
+    lists = flat(rows.table, "places")
     if lists.null_count or lists.flatten().null_count:
         raise FormatError(f"{source}: damaged: a stack is missing")
     offsets = as_int64(lists.offsets.to_numpy())
@@ -208,9 +204,9 @@ def _stacks(rows: Rows, places: _Numbered, count: int, source: str) -> tuple[Sta
     stacks = Ragged(offsets - offsets[0], values)
     if (values < 0).any():
         raise FormatError(f"{source}: damaged: a place is missing")
-    location = places.of(repeat(number, stacks.lengths), values, "place", source)
+    location = places.of(repeat(rows.number, stacks.lengths), values, "place", source)
     parent, item, leaf = prefix_tree(Ragged(stacks.offsets, location))
-    return Stacks(parent, item), _Numbered(start, as_int64(leaf))
+    return Stacks(parent, item), _Numbered(rows.start, as_int64(leaf))
 
 
 def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads, I64]:
