@@ -58,7 +58,7 @@ README.md
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
-from typing import Literal, Unpack, cast
+from typing import Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,7 @@ from perf2x.kernel.registry import Emitter, build_emitter
 from perf2x.library_types import FormatName, ReadOptions, TableOptions
 from perf2x.model.filters.filter_options import Choice, Grouping
 from perf2x.model.profile import Profile, View, view_of
+from perf2x.model.totals.kinds import By, Sort, Value
 from perf2x.model.transforms.weights_and_mispredicts import value_options
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -108,11 +109,7 @@ __all__ = [
 ]
 
 Path = str | PathLike[str]
-By = Literal["function", "object", "thread", "data-object"]
-Sort = Literal["self", "total"]
-Value = Literal["period", "samples", "latency", "weight", "mispredicts"]
 _BY_DEFAULT = SymbolOptions()
-_MISSING = ("mark", "kernel-only", "drop")
 _KEPT = {"cpu", "cgroup", "data_src", "fields"}
 
 
@@ -305,8 +302,6 @@ def _emitter(
 
 def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOptions) -> LoadOptions:
     wanted = load_options(symbols=symbols, **options)
-    if wanted.deferred_missing not in _MISSING:
-        raise OptionError(f"deferred_missing={wanted.deferred_missing!r}: it must be one of {', '.join(_MISSING)}")
     if unknown := ", ".join(sorted(wanted.keep - _KEPT)):
         raise OptionError(f"keep={unknown}: it may have {', '.join(sorted(_KEPT))}")
     return wanted

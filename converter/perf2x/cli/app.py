@@ -7,7 +7,7 @@ docstring (cli/parameters.py). The name ``fleet.query`` is that of the two words
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
-from perf2x.cli.error_handling import DONE, USAGE
+from perf2x.cli.error_handling import USAGE
 from perf2x.cli.help import CONTEXT, PlainHelp, show_all
 from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.usage_errors import report_usage_errors
@@ -73,13 +73,15 @@ def _line_of(point: "EntryPoint") -> str:
 class LazyGroup(PlainHelp, TyperGroup):
     """Commands that are imported when they are used: making the parameters of all costs more than a conversion."""
 
-    def __init__(self, *, lines: dict[str, str] | None = None, **settings: Any) -> None:
+    def __init__(self, *, family: str = "", **settings: Any) -> None:
         super().__init__(**settings)
-        self._own_lines = lines
+        self._family = family
 
     def lines(self) -> Mapping[str, str]:
-        """Lines of the commands by their names."""
-        return _lines() if self._own_lines is None else self._own_lines
+        """Lines of the commands by their names, without the words of the family."""
+        return {
+            name.removeprefix(self._family): line for name, line in _lines().items() if name.startswith(self._family)
+        }
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""
@@ -102,34 +104,26 @@ class LazyGroup(PlainHelp, TyperGroup):
             return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command; its name may be two words."""
-        name, *rest = args
-        if " ".join(args[:2]) in commands():
-            name, rest = " ".join(args[:2]), args[2:]
-        elif name not in commands():
-            return (None, None, rest) if ctx.resilient_parsing else _refuse(ctx, args)
-        return name, command(name), rest
+        """Import the command, or make the group of a family; OptionError with what the user may have meant."""
+        typed, *rest = args
+        name = self._family + typed
+        if name in commands():
+            return typed, command(name), rest
+        if any(known.startswith(f"{name} ") for known in commands()):
+            text = f"perf2x {name} COMMAND --help says more of each."
+            options = [one for one in self.params if one.name == "help_all"]
+            settings = {"params": options, "context_settings": CONTEXT, "rich_markup_mode": None}
+            return typed, LazyGroup(name=typed, family=f"{name} ", help=text, **settings), rest
+        if ctx.resilient_parsing:
+            return None, None, rest
+        if not self._family and (Path(typed).exists() or "." in typed):
+            raise OptionError(f"there is no command {typed}; to convert a recording: perf2x convert {typed}")
+        raise OptionError(f"there is no command {name}{did_you_mean(name, commands())} (perf2x --help)")
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; report errors from outside as one sentence and an exit code."""
         with report_usage_errors(ctx):
             return super().invoke(ctx)
-
-
-def _refuse(ctx: Any, args: list[str]) -> NoReturn:
-    """OptionError for what is not a command, with what the user may have meant; the commands of a family as help."""
-    typed, *rest = args
-    family = {name: line for name, line in _lines().items() if name.startswith(f"{typed} ")}
-    if not family and not typed.startswith("-") and (Path(typed).exists() or "." in typed):
-        raise OptionError(f"there is no command {typed}; to convert a recording: perf2x convert {typed}")
-    if not family or (rest and rest[0] not in ("--help", "--help-all", "-h")):
-        words = " ".join(args[: 2 if family else 1])
-        raise OptionError(f"there is no command {words}{did_you_mean(words, commands())} (perf2x --help)")
-    lines = {name.partition(" ")[2]: line for name, line in family.items()}
-    text = f"perf2x {typed} COMMAND --help says more of each."
-    group = LazyGroup(name=typed, lines=lines, help=text, rich_markup_mode=None)
-    typer.echo(group.get_help(typer.Context(group, parent=ctx, info_name=typed)))
-    raise typer.Exit(DONE if rest else USAGE)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from typing import NoReturn, TextIO
 from perf2x.base.errors import OptionError, Perf2xError, is_out_of_memory
 from perf2x.cli.messages import print_message
 
-DONE = 0
+_DONE = 0
 CANNOT = 1
 """The input cannot be converted, or the output cannot be written."""
 USAGE = 2
@@ -41,7 +41,7 @@ def report_errors() -> Iterator[None]:
         _exit(_TERMINATED, "terminated; nothing was written")
     except BrokenPipeError:
         _redirect_to_null(sys.stdout)  # our reader (head, less) has seen enough
-        _exit(DONE)
+        _exit(_DONE)
     except MemoryError as error:
         _clear_frames(error)
         _exit(CANNOT, _NO_MEMORY)

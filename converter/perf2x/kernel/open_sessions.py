@@ -74,13 +74,14 @@ class SessionInput(Frozen):
         FormatError if a file has gone meanwhile, SettingError or OptionError for options that ask what it lacks.
         """
         opened = [part.opened or _reopen(part.input, self.context) for part in self.parts]
-        if len(opened) == 1:
-            refuse_lacking(self.context.options, opened[0].lacks)
-            return opened[0]
-        from perf2x.reader.joined_session import JoinedRecording, order_by_time
+        source = opened[0]
+        if len(opened) > 1:
+            from perf2x.reader.joined_session import JoinedRecording, order_by_time
 
-        recordings = [one.recording for one in opened]
-        return PerfData(JoinedRecording(order_by_time(recordings), self.context.diagnostics))
+            recordings = [one.recording for one in opened]
+            source = PerfData(JoinedRecording(order_by_time(recordings), self.context.diagnostics))
+        refuse_lacking(self.context.options, source.lacks)
+        return source
 
 
 def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:

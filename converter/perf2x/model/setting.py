@@ -13,7 +13,7 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
@@ -98,7 +98,7 @@ def setting_of(hint: Any) -> Setting | None:
 def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setting]]:
     """Yield the settings whose values are no defaults, of a struct and of those in it: ``choice.pids``.
 
-    Features' settings have no dots.
+    Features' settings have no dots. SettingError for a value that is none of those to choose from.
     """
     plain = type(struct)()
     for field, hint in hints_of(type(struct)).items():
@@ -106,6 +106,9 @@ def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setti
         for inner in (value,) if isinstance(value, Struct) else value if field == "features" else ():
             yield from given_settings(inner, "" if field == "features" else f"{above}{field}.")
         if setting is not None and not isinstance(value, Struct) and value != getattr(plain, field):
+            if get_origin(hint.__origin__) is Literal and value not in (choices := get_args(hint.__origin__)):
+                words = f" {value}: it must be one of {', '.join(filter(None, choices))}"
+                raise SettingError("", f"{above}{field}", words)
             yield f"{above}{field}", setting
 
 

@@ -181,8 +181,8 @@ def argsort_small(numbers: I64) -> I64:
 
 
 def join_columns(parts: Sequence[Any]) -> Any:
-    """Return a column of the rows of every part, in order: arrays, or what knows how to join its like."""
-    return getattr(parts[0], "joined", np.concatenate)(parts)
+    """Return a column of the rows of every part, in order: arrays, what knows how to join its like, or None."""
+    return None if parts[0] is None else getattr(parts[0], "joined", np.concatenate)(parts)
 
 
 def join_tables(tables: Sequence[Table]) -> Table:

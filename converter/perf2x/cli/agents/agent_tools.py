@@ -17,6 +17,7 @@ from perf2x.model.listing_options import ListingOptions
 from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.printable_text import plain
 from perf2x.model.profile import Profile
+from perf2x.model.totals.kinds import Sort
 from perf2x.tools.tables.report_tables import Caller
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ _CONFIDENCE = 0.95
 _SCREEN = Screen(WITHOUT_TERMINAL)
 
 By = Literal["function", "object", "thread"]
-Sort = Literal["self", "total"]
 
 
 class AgentTools:
@@ -90,10 +90,7 @@ class AgentTools:
         wanted = ListingOptions(
             function, source=not assembly, assembly=assembly, source_dirs=self._source_dirs, value="period"
         )
-        profile = self._loaded(recording, wanted).profile
-        if profile.listings is None:
-            raise OptionError(f"no function {function!r}: the recording has no samples")
-        return _answer(listing_report(profile).lines(_SCREEN))
+        return _answer(listing_report(self._loaded(recording, wanted).profile).lines(_SCREEN))
 
     def diff(
         self,

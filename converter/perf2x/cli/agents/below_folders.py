@@ -21,19 +21,17 @@ class BelowFolders:
 
         Nothing in a folder may lead out of it either.
         """
-        inside = [path for path in map(self._resolved, self._places(name)) if path is not None]
+        inside = [path for folder in self._folders if (path := self._resolved(Path(folder, name))) is not None]
         if not inside:
             listed = ", ".join(map(str, self._folders))
             raise OptionError(f"{short(name)}: not below {listed}")
         found = next((path for path in inside if path.is_dir() or (path.is_file() and not folder)), None)
         if found is None:
             raise OptionError(f"{short(name)}: there is no such {'folder' if folder else 'file'}")
-        if found.is_dir():
-            self._check_links(found, name)
+        for path in found.rglob("*") if found.is_dir() else ():
+            if path.is_symlink() and self._resolved(path) is None:
+                raise OptionError(f"{short(name)}: {short(path.name)} leads out of the folders")
         return found
-
-    def _places(self, name: str) -> list[Path]:
-        return [Path(folder, name) for folder in self._folders]
 
     def _resolved(self, path: Path) -> Path | None:
         """The path without links; None outside of the folders, or where it cannot be one."""
@@ -45,8 +43,3 @@ class BelowFolders:
         except (OSError, RuntimeError, ValueError):  # too long, a loop of links, a character that no name has
             return None
         return found if any(found.is_relative_to(folder) for folder in self._folders) else None
-
-    def _check_links(self, folder: Path, name: str) -> None:
-        for path in folder.rglob("*"):
-            if path.is_symlink() and self._resolved(path) is None:
-                raise OptionError(f"{short(name)}: {short(path.name)} leads out of the folders")

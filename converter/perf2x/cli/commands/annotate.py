@@ -58,7 +58,5 @@ def annotate(
     wanted = replace(found, function=function, source=lines, columns=columns, value=value)
     options = asked.but(listings=wanted, beside=bool(columns))
     loaded = load_shown(sources, options, quiet)
-    if loaded.profile.listings is None or not loaded.profile.listings.functions:
-        raise OptionError(f"no function {function!r}: the recording has no samples")
     form.show(listing_report(loaded.profile, columns))
     print_messages(quality_lines(loaded, verbose), quiet)

@@ -19,7 +19,7 @@ from perf2x.cli.progress import progress_bar
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
-from perf2x.model.plugin_options import HONOURABLE, Needs
+from perf2x.model.plugin_options import HONOURABLE
 from perf2x.model.setting import Setting
 
 ProfileStages = Annotated[bool, Setting("Print on standard error how long each stage took.", rare=True)]
@@ -63,7 +63,8 @@ def convert(
     emitter = formatting.build(load_emitter(name), name, written.said(), given_options(context) | more)
     needs = emitter.needs
     target = written.target(sources[0], emitter.suffix)
-    _refuse_terminal(target, name, needs)
+    if target == STDOUT and sys.stdout.isatty() and needs.binary:
+        raise OptionError(f"{name} is binary and standard output is a terminal; name a file with -o")
     check_of_command(
         [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
     )
@@ -101,8 +102,3 @@ def convert(
         print_messages(summary(loaded, name, needs, shown, remarks, verbose=verbose), quiet)
         warn_of_losses(loaded)
     exit_for_failed_gates(failed)
-
-
-def _refuse_terminal(target: str, name: str, needs: Needs) -> None:
-    if target == "-" and sys.stdout.isatty() and needs.binary:
-        raise OptionError(f"{name} is binary and standard output is a terminal; name a file with -o")

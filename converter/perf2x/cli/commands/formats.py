@@ -15,22 +15,21 @@ def formats(verbose: Verbose = False) -> None:
         perf2x formats
         perf2x formats -v
     """
-    from perf2x.base.installed_packages import available
+    from perf2x.base.installed_packages import EntryPoint, available
     from perf2x.kernel.registry import EMITTERS, emitter_options, is_built_in
 
-    kinds: dict[str, Any] = {name: point.load() for name, point in available(EMITTERS).items()}
-    rows = []
-    for name, emitter in sorted(kinds.items()):
-        point = available(EMITTERS).get(name)
+    kinds: dict[str, tuple[EntryPoint, Any]] = {
+        name: (point, point.load()) for name, point in sorted(available(EMITTERS).items())
+    }
+    names, suffixes = max(map(len, kinds)), max(len(emitter.suffix) for _, emitter in kinds.values())
+    for name, (point, emitter) in kinds.items():
         summary = (emitter.__doc__ or "").strip().partition("\n")[0]
-        origin = "" if point is None or is_built_in(point) else f"  ({point.value.partition(':')[0]})"
-        rows.append((name, emitter.suffix, summary + origin))
-    wide = [max(len(row[column]) for row in rows) for column in (0, 1)] if rows else [0, 0]
-    for name, suffix, summary in rows:
-        typer.echo(f"{name:<{wide[0]}}  {suffix:<{wide[1]}}  {summary}")
-        for entry in emitter_options(kinds[name]) if verbose else ():
+        origin = "" if is_built_in(point) else f"  ({point.value.partition(':')[0]})"
+        typer.echo(f"{name:<{names}}  {emitter.suffix:<{suffixes}}  {summary}{origin}")
+        for entry in emitter_options(emitter) if verbose else ():
             default = ",".join(entry.default) if isinstance(entry.default, tuple) else entry.default
-            default = {True: "yes", False: "no"}.get(default, default) if isinstance(default, bool) else default
+            if isinstance(default, bool):
+                default = "yes" if default else "no"
             shown = "" if default in (None, "") else f" [{default}]"
             option = entry.flags[0] if entry.flags else f"--set {entry.name}=…"
             typer.echo(f"    {option}  {entry.help}{shown}")

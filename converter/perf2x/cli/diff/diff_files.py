@@ -6,29 +6,29 @@ from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import STDOUT, open_output
 from perf2x.tools.diff.recording_pair import RecordingPair
 
-FORMATS = {"html": ".html", "pprof": ".pb.gz", "collapsed": ".folded"}
-_SUFFIXES = {**{suffix: name for name, suffix in FORMATS.items()}, ".pb": "pprof", ".htm": "html", ".txt": "collapsed"}
-_HINTS = {
-    "html": "open {} in a browser",
-    "pprof": "go tool pprof -http=: {}",
-    "collapsed": "flamegraph.pl {} > diff.svg",
+FORMATS = {
+    "html": ((".html", ".htm"), "open {} in a browser"),
+    "pprof": ((".pb.gz", ".pb"), "go tool pprof -http=: {}"),
+    "collapsed": ((".folded", ".txt"), "flamegraph.pl {} > diff.svg"),
 }
+"""Suffixes of each format, its own first, and what opens it."""
 
 
 def format_to_write(to: str | None, output: str | None) -> str | None:
     """The format given by --to or by the output's suffix; None for the table alone. OptionError for any other."""
-    known = " or ".join(FORMATS)
     if to is not None or output is None:
         return to
-    found = next((name for suffix, name in _SUFFIXES.items() if output.endswith(suffix)), None)
+    found = next((name for name, (suffixes, _) in FORMATS.items() if output.endswith(suffixes)), None)
     if found is None:
+        known = " or ".join(FORMATS)
         raise OptionError(f"--output {output}: the name does not tell the format; name one with --to: {known}")
     return found
 
 
 def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
     """Write the difference in one format; return a sentence about the file, "" for standard output."""
-    target = output or f"diff{FORMATS[to]}"
+    (suffix, _), hint = FORMATS[to]
+    target = output or f"diff{suffix}"
     with open_output(target, inputs=pair.sources) as out:
         if to == "html":
             from perf2x.emitters.flame.diff_page import DifferencePage
@@ -39,7 +39,7 @@ def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
             page.emit(pair.before.profile, pair.scaled_after(), out)
         else:
             _write_scaled(to, pair, out)
-    return "" if target == STDOUT else f"wrote {to} to {target} ({_HINTS[to].format(target)})"
+    return "" if target == STDOUT else f"wrote {to} to {target} ({hint.format(target)})"
 
 
 def _write_scaled(to: str, pair: RecordingPair, out: BinaryIO) -> None:

@@ -116,19 +116,16 @@ def summarize(output: str, totals: "IngestTotals") -> None:
 
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
     known = f", {totals.known:,} were there" if totals.known else ""
-    added, left, undated, untagged, retagged = (
-        plural(number, "recording")
-        for number in (totals.added, totals.left, totals.undated, totals.untagged, totals.retagged)
-    )
-    print_message(f"{output}: {added} added with {plural(totals.samples, 'sample')}{unfinished}{known}")
-    if totals.left:
-        print_message(f"left for a later run: {left}, unfinished and changed just now (--leave-unfinished)")
-    if totals.undated:
-        print_message(f"hint: the time of day is not known of {undated}: {RECORD_DATES}, --start-time gives it")
-    if totals.untagged:
-        print_message(f"tags are missing of {untagged} (--tag-from)")
-    if totals.retagged:
-        print_message(f"not changed: {retagged} with other tags; --replace adds them again")
+    added = f"{plural(totals.added, 'recording')} added with {plural(totals.samples, 'sample')}"
+    print_message(f"{output}: {added}{unfinished}{known}")
+    for number, words in (
+        (totals.left, "left for a later run: {}, unfinished and changed just now (--leave-unfinished)"),
+        (totals.undated, f"hint: the time of day is not known of {{}}: {RECORD_DATES}, --start-time gives it"),
+        (totals.untagged, "tags are missing of {} (--tag-from)"),
+        (totals.retagged, "not changed: {} with other tags; --replace adds them again"),
+    ):
+        if number:
+            print_message(words.format(plural(number, "recording")))
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):

@@ -7,6 +7,7 @@ from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.cli.options.table_options import RowFlags
 from perf2x.model.setting import Argument, Setting
+from perf2x.model.totals.kinds import Sort
 
 if TYPE_CHECKING:
     from perf2x.tools.diff.recording_pair import PairOptions
@@ -63,7 +64,7 @@ class MatchFlags(Frozen):
 class ChangeFlags(RowFlags, frozen=True):
     """Contents of a table of changes."""
 
-    sort: Annotated[Literal["self", "total"], Setting("Column to sort by and to apply --fail-above to.")] = "self"
+    sort: Annotated[Sort, Setting("Column to sort by and to apply --fail-above to.")] = "self"
     show_all: Annotated[bool, Setting("Also show rows that did not change.", ("--all",))] = False
 
 

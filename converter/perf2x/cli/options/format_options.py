@@ -1,12 +1,13 @@
 """Options about the contents of any output format; those of one format are its fields (cli/format_parameters.py)."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.cli.as_typed import as_typed
 from perf2x.model.setting import Setting
+from perf2x.model.totals.kinds import Value
 
 if TYPE_CHECKING:
     from perf2x.model.plugin_options import Needs
@@ -21,7 +22,7 @@ class FormatFlags(Frozen):
     PANEL = "Options of output formats"
 
     value: Annotated[
-        Literal["period", "samples", "latency", "weight", "mispredicts"] | None,
+        Value | None,
         Setting(
             "latency: period divided by running threads; samples (collapsed, otlp): their number; weight: of "
             "memory accesses; mispredicts: of branches.",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.model.setting import Setting
+from perf2x.model.totals.kinds import By, Sort, Value
 
 if TYPE_CHECKING:
     from perf2x.cli.render.report_formats import Report
@@ -26,10 +27,10 @@ class RowFlags(Frozen):
     PANEL = "Table"
 
     limit: Annotated[int, Setting("Show N rows; 0: all.", ("--limit", "-n"), "N", least=0)] = 20
-    by: Annotated[Literal["function", "object", "thread", "data-object"], Setting("What the rows are.")] = "function"
-    sort: Annotated[Literal["self", "total"], Setting("Column to sort by.")] = "self"
+    by: Annotated[By, Setting("What the rows are.")] = "function"
+    sort: Annotated[Sort, Setting("Column to sort by.")] = "self"
     value: Annotated[
-        Literal["period", "samples", "latency", "weight", "mispredicts"],
+        Value,
         Setting(
             "What to count; latency: period divided by running threads; weight: of memory accesses; "
             "mispredicts: of branches."

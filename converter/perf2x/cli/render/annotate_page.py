@@ -39,9 +39,10 @@ class _Listed(Frozen):
 
     def facts(self, own: Costs, total: Costs) -> dict[str, Any]:
         """Costs for JSON, with the other columns of what is by itself."""
-        cells = self.beside.cells(own) if own else {}
-        numbers = {"self": own[0], "total": total[0]} if own else {"self": 0, "total": 0}
-        return numbers | {f"self_{name}": cell for name, cell in cells.items()}
+        if not own:
+            return {"self": 0, "total": 0}
+        cells = self.beside.cells(own)
+        return {"self": own[0], "total": total[0]} | {f"self_{name}": cell for name, cell in cells.items()}
 
 
 def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
@@ -179,16 +180,17 @@ def _table(
     own = [row.own[0] if row.own else 0 for row in rows]
     shares = [format_percent(cost, whole) if cost else "" for cost in own]
     cells = [listed.beside.cells(row.own) if row.own else {} for row in rows]
-    beside = {
-        one.name: [cell_text(each[one.name], one.whole) if each else "" for each in cells]
-        for one in listed.beside.columns
-    }
     style = ["" if any(row.total[:1]) else "dim" for row in rows]
     columns = [
         number_column("self", amounts(row.own for row in rows)),
         number_column("", shares, [heat(cost, whole) for cost in own]),
         number_column("total", amounts(row.total for row in rows)),
-        *(number_column(short(name, HEAD), texts) for name, texts in beside.items()),
+        *(
+            number_column(
+                short(one.name, HEAD), [cell_text(each[one.name], one.whole) if each else "" for each in cells]
+            )
+            for one in listed.beside.columns
+        ),
         number_column(place, [row.place for row in rows], "dim"),
         Column("", [row.text for row in rows], name=True, style=style, code=True),
     ]

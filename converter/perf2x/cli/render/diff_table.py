@@ -10,7 +10,7 @@ from perf2x.cli.render.report_formats import Report, side_columns, table_report
 from perf2x.cli.render.screen import change_style
 from perf2x.cli.render.text_table import Column, Layout, number_column
 from perf2x.model.number_format import format_amount
-from perf2x.tools.diff.changed_rows import DiffTable, change_text, number_of, rounded
+from perf2x.tools.diff.changed_rows import DiffTable, number_of, rounded
 from perf2x.tools.tables.result_table import COLUMNS
 
 
@@ -29,12 +29,12 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 
 def change_layouts(table: DiffTable) -> list[Layout]:
     """Layouts from wide to narrow: all; without the column not sorted by; without objects; changes only."""
-    was, rows = table.whole, table.rows
+    shown = table.shown
     own_changes, total_changes = (
         number_column(
             "change",
-            [change_text(row, column, was.whole) for row in rows],
-            [change_style(row.moved(column), row.significant(column)) for row in rows],
+            shown[column],
+            [change_style(row.moved(column), row.significant(column)) for row in table.rows],
         )
         for column in COLUMNS
     )

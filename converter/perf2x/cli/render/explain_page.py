@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from perf2x.cli.render.markdown_table import Section, code, markdown_document, pair_section
+from perf2x.cli.render.markdown_table import code, markdown_document, pair_section
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain
@@ -26,7 +26,10 @@ def explain_report(known: Sequence[Explanation], refused: Mapping[str, str]) -> 
     return Report(
         lambda screen: _object_lines(known, screen),
         facts,
-        lambda: markdown_document("perf2x explain", map(_object_section, known)),
+        lambda: markdown_document(
+            "perf2x explain",
+            (pair_section(code(one.path), "object", _explanation_lines(one), _WHOLE) for one in known),
+        ),
     )
 
 
@@ -41,10 +44,6 @@ def _object_lines(known: Sequence[Explanation], screen: Screen) -> Iterator[str]
             head = f"{'' if label == last else label:{_LABEL}}"
             yield f"  {screen.paint(head, 'bold')}{plain(text)}"
             last = label
-
-
-def _object_section(one: Explanation) -> Section:
-    return pair_section(code(one.path), "object", _explanation_lines(one), _WHOLE)
 
 
 def _explanation_lines(one: Explanation) -> Iterator[tuple[str, str]]:

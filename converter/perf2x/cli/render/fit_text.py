@@ -3,7 +3,6 @@
 East Asian characters take two cells, combining marks none; rich knows the widths.
 """
 
-import textwrap
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -25,31 +24,14 @@ def cell_width(text: str) -> int:
     return cell_len(text)
 
 
-def shorten(text: str, room: int) -> str:
-    """The text in at most ``room`` cells: what does not fit goes from the middle, the beginning and the end stay."""
+def shorten(text: str, room: int, *, at_end: bool = False) -> str:
+    """The text in at most ``room`` cells: what does not fit goes from the middle, or ``at_end``; the rest stays."""
     if len(text) <= _MARKS * room and cell_width(text) <= room:
         return text
     if room < 1:
         return ""
-    tail = (room - 1) // 2
+    tail = 0 if at_end else (room - 1) // 2
     return _beginning(text, room - 1 - tail) + _ELLIPSIS + _end(text, tail)
-
-
-def cut(text: str, room: int) -> str:
-    """The text in at most ``room`` cells: what does not fit goes from the end."""
-    if len(text) <= _MARKS * room and cell_width(text) <= room:
-        return text
-    return _beginning(text, room - 1) + _ELLIPSIS if room > 0 else ""
-
-
-def wrap_sentence(text: str, room: int | None, indent: str = "") -> list[str]:
-    """The text in lines of at most ``room`` characters, broken between words, the first without ``indent``.
-
-    None: one line.
-    """
-    if room is None or len(text) <= room:
-        return [text]
-    return textwrap.wrap(text, room, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def share_width(wanted: Sequence[int], room: int) -> list[int]:

@@ -2,10 +2,10 @@
 
 import os
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Optional
 
 from perf2x.base.frozen import Frozen
-from perf2x.cli.render.fit_text import wrap_sentence
 
 if TYPE_CHECKING:
     from rich.color import ColorSystem
@@ -34,7 +34,10 @@ class Screen(Frozen):
 
     def sentence(self, text: str, style: str = "", indent: str = "") -> list[str]:
         """Lines of a sentence, broken between words; ``indent`` precedes all but the first."""
-        return [self.paint(line, style) for line in wrap_sentence(text, self.room, indent)]
+        lines = [text]
+        if self.room is not None and len(text) > self.room:
+            lines = textwrap.wrap(text, self.room, subsequent_indent=indent, break_on_hyphens=False)
+        return [self.paint(line, style) for line in lines]
 
     def labelled(self, line: str) -> str:
         """A line that may begin with a short label and a colon."""

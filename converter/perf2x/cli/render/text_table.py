@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from perf2x.base.frozen import Frozen
-from perf2x.cli.render.fit_text import cell_width, cut, share_width, shorten
+from perf2x.cli.render.fit_text import cell_width, share_width, shorten
 from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain
 
@@ -123,6 +123,6 @@ def _room_for_names(layout: Layout, wide: Sequence[int], room: int) -> int:
 
 def _padded(text: str, size: int, column: Column) -> str:
     if column.name:
-        text = (cut if column.code else shorten)(text, size)
+        text = shorten(text, size, at_end=column.code)
     space = " " * (size - cell_width(text))
     return text + space if column.name else space + text

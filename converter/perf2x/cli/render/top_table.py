@@ -13,7 +13,7 @@ from perf2x.cli.render.text_table import (
     number_column,
 )
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.number_format import format_amount, format_percent
+from perf2x.model.number_format import format_amount
 from perf2x.model.profile import numbered_names
 from perf2x.model.totals.event_columns import wholes
 from perf2x.tools.tables.top_rows import TopTable
@@ -46,13 +46,12 @@ def total_layouts(table: TopTable) -> list[Layout]:
     Before them those with bars: of all, without the other amounts, without any.
     """
 
-    found, rows, sort = table.whole, table.rows, table.sort
+    found, rows, sort, shown = table.whole, table.rows, table.sort, table.shown
 
     def amounts(column: str, costs: Sequence[int]) -> list[Column]:
         texts = [format_amount(cost, found.unit, found.whole) for cost in costs]
-        shares = [format_percent(cost, found.whole) for cost in costs]
         hot = [heat(cost, found.whole) for cost in costs] if column == sort else ""
-        return [number_column(column, texts), number_column("", shares, hot)]
+        return [number_column(column, texts), number_column("", shown[column], hot)]
 
     costs = {"self": [row.own for row in rows], "total": [row.total for row in rows]}
     own, total = (amounts(column, cost) for column, cost in costs.items())

@@ -5,13 +5,12 @@ guess. Requests for a host other than localhost are refused, so that no web page
 name at 127.0.0.1 (DNS rebinding).
 """
 
-import contextlib
 import hmac
 import os
 import secrets
 import socketserver
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
@@ -62,13 +61,6 @@ class PageServer(ThreadingHTTPServer):
         """Ignore connections that the browser closed."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
-
-
-def serve(pages: Mapping[str, bytes], port: int, started: Callable[[PageServer], None]) -> None:
-    """Serve pages until Ctrl-C; ``started`` is called when the port is open."""
-    with PageServer(pages, port) as server, contextlib.suppress(KeyboardInterrupt):
-        started(server)
-        server.serve_forever()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,5 +1,6 @@
 """Pages of ``perf2x view``: temporary files for the local browser, or served to one on another machine."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -11,7 +12,7 @@ from pathlib import Path
 from perf2x.base.errors import OutputError
 from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_message
-from perf2x.cli.view.http_server import ADDRESS, PageServer, serve
+from perf2x.cli.view.http_server import ADDRESS, PageServer
 from perf2x.cli.view.recording_pages import Page
 
 _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
@@ -29,15 +30,13 @@ def open_pages(pages: Sequence[Page], *, quiet: bool) -> None:
 
 def serve_pages(pages: Mapping[str, bytes], port: int, *, quiet: bool) -> None:
     """Serve pages until Ctrl-C; print the URL of the one without a name, and the ssh command on standard error."""
-
-    def announce(server: PageServer) -> None:
+    with PageServer(pages, port) as server, contextlib.suppress(KeyboardInterrupt):
         print(server.url, flush=True)
         if not quiet:
             tunnel = f"ssh -N -L {server.server_port}:{ADDRESS}:{server.server_port} {socket.gethostname()}"
             print_message(f"to open it on another machine, run there: {tunnel}")
             print_message("serving until Ctrl-C")
-
-    serve(pages, port, announce)
+        server.serve_forever()
 
 
 def _write_temporary_pages(pages: Sequence[Page]) -> Path:

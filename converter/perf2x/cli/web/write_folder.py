@@ -137,7 +137,8 @@ def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
             name, integrity = package["file_name"], _integrity(bytes.fromhex(package["sha256"]))
             yield f"pyodide/{name}", _PageFile((base or pinned["packages_url"]) + name, integrity)
     else:
-        for name in ("pyodide.mjs", "python_stdlib.zip", *_assembly(Path(source)), *packages):
+        assembly = sorted(path.name for path in Path(source).glob("pyodide.asm.*"))
+        for name in ("pyodide.mjs", "python_stdlib.zip", *assembly, *packages):
             yield f"pyodide/{name}", _part(f"pyodide/{name}", _content(Path(source, name)))
     name = "pyodide/pyodide-lock.json"
     yield name, _part(name, json.dumps(lock).encode())
@@ -152,10 +153,6 @@ def _lock_of(folder: Path) -> dict[str, Any]:
             "", "pyodide", f" {folder}: it has no package {', '.join(lacking)}; the full distribution has"
         )
     return {"info": lock["info"], "packages": {name: lock["packages"][name] for name in NATIVE}}
-
-
-def _assembly(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.glob("pyodide.asm.*"))
 
 
 def _content(path: Path) -> bytes:

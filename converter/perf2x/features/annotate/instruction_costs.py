@@ -19,7 +19,6 @@ from perf2x.base.columnar import (
     group_rows,
     minus_ones,
     offsets_of,
-    row_numbers,
     searchsorted,
     sum_at,
     trues,
@@ -132,19 +131,10 @@ def _names_at(code: ObjectCode, address: U64) -> list[str]:
     """``address`` is as stated."""
     frames, functions = code.functions_at(address)
     begin, _ = code.extents(address)
-    outermost = _last_of_rows(frames)
     return [
-        _with_offset(functions[row][0], one - first) if row >= 0 else ""
-        for row, one, first in zip(outermost, address.tolist(), begin.tolist(), strict=True)
+        _with_offset(functions[int(row[-1, 0])][0], one - first) if len(row) else ""
+        for row, one, first in zip(frames.rows(), address.tolist(), begin.tolist(), strict=True)
     ]
-
-
-def _last_of_rows(frames: Ragged) -> list[int]:
-    """Outermost function of each address, −1 for none."""
-    last = minus_ones(len(frames))
-    row = row_numbers(frames.lengths)
-    last[row] = frames.values[:, 0]  # rows rise, and the last of each is written last
-    return [*last.tolist()]
 
 
 def _with_offset(name: str, offset: int) -> str:

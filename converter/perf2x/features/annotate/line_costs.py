@@ -103,17 +103,14 @@ def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> Functio
 def line_sums(profile: Profile, entries: FunctionFrames, stacks: StackWeights) -> LineSums:
     """Self and total of each line; a stack with a line twice counts once in its total."""
     first, kind = group_rows([entries.function, entries.file, entries.line])
-    own, total = _sums(profile, entries, stacks, kind, len(first))
+    own, total = sums_by_kind(profile, entries, stacks, kind, len(first))
     return LineSums(entries.function[first], entries.file[first], entries.line[first], own, total)
 
 
-def function_totals(profile: Profile, entries: FunctionFrames, stacks: StackWeights, count: int) -> tuple[I64, I64]:
-    """Self and total of each of ``count`` functions: (count, measures) each."""
-    return _sums(profile, entries, stacks, entries.function, count)
-
-
-def _sums(profile: Profile, entries: FunctionFrames, stacks: StackWeights, kind: I64, count: int) -> tuple[I64, I64]:
-    """Self and total of each of ``count`` kinds of entries: (count, measures) each."""
+def sums_by_kind(
+    profile: Profile, entries: FunctionFrames, stacks: StackWeights, kind: I64, count: int
+) -> tuple[I64, I64]:
+    """Self and total of each of ``count`` kinds of entries, as of functions: (count, measures) each."""
     mine = flatnonzero(entries.is_innermost)
     own = sum_at(kind[mine], own_by_location(profile, stacks)[entries.location[mine]], count)
     kinds = Ragged(offsets_of(bincount(entries.location, len(profile.locations))), kind)

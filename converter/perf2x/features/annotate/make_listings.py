@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, flatnonzero
 from perf2x.base.errors import OptionError
-from perf2x.features.annotate.line_costs import LineSums, entries_of, function_totals, line_sums, stack_weights
+from perf2x.features.annotate.line_costs import LineSums, entries_of, line_sums, stack_weights, sums_by_kind
 from perf2x.features.annotate.source_lines import Sources
 from perf2x.model.filters.choice import Names
 from perf2x.model.listing_options import ListingOptions
@@ -42,7 +42,7 @@ def make_listings(
     chosen = choose_functions(profile, options)
     frames, stacks = location_frames(profile), stack_weights(profile, measures)
     entries = entries_of(profile, frames, function_of_frame(frames, chosen))
-    own, total = function_totals(profile, entries, stacks, len(chosen))
+    own, total = sums_by_kind(profile, entries, stacks, entries.function, len(chosen))
     found = [
         FunctionListing(name, thing, _costs(own[row]), _costs(total[row])) for row, (name, thing) in enumerate(chosen)
     ]

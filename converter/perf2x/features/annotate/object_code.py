@@ -8,6 +8,7 @@ changes its own code while it boots (alternatives, static keys).
 Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +32,7 @@ from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
 from perf2x.symbolizer.sources.jitdump_source import CodeByOffset, JitdumpSource
 from perf2x.symbolizer.sources.kernel_source import KernelSource
 from perf2x.symbolizer.sources.module_source import VmlinuxSource, kernel_slide
-from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump, machine_of
+from perf2x.symbolizer.sources.parse_jitdump import JitDump, machine_of
 from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, SymbolSource
 
@@ -57,11 +58,10 @@ class _KernelCode:
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
         """Machine and bytes at a recorded address; ObjectError if nothing has them."""
-        for core in self._copies():
-            try:
+        for path in filter(is_file, self._copies()):
+            with contextlib.suppress(ObjectError):
+                core = open_elf(path)
                 return core.machine, whole_code(core, start, end - start)
-            except ObjectError:
-                continue
         if self._linked is None or self._is_module:
             raise ObjectError(MISSING)
         file, slide = self._linked
@@ -75,15 +75,7 @@ class _KernelCode:
             return None
         return files.symbols, kernel_slide(files.symbols, self._context.kernel_reference)
 
-    def _copies(self) -> Iterator[ElfObject]:
-        for path in self._copy_paths():
-            if is_file(path):
-                try:
-                    yield open_elf(path)
-                except ObjectError:
-                    continue
-
-    def _copy_paths(self) -> Iterator[Path]:
+    def _copies(self) -> Iterator[Path]:
         context = self._context
         if context.session.kcore_dir:
             yield Path(context.session.kcore_dir) / "kcore"
@@ -128,8 +120,11 @@ class DumpedCode:
 
     def displacement(self, start: int) -> int:
         """Distance from the file offset of a piece to the address that it was loaded at first, modulo 2**64."""
-        code = self._piece_at(start)
-        return (code.first - code.offset) % 2**64 if code is not None else 0
+        row = int(self._pieces.find(as_uint64([start]))[0])
+        if row < 0:
+            return 0
+        code = self._pieces.codes[row]
+        return (code.first - code.offset) % 2**64
 
     def offsets_of(self, address: U64) -> U64:
         """(n,) file offset of the code loaded at each address, 2**64 - 1 where there is none or was more than one."""
@@ -148,10 +143,6 @@ class DumpedCode:
     @cached_property
     def _pieces(self) -> CodeByOffset:
         return CodeByOffset(self._dump or JitDump(0, False, ()))
-
-    def _piece_at(self, offset: int) -> JitCode | None:
-        row = int(self._pieces.find(as_uint64([offset]))[0])
-        return self._pieces.codes[row] if row >= 0 else None
 
 
 def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
@@ -181,11 +172,6 @@ class ObjectCode:
         """(locations,) of ``mapped.locations``."""
         self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else _KernelCode(context, self._dso)
         self._dump = DumpedCode(context, self._dso) if JitdumpSource(context).covers(self._dso) else None
-
-    @property
-    def build_id(self) -> bytes:
-        """Build id of the object, b"" if unknown."""
-        return self._dso.build_id or next((file.build_id for file in self._found.files), b"")
 
     def extents(self, address: U64) -> tuple[U64, U64]:
         """(n,) first byte, and one past the last, of the function at each address; both 0 where unknown."""

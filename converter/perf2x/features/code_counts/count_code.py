@@ -21,8 +21,6 @@ from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile import (
     EXTERNAL,
     NOT_RECORDED,
-    AddressCounts,
-    BranchCounts,
     CodeCounts,
     sum_addresses,
     sum_branches,
@@ -126,8 +124,12 @@ def count_code(
         )
     code = found.code
     assert code is not None
+    columns = {name: _stated(getattr(branches, name), code) for name in ("source", "target", "next")}
     counts = CodeCounts(
-        counted.filename, counted.build_id, _stated_branches(branches, code), _stated_samples(samples, code)
+        counted.filename,
+        counted.build_id,
+        sum_branches([replace(branches, **columns)]),
+        sum_addresses([replace(samples, address=_stated(samples.address, code))]),
     )
     return _with_lines(counts, profile, recording, found, context, request.gcc) if request.lines else counts
 
@@ -154,15 +156,6 @@ def _files_of(counted: _CountedObject, recording: Recording, context: LoadContex
             "symfs", ", ", "archives", "), or ", "object", " for another one",
         )  # fmt: skip
     return found
-
-
-def _stated_branches(branches: BranchCounts, code: ElfObject) -> BranchCounts:
-    columns = {name: _stated(getattr(branches, name), code) for name in ("source", "target", "next")}
-    return sum_branches([replace(branches, **columns)])
-
-
-def _stated_samples(samples: AddressCounts, code: ElfObject) -> AddressCounts:
-    return sum_addresses([replace(samples, address=_stated(samples.address, code))])
 
 
 def _stated(offset: U64, code: ElfObject) -> U64:

@@ -13,6 +13,7 @@ from perf2x.base.columnar import (
     I32,
     I64,
     U64,
+    AnyArray,
     Bools,
     arange,
     argsort,
@@ -55,9 +56,13 @@ def _at_most(cpus: int, curve: RunningThreads) -> RunningThreads:
     """Return the curve with no more threads than CPUs: some records are lost, and times of two CPUs differ a little."""
     if not cpus or not len(curve):
         return curve
-    threads = as_int32(np.minimum(curve.threads, cpus))
+    return _changes(curve.time, np.minimum(curve.threads, cpus))
+
+
+def _changes(time: U64, threads: AnyArray) -> RunningThreads:
+    """Return one row for each moment at which the number of threads changes."""
     changes = np.diff(threads, prepend=0) != 0
-    return RunningThreads(curve.time[changes], threads[changes])
+    return RunningThreads(time[changes], as_int32(threads[changes]))
 
 
 def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]:
@@ -106,9 +111,7 @@ def _summed(time: U64, step: I64) -> RunningThreads:
     order = argsort(time)
     at, total = time[order], cumsum(step[order])
     is_last = ends_run(at)
-    at, total = at[is_last], total[is_last]
-    changes = np.diff(total, prepend=0) != 0
-    return RunningThreads(at[changes], as_int32(total[changes]))
+    return _changes(at[is_last], total[is_last])
 
 
 def parallelism_at(curve: RunningThreads, time: U64, cpus: int) -> I32:

@@ -29,7 +29,7 @@ from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.features.schedule.schedule import Schedule
 from perf2x.features.schedule.thread_times import ThreadTimes, next_time
 from perf2x.model.filters.time_ranges import Range
-from perf2x.model.profile import Profile, ProfileSamples, Wait, with_made_up_frames
+from perf2x.model.profile import Profile, ProfileSamples, Stacks, Wait, with_made_up_frames
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 
 
@@ -62,8 +62,9 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
         departures   ●───────────┐      ●────────┐         ●──────────
         records                  back            exit                 end of the recording
     """
-    rows = _distinct(schedule.left.times)
-    start = ThreadTimes(schedule.left.tid[rows], schedule.left.time[rows])
+    left = schedule.left
+    rows = np.sort(group_rows([left.tid, as_int64(left.time)])[0])  # none that seems to leave twice at one moment
+    start = ThreadTimes(left.tid[rows], left.time[rows])
     later = ThreadTimes(start.tid, start.time + np.uint64(1))
     told = next_time(start, schedule.entered)
     guess = np.minimum(next_time(later, start), next_time(start, schedule.exits))
@@ -77,13 +78,6 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
     is_guessed = np.where(is_open, unseen, guess < told)
     spans = WaitSpans(rows, start.time, until, is_guessed, is_open)
     return take_rows_of(spans, ~is_open | (until > start.time))
-
-
-def _distinct(left: ThreadTimes) -> I64:
-    """Rows without those of a thread that seems to leave twice at one moment."""
-    first = group_rows([left.tid, as_int64(left.time)])[0]
-    first.sort()
-    return first
 
 
 def clipped(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
@@ -148,41 +142,34 @@ def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile,
     """Return new stacks for a location that each of ``callers`` called, −1: nobody did."""
     parents, place = unique_inverse(callers)
     old = profile.stacks
-    stacks = replace(
-        old,
-        parent=np.append(old.parent, as_int32(parents)),
-        location=np.append(old.location, np.full(len(parents), location, np.int32)),
-    )
+    stacks = join_tables([old, Stacks(as_int32(parents), np.full(len(parents), location, np.int32))])
     return replace(profile, stacks=stacks), as_int32(place.reshape(-1) + len(old))
 
 
 def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> ProfileSamples:
     """Return the samples where ``kept`` holds, and waits as samples of ``event``, by time."""
     samples = profile.samples
-    made: dict[str, AnyArray] = {
-        "event": np.full(len(waits), event, np.int32),
-        "thread": waits.thread,
-        "stack": waits.stack,
-        "value": waits.duration,
-        "count": np.ones(len(waits), np.int64),
-        "time": waits.since,
-        "cpu": waits.cpu,
-        "wait": waits.kind,
-    }
     ran = replace(samples, wait=np.full(len(samples), Wait.RAN, np.uint8))
-    if samples.cgroup is not None:  # string 0 is empty: the control group is unknown
-        made["cgroup"] = np.append(samples.cgroup, np.int32(0))[waits.sample]
-    if samples.data_src is not None:
-        made["data_src"] = np.append(samples.data_src, np.int64(0))[waits.sample]
-    if samples.fields is not None:
-        made["fields"] = np.full(len(waits), -1, np.int32)
-    columns = {
-        name: np.concatenate([getattr(ran, name)[kept], made[name]])
-        for name in ProfileSamples.__struct_fields__
-        if getattr(ran, name) is not None
-    }
-    order = lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
-    return ProfileSamples(**{name: column[order] for name, column in columns.items()})
+    made = ProfileSamples(
+        event=np.full(len(waits), event, np.int32),
+        thread=waits.thread,
+        stack=waits.stack,
+        value=waits.duration,
+        count=np.ones(len(waits), np.int64),
+        time=waits.since,
+        cpu=waits.cpu,
+        cgroup=_of_samples(samples.cgroup, waits),  # string 0 is empty: the control group is unknown
+        data_src=_of_samples(samples.data_src, waits),
+        wait=waits.kind,
+        fields=np.full(len(waits), -1, np.int32),
+    )
+    joined = join_tables([take_rows_of(ran, kept), made])
+    return take_rows_of(joined, lexsort((joined.value, joined.stack, joined.event, joined.thread, joined.times)))
+
+
+def _of_samples(column: AnyArray | None, waits: Waits) -> AnyArray | None:
+    """(waits,) the values of the samples that waits were made from, 0 where there is none."""
+    return None if column is None else np.append(column, column.dtype.type(0))[waits.sample]
 
 
 def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, as_int32, as_uint64, flatnonzero, sum_of, take_rows_of, trues, unique
+from perf2x.base.columnar import I64, as_int32, as_uint64, flatnonzero, sum_of, take_rows_of, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.features.off_cpu.insert_waits import (
     Waits,
@@ -30,7 +30,6 @@ from perf2x.features.off_cpu.wait_stacks import BLOCKED_SHARE, Owners, owners_by
 from perf2x.features.schedule.schedule import (
     SWITCH,
     Departures,
-    Schedule,
     has_schedule,
     rows_called,
     sampling_intervals,
@@ -47,13 +46,6 @@ from perf2x.model.value_limits import LAST_TIME
 _MEASURED = "offcpu-time"
 _OFF_CPU = "off-cpu"
 _WALL_CLOCK = "wall-clock"
-_HOW = ("apart", "beside", "merged")
-
-
-def _check_how(how: str) -> None:
-    """Raise OptionError for an unknown way."""
-    if how not in _HOW:
-        raise SettingError("", "off_cpu", f" {how}: it must be one of {', '.join(_HOW)}")
 
 
 def off_cpu(
@@ -64,7 +56,6 @@ def off_cpu(
     OptionError when the recording does not tell. ``passing`` is the filter that the samples have passed, but for its
     times, which hold here: a wait that began before them counts from their beginning.
     """
-    _check_how(how)
     passing = passing or SampleFilter()
     events = rows_called(profile.events, _MEASURED)
     if events:
@@ -156,7 +147,7 @@ def _scheduled_waits(
     """
     schedule = schedule_of(recording)
     spans = clipped(spans_of(schedule, sample_times(profile)), passing.times)
-    spans = take_rows_of(spans, _passes(take_rows_of(schedule.left, spans.left), passing))
+    spans = take_rows_of(spans, passing.passing_numbers(take_rows_of(schedule.left, spans.left)))
     left, interval = take_rows_of(schedule.left, spans.left), 0
     if schedule.is_traced:
         owners = _owners_by_sample(profile, left)
@@ -168,21 +159,10 @@ def _scheduled_waits(
         _note_stacks(interval, owners, diagnostics)
     _note_ends(spans, diagnostics)
     diagnostics.add("switches_not_sampled", Severity.LOSS, _SAMPLED, schedule.missed)
-    waits = _waits(profile, schedule, spans, owners)
-    return profile, waits, report_of(waits, interval // BLOCKED_SHARE, sum_of(spans.duration[spans.is_open]))
-
-
-def _waits(profile: Profile, schedule: Schedule, spans: WaitSpans, owners: Owners) -> Waits:
     left = take_rows_of(schedule.left, spans.left)
     stack = as_int32(np.append(profile.samples.stack, -1)[owners.sample])
-    return Waits(owners.sample, owners.thread, stack, left.cpu, spans.since, spans.duration, left.kind)
-
-
-def _passes(left: Departures, passing: SampleFilter) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    keep = trues(len(left))
-    for name, wanted in passing.numbers():
-        keep &= np.isin(getattr(left, name), wanted)
-    return keep
+    waits = Waits(owners.sample, owners.thread, stack, left.cpu, spans.since, spans.duration, left.kind)
+    return profile, waits, report_of(waits, interval // BLOCKED_SHARE, sum_of(spans.duration[spans.is_open]))
 
 
 def _owners_by_sample(profile: Profile, left: Departures) -> Owners:

@@ -23,6 +23,7 @@ from perf2x.base.columnar import (
     as_uint64,
     flatnonzero,
     group_rows,
+    join_tables,
     minus_ones,
 )
 from perf2x.features.schedule.schedule import Departures, sampling_intervals
@@ -95,13 +96,8 @@ def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sid
     leaders = names_of_threads(sideband, ThreadTimes(pid, time))
     old = profile.threads
     none = np.zeros(len(one), np.int32)
-    threads = Threads(
-        pid=np.append(old.pid, as_int32(pid)),
-        tid=np.append(old.tid, as_int32(tid)),
-        comm=np.append(old.comm, strings.add_all(comms)),
-        process=np.append(old.process, strings.add_all(leaders)),
-        starts=None if old.starts is None else np.append(old.starts, none),
-    )
+    added = Threads(as_int32(pid), as_int32(tid), strings.add_all(comms), strings.add_all(leaders), none)
+    threads = join_tables([old, added])
     found = thread.copy()
     found[lacking] = as_int32(group + len(old))
     parents = profile.parents

@@ -75,36 +75,42 @@ def advice(
     chains: ChainReport, profile: Profile, symbols: SymbolReport | None, *, is_text: bool = False
 ) -> tuple[Advice, ...]:
     """All advice that a finished profile deserves, that on stacks first; ``is_text``: it was read from a text."""
-    nameless = is_text and symbols is not None and symbols.total > 0 and not symbols.named
-    on_names = _on_text() if nameless else _on_names(symbols)
-    return (*_on_stacks(chains), *on_names, *_on_samples(profile), *_on_dates(profile))
+    return (*_on_stacks(chains), *_on_names(symbols, is_text), *_on_samples(profile), *_on_dates(profile))
 
 
 def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
-    if chains.samples and chains.without == chains.samples:
-        text = "No call stacks were recorded, each sample is one frame: perf record -g records them."
-        yield Advice("no_stacks", text)
-    if chains.samples and chains.kernel_alone == chains.samples:
-        text = (
-            "Only the kernel's part of the stacks was recorded: perf record -g records the callers in user code, too."
-        )
-        yield Advice("kernel_stacks", text)
-    if chains.samples and chains.kernel_refused == chains.samples:
-        text = "Only user code was recorded, as perf_event_paranoid allows no more: sudo perf record"
-        yield Advice("no_kernel", f"{text}, or sudo sysctl kernel.perf_event_paranoid=1, records the kernel, too.")
+    for about, number, text in (
+        (
+            "no_stacks",
+            chains.without,
+            "No call stacks were recorded, each sample is one frame: perf record -g records them.",
+        ),
+        (
+            "kernel_stacks",
+            chains.kernel_alone,
+            "Only the kernel's part of the stacks was recorded: perf record -g records the callers in user code, too.",
+        ),
+        (
+            "no_kernel",
+            chains.kernel_refused,
+            "Only user code was recorded, as perf_event_paranoid allows no more: sudo perf record, or sudo sysctl "
+            "kernel.perf_event_paranoid=1, records the kernel, too.",
+        ),
+    ):
+        if chains.samples and number == chains.samples:
+            yield Advice(about, text)
     if chains.by_pointer >= _FEW_STACKS and chains.cut >= _CUT * chains.by_pointer:
         share = f"{math.floor(100 * chains.cut / chains.by_pointer)} % of the user stacks end after one or two frames"
         text = "as in programs built without frame pointers: perf record --call-graph dwarf records them whole."
         yield Advice("cut_stacks", f"{share}, {text}")
 
 
-def _on_text() -> Iterator[Advice]:
-    text = "The text has addresses alone, which nobody can name: perf script -F comm,tid,time,event,ip,sym,dso"
-    yield Advice("unnamed", f"{text} prints the names where the recording was made.")
-
-
-def _on_names(symbols: SymbolReport | None) -> Iterator[Advice]:
+def _on_names(symbols: SymbolReport | None, is_text: bool) -> Iterator[Advice]:
     """Objects without names; those that addresses outside all mappings lie in are none."""
+    if is_text and symbols is not None and symbols.total > 0 and not symbols.named:
+        text = "The text has addresses alone, which nobody can name: perf script -F comm,tid,time,event,ip,sym,dso"
+        yield Advice("unnamed", f"{text} prints the names where the recording was made.")
+        return
     lacking = [row for row in symbols.lacking() if row.name != "[unknown]"] if symbols is not None else []
     if symbols is None or not lacking:
         return

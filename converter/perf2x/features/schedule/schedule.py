@@ -247,7 +247,8 @@ def schedule_of(recording: Recording) -> Schedule:
     sideband = recording.sideband
     exits, forks = ThreadTimes.of(sideband.exits), ThreadTimes.of(sideband.forks)
     is_traced, missed = _is_traced(recording), 0
-    entered = [_entered(sideband.switches)]
+    switches = sideband.switches
+    entered = [_without_idle(ThreadTimes.of(switches).where(~switches.is_out))]
     if is_traced:
         traced, last, missed = switch_samples(recording)
         entered.append(_without_idle(traced.next))
@@ -255,7 +256,7 @@ def schedule_of(recording: Recording) -> Schedule:
         stopped = ThreadTimes.of(traced)
         stopped = join_tables([stopped, unseen_departures(traced, join_tables([stopped, *entered]))])
     else:
-        left, last = _departures_of_records(sideband.switches, recording.session), 0
+        left, last = _departures_of_records(switches, recording.session), 0
         stopped = left.times
     alive = (left.tid > 0) & ~has_ended(left.times, exits, forks)
     return Schedule(
@@ -299,10 +300,6 @@ def kinds_of_states(state: I64) -> U8:
     """(n,) the Wait that a prev_state means; −1: the sample does not say it."""
     kind = np.where(state & _STATES == 0, Wait.PREEMPTED, Wait.BLOCKED)
     return np.where(state < 0, Wait.UNTOLD, kind).astype(np.uint8)
-
-
-def _entered(switches: Switches) -> ThreadTimes:
-    return _without_idle(ThreadTimes.of(switches).where(~switches.is_out))
 
 
 def _without_idle(times: ThreadTimes) -> ThreadTimes:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from perf2x.model.filters.apply_choice import Selection
     from perf2x.model.profile import Profile
     from perf2x.model.recording import Recording
-    from perf2x.symbolizer.sources.symbol_source import Context
 
 
 def sample_reader(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> SampleReader:
@@ -151,8 +150,8 @@ def _kernel_functions(profile: Profile, recording: Recording, context: LoadConte
     """Return what words an address of the kernel as ``%ps`` does, or as ``%pS`` if the offset is wanted."""
     from perf2x.symbolizer.sources.kernel_source import KernelSource
 
-    facts = _facts(profile, recording, context)
-    source = None if facts is None else KernelSource(facts)
+    symbols = context.options.symbols
+    source = None if symbols is None else KernelSource(context.symbol_facts(profile, recording, symbols))
 
     @cache
     def word(address: int, offset: bool) -> str:
@@ -165,17 +164,11 @@ def _kernel_functions(profile: Profile, recording: Recording, context: LoadConte
 
 
 def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext) -> U64:
-    facts = _facts(profile, recording, context)
-    if facts is None:
+    symbols = context.options.symbols
+    if symbols is None:
         return np.zeros(len(profile.locations), np.uint64)
     with context.stages.stage("symbolize"):
         from perf2x.features.annotate.object_code import symbol_starts
         from perf2x.kernel.registry import load_symbol_sources
 
-        return symbol_starts(profile, facts, load_symbol_sources())
-
-
-def _facts(profile: Profile, recording: Recording, context: LoadContext) -> Context | None:
-    """Make what symbol sources get, None without symbols."""
-    symbols = context.options.symbols
-    return None if symbols is None else context.symbol_facts(profile, recording, symbols)
+        return symbol_starts(profile, context.symbol_facts(profile, recording, symbols), load_symbol_sources())

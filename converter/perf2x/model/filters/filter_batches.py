@@ -25,13 +25,18 @@ class SampleFilter(Frozen):
 
     def passing(self, samples: Samples) -> Bools:
         """(n,) bool; OptionError when the recording lacks what is asked about."""
-        passes = trues(len(samples))
-        for name, wanted in self.numbers():
-            passes &= np.isin(column_of(samples, name), wanted)
+        passes = self.passing_numbers(samples)
         if self.times:
             passes &= within(column_of(samples, "time"), self.times)
         for name in self.asked.keys() & ROWS:
             passes &= ROWS[name](samples, self.asked[name])
+        return passes
+
+    def passing_numbers(self, table: Any) -> Bools:
+        """(n,) whether rows of samples, or of what was made of them, have the wanted numbers."""
+        passes = trues(len(table))
+        for name, wanted in self.numbers():
+            passes &= np.isin(column_of(table, name), wanted)
         return passes
 
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:

@@ -4,6 +4,7 @@ Beside the pipeline because it needs the names that emitters show (shown_frames.
 """
 
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 
@@ -27,10 +28,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.errors import SettingError
 from perf2x.model.profile import LocationFrames, Profile, costs_of_kinds, find_event, kinds_in_stacks, location_frames
-
-_KINDS = ("function", "object", "thread", "data-object")
-_VALUES = ("period", "samples", "latency", "weight", "mispredicts")
-
+from perf2x.model.totals.kinds import By, Value
 
 Key = tuple[str, str]
 """Name and object of a line."""
@@ -84,10 +82,9 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
     ``event`` as in emitters, or its row: None is the profile's default. OptionError for a kind or value that there is
     not.
     """
-    if by not in _KINDS:
-        raise SettingError("", "by", f" {by}: it must be one of {', '.join(_KINDS)}")
-    if value not in _VALUES:
-        raise SettingError("", "value", f" {value}: it must be one of {', '.join(_VALUES)}")
+    for setting, given, kinds in (("by", by, get_args(By)), ("value", value, get_args(Value))):
+        if given not in kinds:
+            raise SettingError("", setting, f" {given}: it must be one of {', '.join(kinds)}")
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
     chosen = event if isinstance(event, int) else find_event(profile, event)

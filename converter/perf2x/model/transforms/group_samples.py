@@ -2,7 +2,6 @@
 recursion folded. Pure functions, profile in, profile out."""
 
 from collections.abc import Callable
-from typing import get_args
 
 import numpy as np
 from msgspec.structs import replace
@@ -22,7 +21,7 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.base.errors import SettingError
-from perf2x.model.filters.filter_options import Grouping, Root
+from perf2x.model.filters.filter_options import Grouping
 from perf2x.model.profile import (
     Profile,
     Threads,
@@ -37,9 +36,7 @@ from perf2x.model.transforms.drop_unused import compact
 
 
 def grouped(profile: Profile, grouping: Grouping) -> Profile:
-    """Apply all of ``grouping``, recursion first; OptionError for an unknown root."""
-    if grouping.root not in get_args(Root):
-        raise SettingError("", "root", f" {grouping.root}: it must be one of {', '.join(get_args(Root)[1:])}")
+    """Apply all of ``grouping``, recursion first."""
     if grouping.fold_recursion:
         profile = _fold_recursion(profile)
     if grouping.merge_threads:

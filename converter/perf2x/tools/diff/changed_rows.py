@@ -154,9 +154,11 @@ class DiffTable(ResultTable):
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
-        """Changes in shares of the whole before, objects and names."""
+        """Changes in shares of the whole before, marked where noise explains them, objects and names."""
+        whole = self.comparison.before.whole
         changes = {
-            column: [change_text(row, column, self.comparison.before.whole) for row in self.rows] for column in COLUMNS
+            column: ["~" * _uncertain(row, column) + format_change(row.moved(column), whole) for row in self.rows]
+            for column in COLUMNS
         }
         return changes | self.texts_beside | self.objects_and_names
 
@@ -182,11 +184,6 @@ def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
 def _uncertain(row: Change, column: str) -> bool:
     """True where sampling noise explains a change."""
     return row.moved(column) != 0 and not row.significant(column)
-
-
-def change_text(row: Change, column: str, whole: int) -> str:
-    """A change in percent of the whole before, marked when sampling noise explains it."""
-    return ("~" if _uncertain(row, column) else "") + format_change(row.moved(column), whole)
 
 
 def rounded(limits: tuple[float, float]) -> list[float]:
