@@ -1,10 +1,12 @@
 """A part of a dataset: those recordings that have some tags, and their rows in the other tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from perf2x.base.begun_tasks import begun
 from perf2x.base.columnar import I64, Frozen, arange, argsort_rows, as_int64, flatnonzero, minus_ones, searchsorted
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
@@ -17,6 +19,8 @@ from perf2x.sources.dataset.delta_tables import DataFile, DeltaTables, Parts, pa
 if TYPE_CHECKING:
     import pyarrow
 
+_OF_PROFILES = ("mappings", "places", "stacks", "samples", "symbols")
+"""Tables in the order in which a profile needs them."""
 Made = TypeVar("Made")
 _OF_QUERIES = {"places": ("build_id", "file", "is_local"), "samples": ("event", "unit")}
 """Columns that only queries read: profiles have the same from mappings and recordings."""
@@ -80,6 +84,7 @@ class DatasetPart:
         """In order of time."""
         self._open: dict[str, tuple[Any, list[DataFile]]] = {}
         self._held: dict[str, tuple[set[str], pyarrow.Table]] = {}
+        self._begun: dict[str, Callable[[], pyarrow.Table]] = {}
         self._made: tuple[pyarrow.Table, Any] | None = None
 
     def require(self) -> None:
@@ -117,7 +122,18 @@ class DatasetPart:
             raise FormatError(f"{self.tables.root}: damaged: {key} numbers are missing or twice")
         return found
 
+    def scan(self, table: str) -> Any:
+        """Rows of the files in which rows of the part's recordings may be, as a dataset of pyarrow's."""
+        return self.tables.scan(table, *self.files(table, self.rows))
+
+    def read_ahead(self, rows: Sequence[Row]) -> None:
+        """Begin to read what a profile of some recordings is made of."""
+        self._begun = begun({table: partial(self._read, table, rows) for table in _OF_PROFILES})
+
     def _rows_of(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
+        return self._begun.pop(table, partial(self._read, table, rows))()
+
+    def _read(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
         """Rows of the files that recordings are in, which stay until those of others are asked for."""
         found, files = self.files(table, rows)
         paths, held = self._held.get(table, (set(), None))

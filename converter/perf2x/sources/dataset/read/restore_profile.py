@@ -19,6 +19,7 @@ from perf2x.base.columnar import (
     StringInterner,
     as_int32,
     as_int64,
+    bincount,
     column_type,
     cumsum,
     falses,
@@ -85,15 +86,16 @@ class Restored(Frozen):
 def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool = True) -> Restored:
     """Make the profile of recordings that have the same events; FormatError when rows do not fit together."""
     source, strings = part.tables.root, StringInterner()
+    part.read_ahead(rows)
     mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows, "mapping"), strings, source)
     places = part.of("places", rows, "place")
     locations, functions, location = _locations(places, mapping_of, objects, strings, source)
     stacks, leaf_of = _stacks(part.of("stacks", rows, "stack"), _Numbered(places.start, location), source)
     samples = part.of("samples", rows)
     threads, thread = _threads(samples.table, strings)
-    missing = {number for number, row in enumerate(rows) if row.values["samples"]} - set(samples.number.tolist())
-    if missing:
-        raise FormatError(f"{source}: damaged: samples of {rows[min(missing)].ident} are missing")
+    for row, count in zip(rows, bincount(samples.number, len(rows)).tolist(), strict=True):
+        if row.values["samples"] and not count:
+            raise FormatError(f"{source}: damaged: samples of {row.ident} are missing")
     leaf = as_int64(numbers(samples.table, "stack", -1))
     tag_sets, tags = _tags(rows, samples.number)
     profile = Profile(

@@ -15,12 +15,14 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from perf2x.base.begun_tasks import begun
 from perf2x.base.errors import FormatError, OptionError, Perf2xError
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
@@ -72,6 +74,7 @@ def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> 
         part.require()
     root = part.tables.root
     room_left = address_space(root)
+    scans = begun({table: partial(part.scan, table) for table in TABLES[:-1]})
     limits, module = limits or Limits(), _duckdb()
     settings = {
         "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
@@ -89,7 +92,7 @@ def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> 
             memory = memory if room_left is None else min(memory, room_left)
             connection.execute(f"SET memory_limit = '{memory}B'")
             connection.execute("SET enable_progress_bar = false")  # it would go to standard output, among the rows
-            _define(connection, part, asked)
+            _define(connection, part, scans, asked)
             connection.execute("SET TimeZone = 'UTC'")
             for setting in _NO_MORE:
                 connection.execute(f"SET {setting}")
@@ -153,13 +156,13 @@ def _sentence(error: Exception) -> str:
     return " ".join((text.partition(_ERROR)[2] or text).split())
 
 
-def _define(connection: Any, part: DatasetPart, sql: str) -> None:
+def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[], Any]], sql: str) -> None:
     """Make tables and views of those files that can have rows of the part's recordings."""
     schema = schema_of("recordings")
     rows = arrow().Table.from_pylist([dict(row.values) for row in part.rows], schema)
     connection.register("stored_recordings", rows)
-    for table in TABLES[:-1]:
-        connection.register(f"stored_{table}", part.tables.scan(table, *part.files(table, part.rows)))
+    for table, scan in scans.items():
+        connection.register(f"stored_{table}", scan())
     tags = sorted({key for row in part.rows for key in row.tags})
     for statement in statements(part.columns, tags):
         connection.execute(statement)

@@ -1,0 +1,41 @@
+"""Tasks that begin before they are asked for."""
+
+import threading
+
+import pytest
+
+from perf2x.base import begun_tasks
+from perf2x.base.begun_tasks import begun
+from perf2x.base.errors import FormatError
+from perf2x.base.files.unpack_limit import limit_unpacking, memory_limit
+
+
+def test_tasks_begin_one_after_another_before_anybody_asks() -> None:
+    may_end, order = threading.Event(), []
+
+    def first() -> int:
+        may_end.wait(20)
+        order.append("first")
+        return threading.get_ident()
+
+    def second() -> None:
+        order.append("second")
+        raise FormatError("damaged")
+
+    results = begun({"first": first, "second": second})
+    may_end.set()
+    with pytest.raises(FormatError, match="damaged"):
+        results["second"]()
+    assert order == ["first", "second"]
+    assert results["first"]() != threading.get_ident()
+
+
+def test_the_users_limit_holds_in_tasks() -> None:
+    with limit_unpacking(1000):
+        results = begun({"limit": lambda: memory_limit(1)})
+    assert results["limit"]() == 1000
+
+
+def test_no_thread_begins_where_address_space_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(begun_tasks, "address_space_left", lambda: 1 << 30)
+    assert begun({"here": threading.get_ident})["here"]() == threading.get_ident()
