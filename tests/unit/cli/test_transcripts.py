@@ -43,6 +43,8 @@ def answer(command: str, folder: Path) -> str:
     main = application(words[0])
     with CliRunner().isolation(env=env) as (_, _, said), pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.argv", words)
+        copied = type(sys.stdout.buffer)  # to what shows both streams, but for what is written by writelines
+        patch.setattr(copied, "writelines", lambda out, parts: [*map(out.write, parts)])
         code = 0
         try:
             main()
