@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
 
-from perf2x.base.abi import layouts, uapi
+from perf2x.base.abi import struct_layouts, uapi
 
 INSTALLED = "/usr/include/linux/perf_event.h"
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -96,7 +96,7 @@ def _compare_known(ours: Mapping[str, int], known: Mapping[str, int]) -> list[st
 
 
 def _compare_attr_sizes(known: Mapping[str, int]) -> list[str]:
-    ours = {f"PERF_ATTR_SIZE_VER{number}": size for number, (size, _) in enumerate(layouts.ATTR_REVISIONS)}
+    ours = {f"PERF_ATTR_SIZE_VER{number}": size for number, (size, _) in enumerate(struct_layouts.ATTR_REVISIONS)}
     new = [name for name in known if re.fullmatch(r"PERF_ATTR_SIZE_VER\d+", name) and name not in ours]
     return _compare_known(ours, known) + [f"{name} = {known[name]} is in the header and not here" for name in new]
 

@@ -47,7 +47,7 @@ def _packages() -> dict[str, str]:
     """The text of ``entry_points.txt`` of all packages by name; the first of a name on the path counts."""
     found: dict[str, str] = {}
     for name, text in _by_library() if _are_hidden() else _in_folders():
-        found.setdefault(_normal(name), text)
+        found.setdefault(name.lower().replace("-", "_").replace(".", "_"), text)
     return found
 
 
@@ -77,10 +77,6 @@ def _in_folders() -> Iterator[tuple[str, str]]:
             continue
         for name in about:
             yield name.rpartition(".")[0].partition("-")[0], _text(os.path.join(folder, name, "entry_points.txt"))
-
-
-def _normal(name: str) -> str:
-    return name.lower().replace("-", "_").replace(".", "_")
 
 
 def _text(path: str) -> str:

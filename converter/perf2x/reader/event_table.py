@@ -68,18 +68,16 @@ class EventTable(Struct):
     def of_samples(self, block: Block) -> I32:
         """(n,) event of each record of a block of samples; −1 for unknown ids."""
         position = self._id_position()
-        if len(self.events) <= 1 or position < 0:
-            return np.zeros(len(block.starts), np.int32)
-        return self._owners_at(block, block.starts + (1 + position))
+        return self._owners_at(block, position, block.starts + (1 + position))
 
     def of_others(self, block: Block) -> I32:
         """(n,) event of each record that is no sample, from its trailer; −1 for unknown ids."""
         back = self._id_position_from_end()
-        if len(self.events) <= 1 or back < 0:
-            return np.zeros(len(block.starts), np.int32)
-        return self._owners_at(block, block.starts + ((block.sizes >> 3) - back))
+        return self._owners_at(block, back, block.starts + ((block.sizes >> 3) - back))
 
-    def _owners_at(self, block: Block, positions: I64) -> I32:
+    def _owners_at(self, block: Block, place: int, positions: I64) -> I32:
+        if len(self.events) <= 1 or place < 0:
+            return np.zeros(len(block.starts), np.int32)
         inside = (positions > block.starts) & (positions < block.starts + (block.sizes >> 3))
         owners = self.owners_of(take(block.words, positions, mode="clip"))
         return owners if inside.all() else np.where(inside, owners, np.int32(-1))

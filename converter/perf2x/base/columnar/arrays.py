@@ -60,10 +60,14 @@ def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
 
 def column_type(kind: type[Struct], column: str) -> Any:
     """Return the numpy type that a table states for a column's numbers; int64 where it leaves that open."""
-    number: Any = kind.__annotations__[column]
+    number: Any = _annotation(kind, column)
     while inner := get_args(number):  # NDArray[number] from numpy 2.5 on, ndarray[shape, dtype[number]] before
         number = inner[-1]
     return np.int64 if number is Any else number
+
+
+def _annotation(kind: type[Struct], column: str) -> Any:
+    return next(one.__annotations__[column] for one in kind.__mro__ if column in one.__annotations__)
 
 
 def no_rows(kind: type[Table]) -> Table:
@@ -73,7 +77,7 @@ def no_rows(kind: type[Table]) -> Table:
 
 
 def _no_values(kind: type[Struct], column: str) -> Any:
-    joined = getattr(kind.__annotations__[column], "joined", None)
+    joined = getattr(_annotation(kind, column), "joined", None)
     return joined(()) if joined else np.zeros(0, column_type(kind, column))
 
 
@@ -253,7 +257,10 @@ class GrowableColumns:
         count = max(len(column) for column in columns if not isinstance(column, int))
         end = self._used + count
         if end > self._buffer.shape[1]:
-            self._grow(end)
+            # Pages that nothing is written to take no memory, so a large step costs less copying and nothing else.
+            grown = np.empty((len(self._buffer), max(end, 4 * self._buffer.shape[1])), self._buffer.dtype)
+            grown[:, : self._used] = self.whole()
+            self._buffer = grown
         for row, column in zip(self._buffer, columns, strict=True):
             row[self._used : end] = column
         self._used = end
@@ -264,7 +271,7 @@ class GrowableColumns:
 
     def columns(self) -> Sequence[AnyArray]:
         """Return each column, (rows,): writable views that are valid until the table grows."""
-        return list(self._buffer[:, : self._used])
+        return list(self.whole())
 
     def whole(self) -> AnyArray:
         """Return all columns, (columns, rows), as one view."""
@@ -274,10 +281,3 @@ class GrowableColumns:
     def __getitem__(self, column: int) -> AnyArray:
         view: AnyArray = self._buffer[column, : self._used]
         return view
-
-    def _grow(self, needed: int) -> None:
-        capacity = max(needed, 4 * self._buffer.shape[1])
-        # Pages that nothing is written to take no memory, so a large step costs less copying and nothing else.
-        grown = np.empty((len(self._buffer), capacity), self._buffer.dtype)
-        grown[:, : self._used] = self._buffer[:, : self._used]
-        self._buffer = grown

@@ -161,13 +161,10 @@ class HashIndex:
             cost = cost[left] + np.where(is_alike, _MISTAKEN, _MOVED)
             is_far = cost >= _FAR
             if is_far.any():
-                self._note_far((entries[is_far] & _LOW).view(np.int64) - 1)
+                numbers = (entries[is_far] & _LOW).view(np.int64) - 1  # found by their digests from now on
+                self.probes += len(numbers)
+                self._far.update(zip(digests(self._known(numbers)), numbers.tolist(), strict=True))
                 entries, slot, step, cost = entries[~is_far], slot[~is_far], step[~is_far], cost[~is_far]
-
-    def _note_far(self, numbers: I64) -> None:
-        """Find known rows by their digests from now on."""
-        self.probes += len(numbers)
-        self._far.update(zip(digests(self._known(numbers)), numbers.tolist(), strict=True))
 
     def _walks(self, hashes: U64) -> tuple[I64, I64]:
         """Return the first slot of each row and its step, an odd number, so that the walk passes every slot."""

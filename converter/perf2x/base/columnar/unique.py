@@ -242,7 +242,8 @@ def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
     """Return the order, and which rows in it differ from the one before."""
     count = len(columns[0])
     if count <= FEW:
-        return _order_few(columns)
+        order = lexsort(columns[::-1])
+        return order, begins_run(*(column[order] for column in columns))
     below = np.uint64((count - 1).bit_length())
     key, rest = _pack_columns(columns, count, _WORD_BITS - int(below))
     key <<= below  # in place, here and below: millions of rows are not copied more often than needed
@@ -292,12 +293,6 @@ def _above(column: AnyArray, least: AnyArray) -> U64:
     dtype = np.uint64 if column.dtype == np.uint64 else np.int64
     above: U64 = (column.astype(dtype, copy=False) - least.astype(dtype)).view(np.uint64)
     return above
-
-
-def _order_few(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
-    """`_order_and_news` of few rows, column by column."""
-    order = lexsort(columns[::-1])
-    return order, begins_run(*(column[order] for column in columns))
 
 
 def _break_ties(columns: Sequence[AnyArray], order: I64, is_new: Bools) -> None:

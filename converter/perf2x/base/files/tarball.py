@@ -43,7 +43,9 @@ def open_tarball(path: Path) -> Iterator[Tarball]:
 
     with contextlib.ExitStack() as stack:
         packed = stack.enter_context(open_regular(path))
-        unpacked = stack.enter_context(_unpacked(packed))
+        kind = packing(packed.read(6))
+        packed.seek(0)
+        unpacked = stack.enter_context(cast(IO[bytes], open_packed(kind, packed))) if kind else packed
         size = path.stat().st_size
         bounded = BoundedStream(unpacked, size, None if unpacked is packed else unpacked_limit(size))
         yield Tarball(stack.enter_context(tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r:")), bounded)
@@ -76,12 +78,6 @@ class Tarball:
         stream = self._tar.extractfile(member)
         while stream is not None and (chunk := stream.read(_MOST_PER_READ)):
             yield chunk
-
-
-def _unpacked(packed: IO[bytes]) -> IO[bytes]:
-    kind = packing(packed.read(6))
-    packed.seek(0)
-    return cast(IO[bytes], open_packed(kind, packed)) if kind else packed
 
 
 class BoundedStream(io.RawIOBase):

@@ -121,11 +121,10 @@ def find_event(profile: Profile, name: str | None) -> int:
 def events_called(profile: Profile, name: str) -> list[int]:
     """Rows in profile.events that a name may mean: as recorded, else without what may be left out."""
     names = [event.name for event in profile.events]
-    found = [row for row, known in enumerate(names) if known == name]
-    found = found or [row for row, known in enumerate(plain_names(profile.events)) if known == name]
-    found = found or [row for row, known in enumerate(numbered_names(profile.events)) if known == name]
-    found = found or [row for row, known in enumerate(names) if re.split("[:/]", known)[0] == name]
-    found = found or [row for row, known in enumerate(names) if means(name, known)]
+    bases = [re.split("[:/]", known)[0] for known in names]
+    ways = names, plain_names(profile.events), numbered_names(profile.events), bases
+    alike = ([row for row, known in enumerate(way) if known == name] for way in ways)
+    found = next(filter(None, alike), []) or [row for row, known in enumerate(names) if means(name, known)]
     return [row for row in found if row in profile.samples.event] or found if len(found) > 1 else found
 
 

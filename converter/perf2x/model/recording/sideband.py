@@ -26,13 +26,23 @@ from perf2x.base.columnar import (
 )
 
 
-class Mmaps(ColumnTable):
-    """PERF_RECORD_MMAP and MMAP2."""
+class _Records(ColumnTable):
+    """What every table begins with."""
 
     time: U64
     position: I64
+
+
+class _OfThread(_Records):
+    """Records that tell their thread."""
+
     pid: I32
     tid: I32
+
+
+class Mmaps(_OfThread):
+    """PERF_RECORD_MMAP and MMAP2."""
+
     start: U64
     length: U64
     pgoff: U64
@@ -68,22 +78,16 @@ def further_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> M
     return join_tables([mmaps, added])
 
 
-class Comms(ColumnTable):
+class Comms(_OfThread):
     """PERF_RECORD_COMM; ``is_exec`` is MISC_COMM_EXEC."""
 
-    time: U64
-    position: I64
-    pid: I32
-    tid: I32
     comm: Texts[str]
     is_exec: Bools
 
 
-class Tasks(ColumnTable):
+class Tasks(_Records):
     """PERF_RECORD_FORK or EXIT (one table each); ``is_exec`` is MISC_FORK_EXEC: do not copy the parent's maps."""
 
-    time: U64
-    position: I64
     pid: I32
     ppid: I32
     tid: I32
@@ -91,27 +95,21 @@ class Tasks(ColumnTable):
     is_exec: Bools
 
 
-class DeferredChains(ColumnTable):
+class DeferredChains(_OfThread):
     """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
 
     Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no other index.
     """
 
-    time: U64
-    position: I64
-    pid: I32
-    tid: I32
     cpu: I32
     cookie: U64
     chain: SharedRows
     """uint64; as recorded, innermost first; equal chains are kept once."""
 
 
-class Losts(ColumnTable):
+class Losts(_Records):
     """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` records or samples that the ring buffer had no room for."""
 
-    time: U64
-    position: I64
     event: I32
     cpu: I32
     pid: I32
@@ -121,33 +119,27 @@ class Losts(ColumnTable):
     """True for LOST_SAMPLES, which counts samples; LOST counts records of any type."""
 
 
-class Throttles(ColumnTable):
+class Throttles(_Records):
     """PERF_RECORD_THROTTLE, and UNTHROTTLE (``lifted``): the kernel stopped an event that fired too often."""
 
-    time: U64
-    position: I64
     event: I32
     """−1 where the id is nobody's."""
     cpu: I32
     lifted: Bools
 
 
-class Auxes(ColumnTable):
+class Auxes(_Records):
     """PERF_RECORD_AUX: a piece of hardware trace that the kernel handed over; PERF_AUX_FLAG_* say what it lacks."""
 
-    time: U64
-    position: I64
     cpu: I32
     offset: U64
     """Offset of its first byte in the CPU's AUX buffer."""
     flags: U64
 
 
-class Ksymbols(ColumnTable):
+class Ksymbols(_Records):
     """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
 
-    time: U64
-    position: I64
     start: U64
     length: U64
     type: I32
@@ -155,42 +147,30 @@ class Ksymbols(ColumnTable):
     name: Texts[str]
 
 
-class Switches(ColumnTable):
+class Switches(_OfThread):
     """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: ``tid`` left (``is_out``) or entered a CPU."""
 
-    time: U64
-    position: I64
-    pid: I32
-    tid: I32
     cpu: I32
     is_out: Bools
     preempted: Bools
 
 
-class Cgroups(ColumnTable):
+class Cgroups(_Records):
     """PERF_RECORD_CGROUP: names of the ids in the samples' cgroup column."""
 
-    time: U64
-    position: I64
     id: U64
     path: Texts[str]
 
 
-class Namespaces(ColumnTable):
+class Namespaces(_OfThread):
     """PERF_RECORD_NAMESPACES; ``links`` rows are (dev, inode) pairs, flattened, indexed by namespace kind."""
 
-    time: U64
-    position: I64
-    pid: I32
-    tid: I32
     links: Ragged
 
 
-class Readings(ColumnTable):
+class Readings(_Records):
     """PERF_RECORD_STAT: what a counter had counted when perf stat read it, in the round that the next one ends."""
 
-    time: U64
-    position: I64
     event: I32
     """−1 where the id is nobody's."""
     id: U64
@@ -205,21 +185,16 @@ class Readings(ColumnTable):
     """Nanoseconds that it had a place in the hardware."""
 
 
-class Reads(ColumnTable):
+class Reads(_Records):
     """PERF_RECORD_READ: what an event had counted in a thread that ended (``perf record -s``)."""
 
-    time: U64
-    position: I64
     event: I32
     value: U64
     """Number of events instead, where the event's read_format says GROUP."""
 
 
-class Rounds(ColumnTable):
+class Rounds(_Records):
     """PERF_RECORD_STAT_ROUND: the end of a round of readings, in nanoseconds since perf stat began to count."""
-
-    time: U64
-    position: I64
 
 
 class Sideband(Frozen):

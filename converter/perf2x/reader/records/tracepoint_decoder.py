@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from perf2x.base.abi import ByteOrder
 from perf2x.reader.header.section_reader import SectionError, SectionReader
+from perf2x.reader.header.section_reader import text as text_of
 
 _MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(
@@ -114,9 +115,9 @@ def field_bytes(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> bytes
 def _field_value(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> Any:
     kind, size, part = field["type"], field["size"], field_bytes(field, raw, order)
     if kind.startswith(_PLACED):
-        return _nul_terminated(part) if "char" in kind else part.hex()
+        return text_of(part) if "char" in kind else part.hex()
     if "char" in kind and "[" in kind:
-        return _nul_terminated(part)
+        return text_of(part)
     counted = _ARRAY.search(kind)
     if counted and (count := int(counted[1])) and size % count == 0 and size // count in (2, 4, 8):
         width = size // count
@@ -125,7 +126,3 @@ def _field_value(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> Any:
     if size in (1, 2, 4, 8):
         return int.from_bytes(part, ENDIAN[order], signed=field["signed"])
     return part.hex()
-
-
-def _nul_terminated(raw: bytes) -> str:
-    return raw.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")

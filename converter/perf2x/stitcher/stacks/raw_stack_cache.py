@@ -34,9 +34,7 @@ class RawStackCache:
 
     def __init__(self) -> None:
         self._to_skip = 0
-        self._samples = 0
-        self._table = _empty_table()
-        self._stack = GrowableColumns(np.int32)
+        self.clear()
 
     def skip(self, count: int) -> bool:
         """Return True if a batch of ``count`` samples should bypass the cache, and count it as bypassed."""
@@ -71,12 +69,8 @@ class RawStackCache:
     def clear(self) -> None:
         """Forget all stacks."""
         self._samples = 0
-        self._table = _empty_table()
+        self._table = RaggedInterner(np.uint64, columns=3)
         self._stack = GrowableColumns(np.int32)
-
-
-def _empty_table() -> RaggedInterner:
-    return RaggedInterner(np.uint64, columns=3)
 
 
 _SLOTS_EACH = 8

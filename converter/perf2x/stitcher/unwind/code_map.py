@@ -276,11 +276,13 @@ class CodeMap:
         result[found] = rules.find(svma[found])
         functions = self._go_functions(number) if number in self._go else None
         if functions is not None:
-            switched = [leaves_stack(functions, rules.elf, each) for each in svma[found].tolist()]
-            result[flatnonzero(found)[switched]] = self.table.number(self.architecture.outermost)
+            inside, at = flatnonzero(found), svma[found]
+            places = list(zip(functions.find(at).tolist(), at.tolist(), strict=True))
+            switched = [leaves_stack(functions, rules.elf, *place) for place in places]
+            result[inside[switched]] = self.table.number(self.architecture.outermost)
             if self.architecture.framed is not None:
-                framed = [is_on_any_stack(functions, rules.elf, each) for each in svma[found].tolist()]
-                result[flatnonzero(found)[framed]] = self.table.number(self.architecture.framed)
+                framed = [is_on_any_stack(functions, rules.elf, *place) for place in places]
+                result[inside[framed]] = self.table.number(self.architecture.framed)
         return result
 
     def problems(self) -> list[str]:

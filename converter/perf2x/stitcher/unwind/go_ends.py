@@ -14,7 +14,7 @@ import re
 
 import numpy as np
 
-from perf2x.base.columnar import U8, U64, Bools, as_uint64, unique_inverse
+from perf2x.base.columnar import U8, U64, Bools, unique_inverse
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_functions import GoFunctions
 from perf2x.stitcher.unwind.unwound_chains import End
@@ -42,15 +42,13 @@ _SETTLED = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN
 _AS_IT_IS = 255
 
 
-def leaves_stack(functions: GoFunctions, elf: ElfObject, svma: int) -> bool:
+def leaves_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
     """Whether the last byte of an instruction is that of a call by code that has changed stacks."""
-    (row,) = functions.find(as_uint64([svma])).tolist()
     return _name(functions, row) in _CALLED_BEHIND_SWITCH and _CALL.match(elf.code_at(svma - 1, 2)) is not None
 
 
-def is_on_any_stack(functions: GoFunctions, elf: ElfObject, svma: int) -> bool:
+def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
     """Whether the stack pointer may be another stack's, so that the frame pointer alone leads to the caller."""
-    (row,) = functions.find(as_uint64([svma])).tolist()
     function = (
         functions.function(row) if elf.machine == "EM_X86_64" and _name(functions, row) in _ON_ANY_STACK else None
     )

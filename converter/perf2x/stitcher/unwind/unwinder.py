@@ -201,8 +201,7 @@ class _BatchUnwinder(Struct):
         first, _ = group_rows([image, address])
         rows, look = lanes.rows[first], address[first]
         mapping, stays = self._code_mapping(rows, look)
-        rule = self.code.rules(mapping, look)
-        self.code.places.learn(self.finder, rows[stays], look[stays], mapping[stays], rule[stays])
+        self._rules(rows, look, mapping, stays)
         _, held = self.code.places.held(image, moment, address)
         return lanes.some(held), lanes.some(~held)
 
@@ -215,8 +214,7 @@ class _BatchUnwinder(Struct):
         self.end[view.rows[lost]] = End.NOT_MAPPED
         here = flatnonzero(~lost)
         rows, mapping, stays, look = view.rows[here], mapping[here], stays[here], look[here]
-        rule = self.code.rules(mapping, look)
-        self.code.places.learn(self.finder, rows[stays], look[stays], mapping[stays], rule[stays])
+        rule = self._rules(rows, look, mapping, stays)
         address, exact, signal = address[here], exact[here], self._is_trampoline(rule)
         called = flatnonzero(signal & ~exact)
         called = called[self.code.may_return_to(mapping[called], address[called])]
@@ -225,6 +223,12 @@ class _BatchUnwinder(Struct):
         going = self._step(replace(view, rows=rows), rule, mapping)
         view.frames.is_exact[rows[called]], view.frames.depth[rows] = False, depth + 1
         return as_uint64([frames_of(rows, depth, ~(exact | signal)), address]), going
+
+    def _rules(self, rows: I64, address: U64, mapping: I32, stays: Bools) -> I32:
+        """(n,) rules at addresses; places whose mappings stay have them without a search from now on."""
+        rule = self.code.rules(mapping, address)
+        self.code.places.learn(self.finder, rows[stays], address[stays], mapping[stays], rule[stays])
+        return rule
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.abi import layouts, uapi
+from perf2x.base.abi import struct_layouts, uapi
 from tests.abi_drift import FAMILIES, KNOWN_PARTLY, MISC, differences, main
 
 
@@ -24,7 +24,7 @@ def _header() -> str:
         lines += [f"\t{prefix}{bit.name} = 1U << {prefix}{bit.name}_SHIFT," for bit in partly]
     lines += ["\tPERF_RECORD_MAX, PERF_SAMPLE_MAX = 1U << 25,", "};", "#define PERF_RECORD_MISC_CPUMODE_MASK (7 << 0)"]
     lines += [f"#define PERF_RECORD_{name} (1 << {vars(uapi)[name].bit_length() - 1})" for name in MISC]
-    lines += [f"#define PERF_ATTR_SIZE_VER{row} {size}" for row, (size, _) in enumerate(layouts.ATTR_REVISIONS)]
+    lines += [f"#define PERF_ATTR_SIZE_VER{row} {size}" for row, (size, _) in enumerate(struct_layouts.ATTR_REVISIONS)]
     flags = [name for name in uapi.ATTR_FLAGS if name != "precise_ip_hi"]
     fields = "\n".join(f"\t\t{name} : {2 if name == 'precise_ip' else 1}, /* {name} : 9 */" for name in flags)
     tail = "\n\t\t__reserved_1 : 24;\n\tunion { __u32 aux_action; struct { __u32 aux_pause : 1; }; };\n};"
