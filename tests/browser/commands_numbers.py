@@ -83,9 +83,9 @@ def short(value: float) -> str:
 
 def percent(part: float, whole: float) -> str:
     share = 100 * part / whole if whole else 0
-    if share >= 99.95 or share < 0.005:
+    if share < 0.005 or share > 100 - 1e-9:
         return f"{round(share)} %"
-    return f"{share:.{2 if share < 10 else 1}f} %"
+    return f"{min(share, 99.9):.{2 if share < 9.995 else 1}f} %"
 
 
 def told(value: float, whole: float, unit: str) -> str:

@@ -80,6 +80,7 @@
   for (const key of keys) {
     said.rows[key] = row(key) || null;
     state.search = `^${profile.names[profile.functionFrame[profile.functionNamed.get(key)]].replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
+    state.regex = "on";
     search();
     said.matched[key] = textOf("matched");
     state.search = "";

@@ -33,15 +33,19 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
         "lines": page | {"evaluate": f"{SELECT}('walk'); [{ROWS}, $('code').hidden, document.title]"},
         "instructions": page | {"evaluate": f"{both}; {ROWS}"},
         "samples": page | {"hash": "#weight=count", "evaluate": f"{SELECT}('(anonymous namespace)::scramble'); {ROWS}"},
-        "none": page | {"evaluate": f"{SELECT}('walk'); {SELECT}('main'); $('code').hidden"},
+        "none": page | {"evaluate": f"{SELECT}('walk'); {SELECT}('main'); $('code').innerText"},
         "closed": page
         | {
             "evaluate": f"{SELECT}('walk'); {PRESS}('×'); const was = $('code').hidden;"
             " $('detail').querySelector('button').click(); [was, $('code').hidden]"
         },
     }
-    looked = "state.search = 'tree[(]'; searched(); const shown = $('matched').textContent; $('full').click();"
-    jobs["search"] = page | {"evaluate": f"{looked} [shown, $('matched').textContent, location.hash]"}
+    looked = "const look = (text) => ((state.search = text), searched(), $('matched').textContent);"
+    press = "$('regex').click()"
+    jobs["search"] = page | {
+        "evaluate": f"{looked} [look('tree'), look('tree('), look('tree[(]'), "
+        f"({press}, look('tree[(]')), location.hash]"
+    }
     for scheme, width in (("light", 1280), ("dark", 390)):
         script = {"steps": [["focus", "#canvas"], *[["key", "ArrowDown"]] * 7]}
         size = {"width": width, "height": 760}
@@ -73,14 +77,16 @@ def test_numbers_follow_the_page(told: dict[str, dict]) -> None:
 
 
 def test_functions_without_a_listing(told: dict[str, dict]) -> None:
-    assert told["none"]["value"] is True
+    assert told["none"]["value"] == "No lines of this function are in this page."
     assert told["closed"]["value"] == [True, False]
 
 
-def test_search_looks_at_what_is_shown_unless_full_names_are_wanted(told: dict[str, dict]) -> None:
-    shown, full, link = told["search"]["value"]
-    assert (shown, full) == ("none", "95.7 %")
-    assert "names=full" in link
+def test_search_looks_at_full_names_where_a_sign_is_theirs(told: dict[str, dict]) -> None:
+    """Plain text first, an expression where that is wanted."""
+    name, full, plain, expression, link = told["search"]["value"]
+    assert full == expression == "1 · 95.7 %", (name, full)
+    assert plain == "none"
+    assert "regex=on" in link
 
 
 @pytest.mark.parametrize("look", ["light, 1280", "dark, 390"])

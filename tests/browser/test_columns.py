@@ -28,7 +28,7 @@ COLUMNS = ("instructions", "ipc", "mpki", "mispredicts", "branches/cycles")
 PERIOD = 1000
 ROWS = (
     "[...$('rows').rows].map((row) => [row.querySelector('button').dataset.name, "
-    "[...row.cells].slice(3).map((cell) => cell.textContent), row.title.split('\\n').slice(-{0})])"
+    "[...row.cells].slice(4).map((cell) => cell.textContent), row.title.split('\\n').slice(-{0})])"
 )
 LINES = "[...document.querySelectorAll('#code tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
 

@@ -71,7 +71,7 @@ def jobs(folder: Path) -> dict[str, dict[str, Any]]:
     diff = {"viewer": "page", "file": str(compared)}
     name = "document.querySelector('#rows [data-name^=\"{}\"]').click()"
     table = [["run", name.format("both")]]
-    box = ["click", 300, 200]
+    box = ["click", 300, 155]
     chips = [*table, ["key", "k"], ["key", "Escape"], ["run", name.format("main")], ["key", "i"]]
     sides = "[painter.sides.map(({ from, to }) => [from / 1e6, to / 1e6]), state.zoom, $('reset').hidden]"
     zoom = [["run", "zoomTo(layout.lanes[0].levels[1][1])"], ["run", "zoomTo(layout.lanes[1].levels[1][0])"]]
@@ -94,7 +94,18 @@ def jobs(folder: Path) -> dict[str, dict[str, Any]]:
         "saved": page | {"steps": [*table, ["key", "k"]], "evaluate": SAVED},
         "saved over time": page | {"hash": "#order=time", "evaluate": SAVED},
         "copied": page
-        | {"steps": [*table, *zoom, ["run", COPIES], ["press", "#link"], ["key", "y"]], "evaluate": "copies"},
+        | {
+            "steps": [
+                *table,
+                *zoom,
+                ["run", COPIES],
+                ["press", "#more"],
+                ["press", "#link"],
+                ["key", "Escape"],
+                ["key", "y"],
+            ],
+            "evaluate": "copies",
+        },
         "off the CPU": waits | {"hash": "#colour=cpu", "evaluate": OFF},
         "off the CPU over time": waits | {"hash": "#colour=cpu&order=time", "evaluate": OFF},
         "bad": page | {"hash": "#function=nobody&edits=focus%0Anobody%0A&order=bottom", "evaluate": STATE},

@@ -134,13 +134,14 @@ def test_the_table_and_the_search(views_seen: list[View]) -> None:
         numbers = view.numbers
         for key in view.keys:
             costs, whole, unit = numbers.rows.get(key), numbers.value, numbers.unit
-            view.check("search", view.said["matched"][key], percent(costs[1], whole) if costs and costs[1] else "none")
+            found = view.said["matched"][key]
+            view.check("search", found, f"1 · {percent(costs[1], whole)}" if costs and costs[1] else "none")
             if costs is None:
                 view.check("row", view.said["rows"][key], None)
                 continue
             title = [part for part in key.split("\n") if part]
             title.append(f"self {told(costs[0], whole, unit)}, total {told(costs[1], whole, unit)}")
-            cells = [percent(costs[0], whole), percent(costs[1], whole)]
+            cells = [key.split("\n")[1], *(f"{spoken(one, unit)} {percent(one, whole)}" for one in costs)]
             view.check("row", view.said["rows"][key], [*cells, "\n".join([key, title[-1]])])
 
 
@@ -202,9 +203,11 @@ def test_threads_legend_chips_and_heat(views_seen: list[View]) -> None:
             continue
         modes(view)
         objects: Counter[str] = Counter()
-        for key, (own, _) in numbers.rows.items():
-            objects[key.split("\n")[1] or "[unknown]"] += own
-        legend = [f"{name}  {percent(own, numbers.value)}" for name, own in objects.most_common(24) if own]
+        for key, (own, total) in numbers.rows.items():
+            name, object_ = key.split("\n")
+            if total:
+                objects[object_ or (name if name.startswith("[") else "[unknown]")] += own
+        legend = [f"{name}  {percent(own, numbers.value)}" for name, own in objects.items()]
         view.check("legend", sorted(said["legends"]["object"]), sorted(legend))
         if not said["tid"]:
             shares = {text.rpartition(" ")[2]: share for text, share in said["threads"]}

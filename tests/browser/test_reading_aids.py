@@ -68,7 +68,7 @@ def aided(folder: Path) -> dict[str, dict]:
     boxes = [["focus", "#canvas"], ["key", "ArrowDown"], ["key", "ArrowDown"]]
     ring = f"[{focus}.id, getComputedStyle({focus}).outlineStyle, $('status').innerText, $('status').ariaLive]"
     left = [["thread", "worker-8"], ["key", "x"], ["key", "Escape"]]
-    over, tip = ["move", 300, 200], "[$('tip').hidden, hovered >= 0]"
+    over, tip = ["move", 300, 155], "[$('tip').hidden, hovered >= 0]"
     zoom = "requestAnimationFrame = (step) => (window.next = step); goTo(1, 2); next(0); [painter.from, painter.to]"
     names = "[...document.querySelectorAll('.long')]"
     watch = ["run", "window.stops = []; addEventListener('focusin', ({ target }) => stops.push(target.id))"]
@@ -101,12 +101,12 @@ def aided(folder: Path) -> dict[str, dict]:
         | {"steps": left, "evaluate": "[state.thread, total, $('thread').value, $('thread').ariaExpanded]"},
         "events": many
         | {"hash": "#event=1", "evaluate": "[state.event, [...$('event').options].map((one) => one.text)]"},
-        "stops": busy | {"steps": [watch, *[["key", "Tab"]] * 9], "evaluate": "stops"},
+        "stops": busy | {"steps": [watch, *[["key", "Tab"]] * 10], "evaluate": "stops"},
         "skipped": page | {"steps": [["key", "Tab"], ["key", "Enter"]], "evaluate": f"{focus}.id"},
         "group": page
         | {
             "steps": group,
-            "evaluate": f"[{focus}.id, buttonsOf(GROUPS[0]).filter((one) => one.tabIndex === 0).length]",
+            "evaluate": f"[{focus}.id, buttonsOf(GROUPS[1]).filter((one) => one.tabIndex === 0).length]",
         },
         "sides": page | {"hash": "#function=outer_work%0Ademo", "steps": sides[1:2], "evaluate": f"[{place}, {said}]"},
         "sides, end": page | {"hash": "#function=outer_work%0Ademo", "steps": sides[1:], "evaluate": place},
@@ -174,9 +174,9 @@ def test_the_tooltip_goes_with_what_it_tells_about(seen) -> None:
 
 def test_few_stops_lie_before_the_graph(seen) -> None:
     """With an event to choose, chips and bursts; arrows go from button to button."""
-    assert seen["stops"]["value"].index("canvas") <= 8
+    assert seen["stops"]["value"].index("canvas") <= 9
     assert seen["skipped"]["value"] == "canvas"
-    assert seen["group"]["value"] == ["png", 1]
+    assert seen["group"]["value"] == ["more", 1]
 
 
 def test_keys_walk_callers_and_callees(seen) -> None:
@@ -225,5 +225,5 @@ def test_events_without_samples_are_no_choice(seen) -> None:
 
 
 def test_long_names_keep_their_end_in_the_table_and_the_line_below(seen) -> None:
-    assert seen["long name, status"]["value"] == [["_insert_unique", True]]
-    assert seen["long names"]["value"] == [["_insert_unique", True, LONG]]
+    assert seen["long name, status"]["value"] == [["_M_insert_unique", True]]
+    assert seen["long names"]["value"] == [["_M_insert_unique", True, LONG]]

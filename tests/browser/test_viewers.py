@@ -125,7 +125,7 @@ def jobs(folder: Path) -> dict[str, dict]:
     strange = str(write(folder, "odd", "html", {}, odd))
     empty = str(write(folder, "empty", "html", {}, lambda _: ProfileBuilder().build()))
     boxes, span = f"{BOXES}.length", "[painter.from, painter.to]"
-    click, out, walk = ["click", 300, 200], ["key", "Escape"], ["key", "ArrowDown"]
+    click, out, walk = ["click", 300, 155], ["key", "Escape"], ["key", "ArrowDown"]
     link, bad_link = "#thread=split&colour=mode&search=main", "#thread=99&event=77&order=up&colour="
     moves = [["thread", "demo"], click, ["key", "/"], ["type", "sys_read"], ["key", "Escape"], ["key", "c"]]
     place = f"[state.thread, {span}, state.search, state.colour, location.hash]"
@@ -181,7 +181,7 @@ def jobs(folder: Path) -> dict[str, dict]:
         "page diff": difference | {"evaluate": strengths, "shot": "diff.png"},
         "page diff before": difference | {"steps": [["key", "b"]], "evaluate": "layout.width"},
         "page diff shares": difference | {"steps": [["key", "n"]], "evaluate": "layout.width"},
-        "page diff tip": difference | {"steps": [["move", 300, 200]], "evaluate": "$('tip').innerText"},
+        "page diff tip": difference | {"steps": [["move", 300, 125]], "evaluate": "$('tip').innerText"},
         "page diff linked": difference | {"hash": "#shown=before&scale=shares&colour=own", "evaluate": CHOSEN},
         "page diff colours": difference | {"steps": [["key", "c"]] * 5, "evaluate": CHOSEN},
         "page diff threads": difference | {"steps": [["thread", "side"]], "evaluate": boxes},
@@ -274,7 +274,7 @@ def test_page_shows_the_profile(shown) -> None:
     assert told["title"] == "demo"
     # all threads; main, outer_work, inner_inlined, sys_read; [libfoo.so.1], wait_for_it
     assert told["value"] == 7
-    for words in ("140 samples", "2 threads", "sys_read", "40.0 %", "cpu-clock"):
+    for words in ("140 samples", "100 ms CPU", "sys_read", "40.0 %", "cpu-clock"):
         assert words in told["text"], words
 
 
@@ -285,7 +285,7 @@ def test_page_over_time_has_a_lane_for_each_thread(shown) -> None:
 
 def test_page_keys_choices_and_links(shown) -> None:
     assert shown["page flame"]["value"] == "flame"
-    assert shown["page searched"]["value"] == "40.0 %"
+    assert shown["page searched"]["value"] == "1 · 40.0 %"
     assert shown["page worker"]["value"] == 3
     assert shown["page faults"]["value"] == 40
     assert shown["page zoomed"]["value"] == [0, 60 * MS]
@@ -343,7 +343,7 @@ def test_difference_says_and_colours_what_changed(shown) -> None:
     assert told == {"main": 0.2, "steady": 0, "slower": 0.5, "faster": -0.5, "fresh": 1}
     for words in ("800 → 1,000", "+37.5 %", "−12.5 %", "gone", "pale: within the noise of sampling"):
         assert words in shown["page diff"]["text"], words
-    assert "Over time" not in shown["page diff"]["text"]
+    assert "Bottom up\nTime" not in shown["page diff"]["text"]
 
 
 def test_difference_widths_scale_and_tips(shown) -> None:

@@ -15,6 +15,7 @@ from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, table, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.model.diagnostics import losses
+from perf2x.model.filters.frame_patterns import RUNTIMES
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import LocationFrames, Profile, expand, location_frames, merge_stacks
 from perf2x.model.transforms.merge_profiles import merge_profiles
@@ -51,7 +52,7 @@ class DifferencePage(Frozen):
         strings: dict[str, int] = {}
         facts = [*self._facts(before, after), *self.notes]
         yield b"{" + field("title", self.title or heading(after)) + field("facts", facts)
-        yield field("direction", "icicle") + field("defaultEvent", profile.default_event)
+        yield field("runtimes", RUNTIMES) + field("direction", "icicle") + field("defaultEvent", profile.default_event)
         yield field("compare", {"normalize": self.normalize, "samples": self.samples})
         yield field("events", event_table(profile))
         yield field("threads", [{"name": name, "process": name, "pid": -1, "tid": -1} for name in names])

@@ -17,6 +17,7 @@ from perf2x.emitters.flame.page_moments import burst_table, lane_table, moment_t
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, track_names, tracks_of
 from perf2x.model.diagnostics import losses
+from perf2x.model.filters.frame_patterns import RUNTIMES
 from perf2x.model.plugin_options import FINISHED, LISTINGS, Format, Needs, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import (
@@ -84,7 +85,11 @@ class Html(Format):
         yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
         yield field("elapsed", profile.meta.duration_ns) + field("losses", losses(profile.meta.comments))
         yield field("advice", [(one.about, one_line(one.words())) for one in profile.meta.advice if not one.for_dates])
-        yield field("direction", self.direction) + field("defaultEvent", profile.default_event)
+        yield (
+            field("runtimes", RUNTIMES)
+            + field("direction", self.direction)
+            + field("defaultEvent", profile.default_event)
+        )
         if len(columns := _column_table(profile, self.columns)) > 1:
             yield field("columns", columns)
         yield field("events", event_table(profile)) + field("threads", _thread_rows(profile, tracks))

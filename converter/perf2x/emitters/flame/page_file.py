@@ -26,6 +26,7 @@ _SCRIPTS = (
     "moments.js",
     "lanes.js",
     "strips.js",
+    "colours.js",
     "draw.js",
     "page.js",
     "boxes.js",

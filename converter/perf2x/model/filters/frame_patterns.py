@@ -30,6 +30,8 @@ _READY_MADE = {
 
 They fit names of all styles (``--names``).
 """
+RUNTIMES = {name: text for name, text in _READY_MADE.items() if name != "scheduler"}
+"""Those of runtimes, which are user code."""
 _SECONDS = 20
 """Processor time that one filter's expressions may take: ``(a+)+!`` would take years on some names."""
 _KERNEL = frozenset({"scheduler"})

@@ -1,7 +1,9 @@
 "use strict";
 // What can be done with one function: callers and callees, edits of the stacks and their chips, and what is copied.
 
-const EDITS = { focus: "Only stacks with", hide: "Hidden", fold: "Recursion folded" };
+const EDITS = { focus: "Only stacks with", hide: "Hidden", fold: "Recursion folded", only: "Only stacks with", without: "Hidden" };
+/** Edits of all frames of a colour, which have its name and what the colours stand for in place of a function's two. */
+const GROUP_EDITS = { only: "focus", without: "hide" };
 
 /** Edits as text: kind, name and object of each, a line each. */
 const writeEdits = (edits) => edits.map(([kind, key]) => `${kind}\n${key}`).join("\n");
@@ -10,7 +12,7 @@ function readEdits(text) {
   const lines = text.split("\n");
   const edits = [];
   for (let at = 0; at < lines.length; at += 3) edits.push([lines[at], `${lines[at + 1]}\n${lines[at + 2]}`]);
-  return edits.every(([kind, key]) => Object.hasOwn(EDITS, kind) && profile.functionNamed.has(key)) ? edits : undefined;
+  return edits.every(([kind, key]) => Object.hasOwn(EDITS, kind) && (kind in GROUP_EDITS || profile.functionNamed.has(key))) ? edits : undefined;
 }
 
 let edited = "";
@@ -20,8 +22,31 @@ function applyEdits() {
   const text = writeEdits(state.edits);
   if (text === edited) return;
   edited = text;
-  profile.use(state.edits.map(([kind, key]) => [kind, profile.functionNamed.get(key)]));
+  profile.use(state.edits.map(([kind, key]) => (kind in GROUP_EDITS ? [GROUP_EDITS[kind], 1, framesOf(...key.split("\n"))] : [kind, profile.functionNamed.get(key)])));
   colours.cache.clear();
+}
+
+/** 1 for each frame of a group. */
+const framesOf = (group, kind) => Int32Array.from(profile.names, (_, frame) => Number(groupIn(profile, kind, frame) === group));
+
+/** From the legend: only stacks with a colour, or all again. */
+function toggleGroup(kind, group) {
+  const key = `${group}\n${state.colour}`;
+  const others = state.edits.filter(([one, other]) => one !== kind || other !== key);
+  state.edits = others.length < state.edits.length ? others : [...others, [kind, key]];
+  rebuild();
+}
+
+/** Frames of runtimes, and those without a name, are hidden by one choice. */
+function fillHide() {
+  const found = new Set(profile.names.map((name) => runtimeOf(profile, name)));
+  for (const runtime of Object.keys(profile.runtimes || {})) if (found.has(runtime)) $("hide").add(new Option(`the ${runtime.replace("-runtime", "")} runtime`, `${runtime} runtime\nobject`));
+  if (profile.frames.resolved.includes(0)) $("hide").add(new Option(NAMELESS, `${NAMELESS}\nnameless`));
+  $("hide").onchange = () => {
+    state.edits = [...state.edits, ["without", $("hide").value]];
+    $("hide").value = "";
+    rebuild();
+  };
 }
 
 const nameOf = (key) => key.split("\n")[0];
@@ -65,7 +90,8 @@ function showChips() {
       state.edits = state.edits.filter((_, other) => other !== at);
       rebuild();
     };
-    return kind === "fold" ? chip(EDITS[kind], key, remove) : withOption(chip(EDITS[kind], key, remove), `--${kind}`, optionText(kind, nameOf(key)));
+    const option = chipOption(kind, key);
+    return option ? withOption(chip(EDITS[kind], key, remove), option.split(" ")[0], option) : chip(EDITS[kind], key, remove);
   });
   if (state.range) chips.unshift(rangeChip());
   if (layout.isTime && (layout.left || state.lanes === "all")) chips.unshift(lanesChip());
@@ -73,15 +99,22 @@ function showChips() {
   if (state.function) chips.unshift(chip("Callers and callees of", state.function, () => openFunction("")));
   const left = sumOf(rows, sums.count);
   const all = profile.rows.event.reduce((sum, event, row) => sum + (event === state.event ? sums.count[row] : 0), 0);
-  if (state.edits.some(([kind]) => kind === "focus" || (kind === "hide" && left < all))) chips.push(make("span", { className: "share" }, `${percent(left, all)} of all samples`));
+  if (state.edits.some(([kind]) => kind === "focus" || kind === "only" || left < all)) chips.push(make("span", { className: "share" }, `${percent(left, all)} of all samples`));
   refill($("chips"), ...chips);
-  $("chips").hidden = chips.length === 0;
 }
 
 function chip(word, key, remove) {
   const button = make("button", { title: "Remove", onclick: remove }, "×");
   button.setAttribute("aria-label", `Remove: ${word} ${nameOf(key)}`);
   return make("span", { className: "chip", title: key.replace("\n", " · ") }, make("span", {}, word), make("b", {}, nameParts(nameOf(key))), button);
+}
+
+/** The option that does what a chip does, "" where none does. */
+function chipOption(kind, key) {
+  const name = nameOf(key);
+  if (!(kind in GROUP_EDITS)) return kind === "fold" ? "" : optionText(kind, name);
+  if (key.endsWith(" runtime\nobject")) return `--${GROUP_EDITS[kind]} ${name.split(" ")[0]}`;
+  return profile.objects.includes(name) && key.endsWith("\nobject") ? optionText(GROUP_EDITS[kind], name) : "";
 }
 
 /** The option that does what a chip does with functions of a name, for a shell. */
@@ -108,13 +141,14 @@ function showActions() {
     callsItself(key) && ["Fold recursion", "One frame where it calls itself (r)", () => addEdit("fold", key)],
     selected >= 0 && ["Copy stack", "The selected box and its callers, innermost first (y)", () => copy(stackText(), $("acts").lastChild)],
   ].filter(Boolean);
-  refill($("acts"), make("b", { title: key.replace("\n", " · ") }, nameParts(nameOf(key))), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));
+  refill($("acts"), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));
 }
 
 /** Do something with the function of the selected box, if there is one. */
 const withFunction = (act) => () => {
   const key = selectedFunction();
   if (key) act(key);
+  else say("Select a box first: click it, or go to it with arrow keys.");
 };
 
 // ---- copying

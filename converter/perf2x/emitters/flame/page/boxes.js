@@ -16,18 +16,17 @@ function runText(box) {
 }
 
 function isMatch(frame) {
-  if (state.group && colours.group(frame) !== state.group) return false;
-  return !matcher || matcher(profile.names[frame]) || (state.names === "full" && matcher(profile.fullNames[frame]));
+  return !matcher || matcher(profile.names[frame]) || (/[(<, ]/.test(state.search) && matcher(profile.fullNames[frame])); // signs of full names
 }
 
 function isFaded(box) {
   const frame = layout.frameOf(box);
   if (layout.isTime && state.mark && (frame < 0 || !markedNodes()[layout.node[box]])) return true;
-  return (matcher !== null || state.group !== "") && (frame < 0 || !isMatch(frame));
+  return matcher !== null && (frame < 0 || !isMatch(frame));
 }
 
 /** What colours depend on has changed. */
-const forgetColours = () => layout && (layout.colour = null);
+const forgetColours = () => layout && (layout.colour = layout.overview = null);
 
 /** A frame asks for tens of thousands of them. */
 function colourOf(box) {

@@ -142,10 +142,11 @@ function columnLength(duration) {
 
 const HEAT_CLASSES = 6;
 
-/** The largest sum of each class of cells: every sum where they are few, else classes of as many cells, so that a busy recording is not all one colour. */
+/** The largest sum of each class of cells: every sum where they are few, else steps of the same size, so that twice the colour is twice the sum. */
 function heatClasses(cells) {
-  const sums = cells.filter((sum) => sum > 0).sort();
-  const several = [...new Set(sums)];
+  const several = [...new Set(cells.filter((sum) => sum > 0).sort())];
   if (several.length <= HEAT_CLASSES) return several;
-  return [...new Set(Array.from({ length: HEAT_CLASSES }, (_, at) => sums[Math.ceil(((at + 1) * sums.length) / HEAT_CLASSES) - 1]))];
+  const most = several.at(-1);
+  const steps = Array.from({ length: HEAT_CLASSES }, (_, at) => (most * (at + 1)) / HEAT_CLASSES);
+  return [...new Set(steps.map((step) => several.findLast((sum) => sum <= step)).filter(Boolean))];
 }

@@ -14,7 +14,7 @@ function showChanges() {
     total: (a, b) => size(b) - size(a),
     significance: moreSure,
   };
-  shown.sort((a, b) => orders[state.sort](a, b) || (a.name < b.name ? -1 : 1));
+  shown.sort((a, b) => isRest(a) - isRest(b) || orders[state.sort](a, b) || (a.name < b.name ? -1 : 1));
   const most = shown.reduce((top, entry) => Math.max(top, size(entry)), 0) || 1;
   $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
     const lines = ["self", "total"].map((word) => `${word} ${spoken(entry.was[word], layout.unit)} → ${spoken(entry.now[word], layout.unit)}, ${sure(entry.deviations[word])} σ`);
@@ -23,6 +23,9 @@ function showChanges() {
     return row;
   }));
 }
+
+/** Many functions together, which are no change to look at. */
+const isRest = ({ name }) => Number(name.startsWith("[less than "));
 
 const moreSure = (a, b) => Math.abs(b.deviations.self) - Math.abs(a.deviations.self) || Math.abs(b.deviations.total) - Math.abs(a.deviations.total);
 

@@ -27,8 +27,9 @@ function fillHeader() {
   showTrust();
   profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
   for (const { name } of profile.columns) $("column").add(new Option(name));
+  fillHide();
   $("column").onchange = () => toggleColumn($("column").value);
-  for (const choice of [$("event"), $("column"), $("recording")]) choice.parentElement.hidden = choice.options.length < 2;
+  for (const choice of [$("event"), $("column"), $("hide"), $("recording")]) choice.parentElement.hidden = choice.options.length < 2;
 }
 
 /** What the view says that is true of another recording, too: numbers of threads and events are not. */
@@ -110,7 +111,7 @@ function openThreads(typed) {
     return option;
   });
   const left = found.length - options.length;
-  const note = left ? `${counted(left)} more: type a part of the name` : found.length ? "" : "No thread is called so.";
+  const note = left ? `${counted(left)} more: type a part of the name` : found.length ? "" : "No thread has this name.";
   $("thread-list").replaceChildren(...options);
   $("thread-note").textContent = note;
   $("thread-box").hidden = false;

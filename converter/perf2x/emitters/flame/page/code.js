@@ -49,9 +49,10 @@ function showCode(frame) {
   const one = frame < 0 ? undefined : listingOf(profile.listings, profile.names[frame], profile.objects[frame]);
   const kinds = one ? Object.keys(CODE_WORDS).filter((kind) => one[kind].length) : [];
   const wasHidden = $("code").hidden;
-  $("code").hidden = !kinds.length || !code.isOpen;
-  if (!$("code").hidden) fillCode(one, kinds.includes(code.kind) ? code.kind : kinds[0], kinds);
-  else if (kinds.length) $("detail").append(openingButton());
+  $("code").hidden = !profile.listings || !code.isOpen; // its place is there before anything is selected
+  if (kinds.length && $("code").hidden) $("detail").append(openingButton());
+  else if (kinds.length) fillCode(one, kinds.includes(code.kind) ? code.kind : kinds[0], kinds);
+  else $("code").replaceChildren(make("p", {}, frame < 0 ? "Lines of the selected function stand here." : "No lines of this function are in this page."));
   if (wasHidden !== $("code").hidden) resize();
 }
 

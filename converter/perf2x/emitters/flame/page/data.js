@@ -63,16 +63,16 @@ class Profile {
   }
 
   /**
-   * Show stacks as edits leave them, one after another: [kind, function].
-   * @param {[string, number][]} edits
+   * Show stacks as edits leave them, one after another: [kind, function], or [kind, 1, which frames are 1].
+   * @param {[string, number, Int32Array?][]} edits
    */
   use(edits) {
     let tree = this.whole;
     this.runs = this.run;
     let leaf = Int32Array.from(this.rows.node);
     this.nodeOf = null; // of the data's node + 1, where it is not itself
-    for (const [kind, wanted] of edits) {
-      const { nodeOf, ...rest } = editTree(tree, this.functionOf, kind, wanted);
+    for (const [kind, wanted, numbers] of edits) {
+      const { nodeOf, ...rest } = editTree(tree, numbers || this.functionOf, kind, wanted);
       const edited = (node) => (node === DROPPED ? DROPPED : nodeOf[node + 1]);
       this.nodeOf = this.nodeOf ? this.nodeOf.map(edited) : nodeOf;
       leaf = leaf.map(edited);
@@ -198,5 +198,6 @@ function tickText(value, step, most, unit) {
 function percent(part, whole) {
   if (!whole) return "0 %";
   const share = (100 * part) / whole;
-  return `${share >= 99.95 || share < 0.005 ? Math.round(share) : share.toFixed(share < 10 ? 2 : 1)} %`;
+  if (share < 0.005 || share > 100 - 1e-9) return `${Math.round(share)} %`;
+  return `${Math.min(share, 99.9).toFixed(share < 9.995 ? 2 : 1)} %`; // 100 % is all of it
 }

@@ -3,74 +3,6 @@
 
 const LEVEL = 19;
 const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
-const HUES = [24, 205, 145, 268, 340, 48, 180, 100, 300, 230, 8, 78];
-const MODES = ["unknown", "kernel", "user", "hypervisor", "guest kernel", "guest user"];
-const MODE_HUES = [0, 212, 32, 290, 250, 160];
-
-const WAITS = { 1: "blocked", 2: "preempted", 3: "waiting" };
-const WAIT_HUES = { 1: 222, 2: 4, 3: 222 };
-
-function hash(text) {
-  let value = 2166136261;
-  for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 16777619);
-  return (value >>> 0) / 4294967296;
-}
-
-/** Colours of frames: by object, by CPU mode or by name; a little lightness by name tells neighbours apart. */
-class Colours {
-  constructor(profile) {
-    this.profile = profile;
-    this.ranks = new Map(); // object → place in the legend
-    this.cache = new Map();
-  }
-
-  use(kind, dark) {
-    this.kind = kind;
-    this.dark = dark;
-    this.cache.clear();
-  }
-
-  /** What a frame is coloured by: the legend's entry. */
-  group(frame) {
-    const { profile } = this;
-    if (this.kind === "object") return profile.objects[frame] || "[unknown]";
-    if (this.kind === "mode") return frameKind(profile, frame);
-    return "";
-  }
-
-  hue(group, frame) {
-    if (this.kind === "mode") return group === "just-in-time" ? 135 : MODE_HUES[Math.max(0, MODES.indexOf(group.replace(" inlined", "")))];
-    if (this.kind === "name") return 360 * hash(this.profile.names[frame]);
-    const rank = this.ranks.get(group);
-    return rank !== undefined && rank < HUES.length ? HUES[rank] : 360 * hash(group);
-  }
-
-  of(frame, faded) {
-    const key = faded ? -2 - frame : frame;
-    let colour = this.cache.get(key);
-    if (!colour) this.cache.set(key, (colour = this.make(frame, faded)));
-    return colour;
-  }
-
-  make(frame, faded) {
-    const { profile, dark } = this;
-    const group = this.group(frame);
-    const grey = group === "[unknown]" || group === "unresolved" || (this.kind !== "name" && !profile.frames.resolved[frame]);
-    const spread = hash(profile.names[frame]);
-    const hue = this.hue(group, frame) + (this.kind === "name" ? 0 : (spread - 0.5) * 14);
-    const saturation = faded ? 6 : grey ? 5 : dark ? 42 : 74;
-    // text must be readable on it: green and yellow are brighter than blue of the same lightness
-    const glare = Math.max(0, Math.cos(((hue - 120) * Math.PI) / 225));
-    let light = dark ? 25 + 7 * spread - 6 * glare : 72 + 8 * spread;
-    if (profile.frames.inlined[frame]) light += dark ? 3 : 6;
-    if (faded) light = dark ? 18 : 93;
-    return `hsl(${hue.toFixed(0)} ${saturation}% ${light.toFixed(0)}%)`;
-  }
-
-  swatch(frame) {
-    return this.make(frame, false);
-  }
-}
 
 /** What draws on a canvas of this size on screen, nothing on it yet. */
 function penOf(canvas, width, height) {
@@ -81,31 +13,16 @@ function penOf(canvas, width, height) {
   return pen;
 }
 
+function copyOf(canvas) {
+  const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+  copy.getContext("2d").drawImage(canvas, 0, 0);
+  return copy;
+}
+
 const isDark = () => document.documentElement.dataset.theme === "dark";
 
 /** A colour of the page's style. */
 const styled = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
-
-/** Boxes of waits have a colour of their own, whatever frames are coloured by: nothing ran there. */
-function waitColour(wait, dark, faded) {
-  if (faded) return dark ? "hsl(222 6% 18%)" : "hsl(222 6% 93%)";
-  return `hsl(${WAIT_HUES[wait]} ${dark ? "20% 26%" : "34% 86%"})`;
-}
-
-/** From what ran to what waited, by share. */
-const CPU_COLOURS = { light: [[240, 184, 148], [150, 186, 236]], dark: [[112, 72, 42], [42, 74, 124]] };
-
-function cpuColour(share, dark, faded) {
-  if (faded) return waitColour(1, dark, true);
-  const [on, off] = CPU_COLOURS[dark ? "dark" : "light"];
-  return `#${on.map((part, at) => Math.round(part + (off[at] - part) * share).toString(16)).join("")}`;
-}
-
-function frameKind(profile, frame) {
-  if (!profile.frames.resolved[frame]) return "unresolved";
-  if (profile.frames.jit[frame]) return "just-in-time";
-  return MODES[profile.frames.mode[frame]] + (profile.frames.inlined[frame] ? " inlined" : "");
-}
 
 class Painter {
   /** @param {Strips | null} strips for boxes without a label; without, they are rectangles as all others are */
@@ -115,6 +32,7 @@ class Painter {
     this.strips = strips;
     this.sides = [{ from: 0, to: 1 }]; // ranges on screen: callers and callees have one each, all else has one
     this.side = 0; // the one that hands are on
+    this.gutter = 0; // pixels for names of lanes, of pictures: the page has elements there
   }
 
   get from() {
@@ -177,7 +95,7 @@ class Painter {
     this.accent = styled("--accent");
     this.ground = styled("--ground");
     const pen = this.canvas.getContext("2d");
-    pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    pen.setTransform(this.ratio, 0, 0, this.ratio, this.gutter * this.ratio, 0);
     pen.clearRect(0, 0, this.width, this.height);
     pen.font = FONT;
     pen.textBaseline = "middle";
@@ -189,6 +107,23 @@ class Painter {
     if (view.range) this.paintRange(pen, view.range.map((end) => this.x(end)));
     this.paintOutline(pen, view.selected, this.accent, 2);
     this.paintOutline(pen, view.hovered, this.ink, 1);
+  }
+
+  /** The same picture as before with another part of the time: while a hand chooses it, nothing else changes. */
+  paintProposed(view) {
+    const { from, to, width, height } = this;
+    const key = [from, to, view.scroll, width, height].join();
+    if (this.kept?.key !== key || this.kept.layout !== view.layout) {
+      this.paint({ ...view, range: null });
+      this.kept = { key, layout: view.layout, chart: copyOf(this.canvas), ruler: copyOf(this.ruler) };
+    }
+    const pen = this.canvas.getContext("2d");
+    const top = this.ruler.getContext("2d");
+    for (const [one, image, tall] of [[pen, this.kept.chart, height], [top, this.kept.ruler, 22]]) {
+      one.clearRect(0, 0, width, tall);
+      one.drawImage(image, 0, 0, width, tall);
+    }
+    this.paintRange(pen, view.range.map((end) => this.x(end)));
   }
 
   /** A chosen part of the time: all else lies in shade. */
@@ -205,18 +140,9 @@ class Painter {
   }
 
   paintLane(pen, lane, index) {
-    const { scroll } = this.view;
-    if (lane.label && !lane.closed) {
-      const y = this.view.base + (lane.top - 1) * LEVEL - scroll;
-      if (y > -LEVEL && y < this.height) {
-        pen.fillStyle = this.line;
-        pen.fillRect(0, y, this.width, 1);
-        pen.fillStyle = this.ink;
-        pen.font = `600 ${FONT}`;
-        pen.fillText(shortened(`${lane.track >= 0 ? "▾ " : ""}${lane.label}`, Math.floor((this.width - 12) / this.letter)), 6, y + LEVEL / 2 + 2);
-        pen.font = FONT;
-      }
-    }
+    const { scroll, layout } = this.view;
+    const isHead = lane.label && (layout.isSandwich || this.gutter);
+    if (isHead) this.paintHead(pen, lane, this.view.base + (lane.top - (layout.isSandwich ? 1 : 0)) * LEVEL - scroll);
     if (lane.closed) this.paintClosed(pen, lane);
     const edge = this.view.base + lane.top * LEVEL - scroll;
     if (edge >= this.height || edge + lane.levels.length * LEVEL <= 0) return;
@@ -229,19 +155,23 @@ class Painter {
     });
   }
 
-  /** How much a thread ran, under its name. */
+  /** The name of a lane: above callers and callees, in the gutter of a picture over time. */
+  paintHead(pen, lane, y) {
+    if (y <= -LEVEL || y >= this.height) return;
+    pen.fillStyle = this.line;
+    pen.fillRect(-this.gutter, y, this.width + this.gutter, 1);
+    pen.fillStyle = this.ink;
+    pen.font = `600 ${FONT}`;
+    pen.fillText(shortened(lane.label, Math.floor(((this.gutter || this.width) - 12) / this.letter)), 6 - this.gutter, y + LEVEL / 2 + 2);
+    pen.font = FONT;
+  }
+
+  /** How much a thread ran. */
   paintClosed(pen, lane) {
     const y = this.view.base + lane.top * LEVEL - this.view.scroll;
     if (y >= this.height || y + LANE * LEVEL <= 0) return;
     const shares = this.view.useOf(lane, [this.from, this.to], Math.max(1, Math.floor(this.width / 2)));
     paintUse(pen, shares, 0, this.width, y, LANE * LEVEL, this.view.useColours);
-    const text = shortened(`▸ ${lane.label}`, Math.floor((this.width - 12) / this.letter));
-    pen.globalAlpha = 0.88;
-    pen.fillStyle = this.ground;
-    pen.fillRect(2, y + 1, text.length * this.letter + 8, LEVEL - 3);
-    pen.globalAlpha = 1;
-    pen.fillStyle = this.ink;
-    pen.fillText(text, 6, y + LEVEL / 2);
     pen.fillStyle = this.line;
     pen.fillRect(0, y + LANE * LEVEL, this.width, 1);
   }
@@ -284,7 +214,7 @@ class Painter {
     if (room < 3) return;
     const text = this.view.label(box);
     pen.fillStyle = this.view.isFaded(box) ? this.soft : this.ink;
-    pen.fillText(shortened(text, room), Math.max(left, 0) + 4, y + LEVEL / 2);
+    pen.fillText(fitted(text, room), Math.max(left, 0) + 4, y + LEVEL / 2);
   }
 
   paintOutline(pen, box, colour, thick) {
@@ -302,7 +232,7 @@ class Painter {
 
   paintTicks(pen) {
     const top = this.ruler.getContext("2d");
-    top.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    top.setTransform(this.ratio, 0, 0, this.ratio, this.gutter * this.ratio, 0);
     top.clearRect(0, 0, this.width, 22);
     top.font = "11px system-ui, sans-serif";
     top.textBaseline = "middle";
@@ -325,6 +255,22 @@ function shortened(text, letters) {
   if (text.length <= letters) return text;
   const end = letters < 8 ? 0 : Math.floor((letters - 1) * 0.45);
   return `${text.slice(0, letters - 1 - end)}…${end ? text.slice(-end) : ""}`;
+}
+
+/** A name with its template arguments left out. */
+function withoutArguments(name) {
+  if (name.includes("operator")) return name;
+  let short = name;
+  for (let next = ""; next !== short; next = short.replace(/<[^<>]+>/g, "\0")) short = next || short;
+  return short.replaceAll("\0", "<…>");
+}
+
+/** A name of at most so many letters: template arguments go first, then what it is inside of, then letters. */
+function fitted(name, letters) {
+  if (name.length <= letters) return name;
+  const parts = withoutArguments(name).split(/(?<=::|\/)/);
+  while (parts.length > 1 && parts.join("").length > letters && !parts[1].startsWith("{")) parts.shift();
+  return shortened(parts.join(""), letters);
 }
 
 function niceStep(rough) {

@@ -1,7 +1,7 @@
 "use strict";
 // Where keys lead: groups of buttons are one stop of Tab each, and arrows go from one button to the next.
 
-const GROUPS = [".tools button, #bar button", "#bursts button", "#chips button", "#legend button", "#acts button"];
+const GROUPS = ["#trust > button", "#bar .group button, #bar > button", "#bursts button", "#chips button", "#gutter button", "#legend button", "#acts button"];
 
 /** @param {string} group */
 const buttonsOf = (group) => [...document.querySelectorAll(group)].filter((one) => one.offsetParent);

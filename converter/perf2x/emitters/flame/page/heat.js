@@ -95,8 +95,19 @@ function heatPlace() {
   return { canvas, left, columns, wide: Math.min((canvas.clientWidth - left - 4) / columns, 64), tall: (canvas.clientHeight - HEAT.top - HEAT.foot) / rowCount() };
 }
 
+let isHeatDue = false;
+
+/** Draw the heat map with the next frame. */
 function paintBursts() {
-  if ($("bursts").hidden) return;
+  if ($("bursts").hidden || isHeatDue) return;
+  isHeatDue = true;
+  requestAnimationFrame(() => {
+    isHeatDue = false;
+    if (!$("bursts").hidden) paintHeat();
+  });
+}
+
+function paintHeat() {
   const place = heatPlace();
   const { canvas, left, columns, wide, tall } = place;
   const pen = penOf(canvas, canvas.clientWidth, canvas.clientHeight);
@@ -120,7 +131,7 @@ const cellPlace = (cell, { left, wide, tall }) => [left + Math.floor(cell / rowC
 
 /** From pale to red, or from dark to bright where the page is dark; waits from pale to blue. */
 function heatColour(at, dark) {
-  const share = heat.ends.length > 1 ? at / (heat.ends.length - 1) : 0.4;
+  const share = heat.ends.length > 1 ? heat.ends[at] / heat.ends.at(-1) : 0.4;
   if (heat.ofWaits) return dark ? `hsl(214 60% ${20 + 46 * share}%)` : `hsl(214 70% ${90 - 48 * share}%)`;
   return dark ? `hsl(${14 + 34 * share} 85% ${16 + 50 * share}%)` : `hsl(${40 - 38 * share} 90% ${88 - 48 * share}%)`;
 }
@@ -236,5 +247,8 @@ function listenToBursts() {
   canvas.onkeydown = onHeatKey;
   canvas.onkeyup = (event) => event.key === "Shift" && state.range && rebuild();
   canvas.onfocus = canvas.onblur = () => bursts && (sayRange(), paintBursts());
-  $("burst-toggle").onclick = toggleBursts;
+  $("burst-toggle").onclick = () => {
+    $("menu").hidePopover();
+    toggleBursts();
+  };
 }

@@ -32,7 +32,6 @@ function choose(kind, value) {
   state[kind] = value;
   if (kind === "event" && !haveSamples(value)) state.thread = "merged";
   if (kind === "colour") {
-    state.group = "";
     applyTheme(document.documentElement.dataset.theme);
     search();
     showButtons();
@@ -64,10 +63,16 @@ function listen() {
     searched();
   };
   $("skip").onclick = () => $("canvas").focus();
-  $("full").hidden = !profile.fullNames.some(Boolean);
-  $("full").onclick = () => {
-    state.names = state.names === "full" ? "shown" : "full";
+  $("regex").onclick = () => {
+    state.regex = state.regex === "on" ? "off" : "on";
     searched();
+  };
+  listenToMenu();
+  $("tree").hidden = comparison !== null;
+  $("tree").onclick = () => {
+    state.tree = state.tree === "on" ? "off" : "on";
+    showTable();
+    steps.remember();
   };
   $("reset").onclick = zoomOut;
   $("theme").onclick = switchTheme;
@@ -226,8 +231,10 @@ function showTip(event) {
       tip.replaceChildren(make("b", {}, frameName(box)), ...sizes(box).map((line) => make("span", {}, line)), ...about);
     }
   }
-  tip.hidden = box < 0;
-  if (box < 0) return;
+  const lane = box < 0 && layout.isTime && laneAt(event);
+  if (lane && lane.use) tip.replaceChildren(make("b", {}, lane.label), ...laneLines(lane, event.clientX - $("canvas").getBoundingClientRect().left).map((line) => make("span", {}, line)));
+  tip.hidden = box < 0 && !lane;
+  if (tip.hidden) return;
   tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
   tip.style.top = `${event.clientY + 18 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 12 : event.clientY + 18}px`;
 }
@@ -270,7 +277,8 @@ function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector(":is(dialog[open], :popover-open)") || $("code").contains(event.target)) return;
   const typing = event.target.matches("input, select");
   if (typing) {
-    if (event.key === "Escape" || (event.key === "Enter" && event.target === $("search"))) $("canvas").focus();
+    if (event.key === "Escape") $("canvas").focus();
+    if (event.key === "Enter" && event.target === $("search")) goToMatch(event.shiftKey ? -1 : 1);
     return;
   }
   if (event.key === "Enter" && event.target !== $("canvas")) return;
@@ -287,6 +295,11 @@ function walk(step, times = 1) {
   let next = selected < 0 ? (layout.has(0) ? 0 : -1) : step(selected);
   if (next < 0) return;
   for (let more = 1, on = step(next); more < times && on >= 0; more += 1, on = step(next)) next = on;
+  bringIntoView(next);
+}
+
+/** Select a box, and have it in sight. */
+function bringIntoView(next) {
   select(next);
   if (layout.end[next] <= painter.from || layout.start[next] >= painter.to) goTo(layout.start[next], layout.end[next], "walk");
   else steps.rememberSoon("walk");

@@ -4,19 +4,24 @@
 const LANE = 2; // levels that a closed lane is tall
 const FEW_LANES = 16;
 const MOST_OPEN = 2; // threads that are open at first
-const OVERVIEW = 30; // pixels
+const OVERVIEW = 24; // pixels
 
 /**
  * How long each column of a part of the time a thread ran, waited, and had a marked function on its stack: shares of the column.
  * @param {[number, number]} tracks the first one, and the first behind them
  * @param {[number, number]} range microseconds
  * @param {Uint8Array | null} marked by node
+ * @param {(frame: number) => string} groupOf what the innermost function is coloured by
+ * @returns {LaneUse}
  */
-function useOf(profile, tracks, range, columns, marked) {
+function useOf(profile, tracks, range, columns, marked, groupOf = (_frame) => "") {
   const [from, to] = range;
   const step = (to - from) / columns;
-  const [ran, waited, when] = [0, 1, 2].map(() => new Float64Array(columns));
-  const { moments, lanes } = profile;
+  const [waited, when] = [0, 1].map(() => new Float64Array(columns));
+  /** @type {Map<string, Float64Array>} */
+  const ran = new Map();
+  const ranOf = (group) => ran.get(group) || ran.set(group, new Float64Array(columns)).get(group);
+  const { moments, lanes, frame } = profile;
   const add = (sums, start, end, share = 1) => {
     const [first, last] = [start, end].map((time) => Math.min(Math.floor((time - from) / step), columns - 1));
     for (let at = first; at <= last; at += 1) {
@@ -26,14 +31,14 @@ function useOf(profile, tracks, range, columns, marked) {
   };
   if (lanes) {
     eachPart(lanes, tracks, range, (at, start, end) => {
-      add(ran, start, end, lanes.ran[at] / lanes.length);
+      add(ranOf(""), start, end, lanes.ran[at] / lanes.length);
       add(waited, start, end, lanes.waited[at] / lanes.length);
     });
     return { ran, waited, when };
   }
   eachMoment(profile, { rows: [profile.firstMoment[tracks[0]], profile.firstMoment[tracks[1]]], range }, (row, node, start, stop) => {
     const wait = moments.wait ? moments.wait[row] : 0;
-    add(wait ? waited : ran, start, stop);
+    add(wait ? waited : ranOf(node < 0 ? "" : groupOf(frame[node])), start, stop);
     if (marked && node >= 0 && marked[node]) add(when, start, stop);
   });
   return { ran, waited, when };
@@ -118,10 +123,24 @@ function showLanes(open) {
   steps.remember();
 }
 
-/** The lane under the pointer that can be opened or closed: all of a closed one, the head of an open one. */
+/** The closed lane under the pointer. */
 function laneAt(event) {
   const level = (event.clientY - $("canvas").getBoundingClientRect().top + $("scroll").scrollTop) / LEVEL;
-  return layout.lanes.find(({ top, closed, label, track }) => label && track >= 0 && level >= top - (closed ? 0 : 1) && level < top + (closed ? LANE : 0));
+  return layout.lanes.find(({ top, closed }) => closed && level >= top && level < top + LANE);
+}
+
+/** Names of lanes beside them; those of threads open and close theirs. */
+function showGutter() {
+  const named = layout.isTime ? layout.lanes.filter(({ label }) => label) : [];
+  document.body.toggleAttribute("data-lanes", named.length > 0);
+  layout.height();
+  refill($("gutter"), ...named.map(({ label, track, closed, top }) => {
+    const words = { title: label, style: `top: ${(track < 0 ? top - 1 : top) * LEVEL}px` };
+    if (track < 0) return make("b", words, label);
+    const button = make("button", { ...words, onclick: () => toggleLane(track) }, `${closed ? "▸" : "▾"} ${label}`);
+    button.setAttribute("aria-expanded", String(!closed));
+    return button;
+  }));
 }
 
 const frameOfKey = (key) => profile.functionFrame[profile.functionNamed.get(key)];
@@ -152,71 +171,115 @@ function lanesChip() {
 
 // ---- painting
 
-/** Shares as bars from a floor: what ran over what waited, and what is marked over both. */
+/** What ran as areas on one another, in the colours of the innermost functions, over what waited; what is marked lies over both. */
 function paintUse(pen, { ran, waited, when }, left, width, y, tall, colours) {
-  const wide = width / ran.length;
-  for (const [shares, colour, full] of [[waited, colours.wait, true], [ran, colours.use, false], [when, colours.mark, false]]) {
+  const wide = width / waited.length;
+  const paint = (shares, colour, floor = null) => {
     pen.fillStyle = colour;
     pen.beginPath();
     shares.forEach((share, at) => {
       if (share <= 0) return;
-      const high = full ? tall : Math.max(1, tall * Math.min(share, 1));
-      pen.rect(left + at * wide, y + tall - high, wide, high);
+      const [low, high] = [floor ? floor[at] : 0, Math.min(1, (floor ? floor[at] : 0) + share)].map((part) => tall * part);
+      if (high > low) pen.rect(left + at * wide, y + tall - Math.max(1, high), wide, Math.max(1, high) - low);
     });
     pen.fill();
+  };
+  paint(waited.map((share) => Number(share > 0)), colours.wait);
+  const floor = new Float64Array(waited.length);
+  for (const [group, shares] of [...ran].sort(([one], [other]) => colours.rank(one) - colours.rank(other))) {
+    paint(shares, colours.of(group), floor);
+    shares.forEach((share, at) => (floor[at] += share));
   }
+  paint(when, colours.mark);
 }
 
 /** The shares of a closed lane; frames in which nothing moves ask for the same. */
 function laneUse(lane, range, columns) {
-  const asked = [...range, columns, state.mark].join();
-  if (!lane.use || lane.use.asked !== asked) lane.use = { asked, ...useOf(profile, [lane.track, lane.track + 1], range, columns, markedNodes()) };
+  const asked = [...range, columns, state.mark, state.colour].join();
+  if (!lane.use || lane.use.asked !== asked) lane.use = { asked, ...useOf(profile, [lane.track, lane.track + 1], range, columns, markedNodes(), (frame) => colours.group(frame)) };
   return lane.use;
 }
 
-function useColours() {
-  const dark = isDark();
-  return { wait: waitColour(1, dark, false), use: dark ? "hsl(24 45% 38%)" : "hsl(24 80% 76%)", mark: styled("--accent") };
+/** Lines of a tooltip: what a closed lane did at a place of the screen. @param {Lane} lane @param {number} x */
+function laneLines({ use }, x) {
+  const at = clamp(Math.floor((x / painter.width) * use.waited.length), use.waited.length - 1);
+  const parts = [...use.ran].map(([group, shares]) => /** @type {[string, number]} */ ([group || "ran", shares[at]]));
+  if (use.waited[at]) parts.push(["waited", use.waited[at]]);
+  return [`at ${weighed(painter.value(x))}`, ...parts.filter(([, share]) => share > 0).sort((one, other) => other[1] - one[1]).slice(0, 6).map(([word, share]) => `${word} ${percent(Math.min(share, 1), 1)}`)];
 }
 
-/** The whole time of all threads, with what is in sight and what is chosen. */
+const useColours = () => ({
+  wait: waitColour(1, isDark(), false), mark: styled("--accent"),
+  of: (group) => colours.ofGroup(group), rank: (group) => colours.ranks.get(group) ?? Infinity,
+});
+
+/** All of the graph, small, with what is in sight and what is chosen. */
 function paintOverview() {
   const canvas = $("overview");
-  canvas.hidden = !layout.isTime;
-  if (canvas.hidden) return;
   const width = canvas.clientWidth;
   const pen = penOf(canvas, width, OVERVIEW);
-  const columns = Math.max(1, Math.floor(width / 2));
-  const nodes = markedNodes();
-  if (!layout.overview || layout.overview.ran.length !== columns) {
-    layout.overview = useOf(profile, [0, profile.threads.length], [0, profile.duration || 1], columns, nodes);
-    const most = Math.max(...layout.overview.ran, ...layout.overview.when) || 1;
-    layout.overview.waited.fill(0);
-    for (const shares of [layout.overview.ran, layout.overview.when]) for (let at = 0; at < columns; at += 1) shares[at] /= most;
+  if (!layout.overview || layout.overview.of !== width) {
+    layout.overview = Object.assign(document.createElement("canvas"), { of: width });
+    const whole = penOf(layout.overview, width, OVERVIEW);
+    if (layout.isTime) paintWholeTime(whole, width);
+    else paintWholeTree(whole, width);
   }
-  paintUse(pen, layout.overview, 0, width, 2, OVERVIEW - 4, useColours());
-  const place = (time) => (time / (profile.duration || 1)) * width;
-  const { from, to } = painter.sides[0];
+  pen.drawImage(layout.overview, 0, 0, width, OVERVIEW);
+  const [least, most] = layout.isTime ? [0, profile.duration || 1] : homeRange();
+  const place = (value) => ((value - least) / (most - least)) * width;
+  const { from, to } = painter.sides[painter.side];
   pen.fillStyle = styled("--ground");
   pen.globalAlpha = 0.65;
   pen.fillRect(0, 0, place(from), OVERVIEW);
   pen.fillRect(place(to), 0, width, OVERVIEW);
   pen.globalAlpha = 1;
   pen.strokeStyle = styled("--accent");
-  pen.strokeRect(place(from) + 0.5, 0.5, Math.max(1, place(to) - place(from) - 1), OVERVIEW - 1);
+  if (from > least || to < most) pen.strokeRect(place(from) + 0.5, 0.5, Math.max(1, place(to) - place(from) - 1), OVERVIEW - 1);
 }
 
-/** A drag on the overview chooses a range. */
+/** How much all threads together ran. */
+function paintWholeTime(pen, width) {
+  const use = useOf(profile, [0, profile.threads.length], [0, profile.duration || 1], Math.max(1, Math.floor(width / 2)), markedNodes(), (frame) => colours.group(frame));
+  const ran = new Float64Array(use.waited.length);
+  for (const shares of use.ran.values()) shares.forEach((share, at) => (ran[at] += share));
+  const most = Math.max(...ran, ...use.when) || 1;
+  use.waited.fill(0);
+  for (const shares of [...use.ran.values(), use.when]) shares.forEach((share, at) => (shares[at] = share / most));
+  paintUse(pen, use, 0, width, 2, OVERVIEW - 4, useColours());
+}
+
+/** Levels as rows of two pixels: of a pixel the box in it, of a deep tree some levels. */
+function paintWholeTree(pen, width) {
+  const levels = layout.lanes.flatMap(({ levels: own, grows }) => (grows === "up" || (state.direction === "flame" && !grows) ? own.toReversed() : own));
+  const rows = Math.min(levels.length, OVERVIEW / 2);
+  for (let row = 0; row < rows; row += 1) {
+    const level = levels[Math.floor((row * levels.length) / rows)];
+    for (let x = 0, at = 0; x < width && at < level.length; x += 1) {
+      at = layout.firstAfter(level, (x / width) * layout.width, at);
+      if (at === level.length || layout.start[level[at]] >= ((x + 1) / width) * layout.width) continue;
+      pen.fillStyle = colourOf(level[at]);
+      pen.fillRect(x, (row * OVERVIEW) / rows, 1, OVERVIEW / rows);
+    }
+  }
+}
+
+/** A drag on the overview chooses a range over time, and what is in sight of other orders. */
 function listenToOverview() {
   const canvas = $("overview");
-  const timeOf = (event) => ((event.clientX - canvas.getBoundingClientRect().left) / canvas.clientWidth) * profile.duration;
+  const valueOf = (event) => ((event.clientX - canvas.getBoundingClientRect().left) / canvas.clientWidth) * (layout.isTime ? profile.duration : layout.width);
   let first = -1;
   canvas.onpointerdown = (event) => {
-    first = timeOf(event);
+    first = valueOf(event);
     canvas.setPointerCapture(event.pointerId);
   };
-  canvas.onpointermove = (event) => first >= 0 && bursts && proposeRange(first, timeOf(event));
+  canvas.onpointermove = (event) => {
+    if (first < 0) return;
+    const value = valueOf(event);
+    if (!layout.isTime) moveTo(Math.min(first, value), Math.max(first, value));
+    else if (bursts) proposeRange(first, value);
+  };
   canvas.onpointerup = canvas.onpointercancel = () => {
+    if (first >= 0 && !layout.isTime) steps.remember("move");
     first = -1;
     if (isProposed) chooseRange();
   };

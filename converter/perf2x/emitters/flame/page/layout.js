@@ -92,7 +92,8 @@ class Layout {
   height() {
     let top = 0;
     for (const lane of this.lanes) {
-      lane.top = top + (lane.label && !lane.closed ? 1 : 0);
+      const isHead = lane.label && (this.isSandwich || !(lane.closed || lane.levels.length));
+      lane.top = top + (isHead ? 1 : 0);
       if (lane.closed) top += LANE + 0.2;
       else top = lane.top + lane.levels.length + (lane.label ? 0.3 : 0);
     }

@@ -53,8 +53,8 @@ function viewFields() {
     colour: oneOf(compare ? "change" : "object", "object", "mode", "name", ...(profile.rows.off ? ["cpu"] : []), ...(compare ? ["change", "own"] : [])),
     weight: oneOf(latency ? "latency" : compare && compare.samples ? "count" : "value", "value", "count", ...(latency ? ["latency"] : [])),
     search: anyText(""),
-    names: oneOf("shown", "shown", "full"),
-    group: anyText(""),
+    regex: oneOf("off", "on", "off"),
+    tree: oneOf("off", "on", "off"),
     sort: oneOf(compare ? "significance" : "self", "self", "total", "name", ...(latency ? ["other"] : []), ...(compare ? ["significance"] : [])),
     columns: anyText(profile.columns.filter(({ shown }) => shown).map(({ name }) => name).join("\n")),
     ...(compare ? { shown: oneOf("after", "after", "before"), scale: oneOf(compare.normalize ? "shares" : "absolute", "absolute", "shares") } : {}),
@@ -104,6 +104,16 @@ function prepare() {
 /** Show all of what was chosen anew, as a step of its own. */
 function rebuild() {
   Object.assign(state, { zoom: [], box: -1 });
+  if (profile.rows.node.length < MANY_ROWS) drawAnew();
+  else {
+    say("Working …");
+    requestAnimationFrame(() => setTimeout(drawAnew)); // the sign is on screen before the work begins
+  }
+}
+
+const MANY_ROWS = 50_000; // samples that take longer than a blink
+
+function drawAnew() {
   draw();
   steps.remember();
 }
@@ -142,6 +152,7 @@ function draw() {
   showDetail();
   showChips();
   showActions();
+  showGutter();
   rove();
   resize();
   $("scroll").scrollTop = firstScroll();
@@ -214,10 +225,8 @@ function groupsOf() {
 }
 
 function rankObjects() {
-  const sums = new Map();
-  for (const entry of functions) sums.set(entry.object, (sums.get(entry.object) || 0) + entry.self);
-  if (colours.ranks.size) return; // colours stay with their objects while the view changes
-  [...sums].filter(([name]) => name).sort((a, b) => b[1] - a[1]).forEach(([name], rank) => colours.ranks.set(name, rank));
+  if (colours.ranks.size || state.colour !== "object") return; // colours stay with their objects while the view changes
+  groupSums().sort((a, b) => b[1].self - a[1].self).forEach(([name], rank) => colours.ranks.set(name, rank));
 }
 
 // ---- drawing
@@ -244,14 +253,14 @@ function repaint() {
   waiting = true;
   requestAnimationFrame(() => {
     waiting = false;
-    painter.paint(view());
+    if (isProposed) painter.paintProposed(view());
+    else painter.paint(view());
     paintOverview();
   });
 }
 
 function resize() {
-  const { clientWidth, clientHeight } = $("scroll");
-  painter.fit(clientWidth, clientHeight);
+  painter.fit($("canvas").clientWidth, $("scroll").clientHeight);
   $("grip").setAttribute("aria-valuenow", String(panelShare()));
   paintBursts();
   const tall = layout.height() * LEVEL + 8;

@@ -7,16 +7,15 @@ function search() {
   matcher = null;
   const text = state.search;
   if (text) {
-    let pattern;
+    const plain = state.regex === "on" ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
     try {
-      pattern = new RegExp(text, /[A-Z]/.test(text) ? "" : "i");
+      const pattern = new RegExp(plain, /[A-Z]/.test(text) ? "" : "i");
+      matcher = (name) => pattern.test(name);
     } catch {
-      pattern = null;
+      matcher = () => false;
     }
-    const low = text.toLowerCase();
-    matcher = pattern ? (name) => pattern.test(name) : (name) => name.toLowerCase().includes(low);
   }
-  showPressed($("full"), state.names === "full");
+  showPressed($("regex"), state.regex === "on");
   forgetColours();
   showMatched();
 }
@@ -38,7 +37,20 @@ function showMatched() {
       sum += profile.sum[node];
     }
   }
-  $("matched").textContent = sum ? percent(sum, total) : "none";
+  const found = functions.filter(({ frame }) => isMatch(frame)).length;
+  Object.assign($("matched"), { textContent: sum ? `${counted(found)} · ${percent(sum, total)}` : "none", title: "Functions that match, and what they and all that they call cost" });
+}
+
+/** Select the next box that matches, or the one before; behind the last one comes the first. */
+function goToMatch(step) {
+  if (!matcher) return;
+  const { size } = layout;
+  for (let more = 1, box = selected < 0 && step > 0 ? -1 : selected; more <= size; more += 1) {
+    box = (box + step + size) % size;
+    if (!layout.has(box) || layout.frameOf(box) < 0 || !isMatch(layout.frameOf(box))) continue;
+    bringIntoView(box);
+    return;
+  }
 }
 
 // ---- panels
@@ -47,12 +59,32 @@ const CHOICES = ":is(nav, #bursts) .group button";
 
 const showPressed = (button, is) => button.setAttribute("aria-pressed", String(is));
 
+/** Menus of the view; values that the profile does not have are left out. */
+const menuChoices = () => /** @type {HTMLSelectElement[]} */ (/** @type {unknown} */ ([...$("menu").querySelectorAll("select")]));
+
+function listenToMenu() {
+  for (const choice of menuChoices()) {
+    const { kind } = choice.dataset;
+    const missing = Array.from(choice.options).filter(({ value }) => !fields[kind] || fields[kind].read(value) === undefined);
+    for (const option of missing) option.remove();
+    choice.onchange = () => choose(kind, choice.value);
+  }
+  $("menu").ontoggle = () => {
+    const value = /** @type {HTMLOptionElement} */ ($("menu").querySelector("[value=value]"));
+    value.text = valueWord();
+    dropBelow($("more"), $("menu"));
+  };
+}
+
 function showButtons() {
   for (const button of document.querySelectorAll(CHOICES)) {
     const [[kind, value]] = Object.entries(button.dataset);
     showPressed(button, state[kind] === value);
-    if (value === "value") button.textContent = valueWord();
     if (value === "time") offer(button, hasTimes());
+  }
+  for (const choice of menuChoices()) {
+    choice.value = state[choice.dataset.kind];
+    choice.parentElement.hidden = choice.options.length < 2;
   }
   offer($("burst-toggle"), Boolean(bursts));
   showPressed($("burst-toggle"), state.bursts === "on" && bursts !== null);
@@ -94,33 +126,47 @@ function showLegend() {
     showCpu();
     return;
   }
-  const sums = new Map();
-  for (const entry of functions) {
-    const group = colours.group(entry.frame);
-    const self = comparison ? entry[state.shown === "before" ? "was" : "now"].self : entry.self;
-    const known = sums.get(group) || { self: 0, frame: entry.frame };
-    // a named frame has the group's colour; nameless ones are grey
-    const frame = profile.frames.resolved[known.frame] ? known.frame : entry.frame;
-    sums.set(group, { self: known.self + self, frame });
-  }
-  const parts = [...sums].filter(([name, { self }]) => name && self > 0).sort((a, b) => b[1].self - a[1].self).slice(0, 24);
   const waits = waitLegend();
+  const parts = state.colour === "name" ? [] : legendParts();
   $("legend").hidden = state.colour === "name" && !waits.length;
-  const shown = state.colour === "name" ? [] : parts;
-  refill($("legend"), ...waits, ...shown.map(([name, { self, frame }]) => {
-    const button = make("button", { title: `Only ${name}` }, make("i"), `${name}  ${percent(self, total)}`);
+  refill($("legend"), ...waits, ...parts.map(([name, { self, frame }]) => {
+    const button = make("button", { title: `Only stacks with ${name}; self ${cost(self)}` }, make("i"), `${name}  `, make("span", { className: "number" }, percent(self, total)));
     button.firstChild.style.background = colours.swatch(frame);
-    showPressed(button, state.group === name);
-    button.onclick = () => {
-      state.group = state.group === name ? "" : name;
-      search();
-      showLegend();
-      repaint();
-      steps.remember();
-    };
+    showPressed(button, state.edits.some(([kind, key]) => kind === "only" && key === `${name}\n${state.colour}`));
+    button.onclick = () => toggleGroup("only", name);
     return button;
   }));
   rove();
+}
+
+let legend = { colour: "", parts: [] };
+
+/** Groups in their order; those that a click on another one took away keep their places. */
+function legendParts() {
+  const found = groupSums();
+  if (legend.colour !== state.colour || !state.edits.some(([kind]) => kind === "only")) {
+    legend = { colour: state.colour, parts: found };
+    return found;
+  }
+  const known = new Map(found);
+  return legend.parts.map(([name, { frame }]) => [name, known.get(name) || { self: 0, area: 0, frame }]);
+}
+
+/**
+ * Groups of colours that are drawn, largest area first, with their own cost and a frame of each.
+ * @returns {[string, {self: number, area: number, frame: number}][]}
+ */
+function groupSums() {
+  const sums = new Map();
+  for (const node of profile.fold(rows, weight)) {
+    const frame = profile.frame[node];
+    const group = colours.group(frame);
+    if (!sums.has(group)) sums.set(group, { self: 0, area: 0, frame });
+    const known = sums.get(group);
+    known.self += profile.own[node];
+    known.area += profile.sum[node];
+  }
+  return [...sums].filter(([, { area }]) => area > 0).sort((a, b) => b[1].area - a[1].area);
 }
 
 /** How much of all is off the CPU. */
@@ -146,7 +192,8 @@ function make(tag, fields, ...inside) {
 function showTable() {
   if (profile.rows.latency) showOther();
   showColumns();
-  keepingFocus(comparison ? showChanges : showCosts);
+  showPressed($("tree"), state.tree === "on");
+  keepingFocus(comparison ? showChanges : state.tree === "on" ? showTree : showCosts);
   for (const button of document.querySelectorAll("th button")) {
     const head = button.parentElement;
     if (button.dataset.sort === state.sort) head.setAttribute("aria-sort", state.sort === "name" ? "ascending" : "descending");
@@ -168,7 +215,7 @@ function showCosts() {
   const wholes = { other: profile.rows.latency ? sumOf(rows, sums[otherWeight()]) || 1 : 1 };
   $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
     const lines = [`self ${cost(entry.self)}, total ${cost(entry.total)}`, ...columnLines(entry.frame).map(([name, text]) => `${name} ${text}`)];
-    const cells = [percent(entry.self, whole), percent(entry.total, whole), ...(profile.rows.latency ? [percent(entry.other, wholes.other)] : []), ...functionCells(entry.frame)];
+    const cells = [costCell(entry.self, whole), costCell(entry.total, whole), ...(profile.rows.latency ? [percent(entry.other, wholes.other)] : []), ...functionCells(entry.frame)];
     return functionRow(entry, lines, cells, entry[key === "name" ? "self" : key] / (wholes[key] || whole));
   }));
 }
@@ -186,7 +233,7 @@ function showDetail() {
   if (selected < 0 && marked < 0) {
     const event = profile.events[state.event];
     const line = event ? `${comparison ? samplesOf(state.event) : counted(sumOf(rows, sums.count))} samples of ${event.name}` : "";
-    detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), ...(comparison ? profile.facts.slice(2).map((fact) => make("p", {}, fact)) : []), make("p", {}, `Click a box to look closer, a function below to see ${layout.isTime && profile.moments ? "when it ran" : "its callers and callees"}.`));
+    detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), ...(comparison ? [...profile.facts.slice(2), `σ: standard deviations of sampling between before and after. Below ${NOISE} it is marked ~: chance alone may be as large.`].map((fact) => make("p", {}, fact)) : []), make("p", {}, `Click a box to look closer, a function below to see ${layout.isTime && profile.moments ? "when it ran" : "its callers and callees"}.`));
     showCode(-1);
     return;
   }

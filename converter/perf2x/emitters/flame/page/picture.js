@@ -65,11 +65,12 @@ const fakeCanvas = (pen) => /** @type {any} */ ({ getContext: () => pen });
 /** Paint all levels with other pens than the screen's. */
 function paintPicture(chart, ruler, ratio) {
   const copied = new Painter(fakeCanvas(chart), fakeCanvas(ruler));
-  Object.assign(copied, { sides: painter.sides, side: painter.side, width: painter.width, height: pictureHeight(), letter: painter.letter, ratio });
+  Object.assign(copied, { sides: painter.sides, side: painter.side, width: painter.width, height: pictureHeight(), letter: painter.letter, gutter: gutterWidth(), ratio });
   copied.paint({ ...view(), selected: -1, hovered: -1, scroll: 0, base: 0 });
 }
 
 const pictureHeight = () => Math.ceil(layout.height() * LEVEL) + 8;
+const gutterWidth = () => $("gutter").offsetWidth;
 const rulerHeight = () => (layout.isSandwich ? 0 : RULER);
 
 function svgText() {
@@ -78,13 +79,13 @@ function svgText() {
   const [chart, ruler] = [new SvgPen(plain), new SvgPen(plain)];
   paintPicture(chart, ruler, 1);
   const { ink, soft, ground } = themeColours();
-  const [width, top] = [painter.width, HEADING + rulerHeight()];
+  const [width, top] = [painter.width + gutterWidth(), HEADING + rulerHeight()];
   const text = (x, y, fill, words, more = "") => `<text x="${x}" y="${y}" fill="${fill}" font-family="system-ui, sans-serif"${more}>${escaped(words)}</text>`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${top + pictureHeight()}" viewBox="0 0 ${width} ${top + pictureHeight()}" font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="12">`,
     `<title>${escaped(profile.title)}</title><rect width="100%" height="100%" fill="${ground}"/>`,
     text(6, 19, ink, profile.title, ' font-size="15" font-weight="650"'), text(6, 37, soft, caption()),
-    `<g transform="translate(0 ${HEADING})">`, ...ruler.parts, "</g>", `<g transform="translate(0 ${top})">`, ...chart.parts, "</g></svg>\n",
+    `<g transform="translate(${gutterWidth()} ${HEADING})">`, ...ruler.parts, "</g>", `<g transform="translate(${gutterWidth()} ${top})">`, ...chart.parts, "</g></svg>\n",
   ].join("\n");
 }
 
@@ -95,7 +96,7 @@ function themeColours() {
 
 /** @returns {Promise<Blob>} */
 function pngBlob() {
-  const [width, tall, top] = [painter.width, pictureHeight(), HEADING + rulerHeight()];
+  const [width, tall, top] = [painter.width + gutterWidth(), pictureHeight(), HEADING + rulerHeight()];
   const ratio = Math.min(2, MOST_PIXELS / Math.max(width, top + tall));
   const canvas = (height) => Object.assign(document.createElement("canvas"), { width: Math.round(width * ratio), height: Math.max(1, Math.round(height * ratio)) });
   const [whole, chart, ruler] = [canvas(top + tall), canvas(tall), canvas(RULER)];
@@ -117,7 +118,9 @@ function pngBlob() {
 }
 
 function saveFile(suffix, blob) {
-  const name = profile.title.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60).replace(/^[-.]+|-+$/g, "") || "profile";
+  const [[process] = [""]] = [...costsByProcess()].sort((one, other) => other[1] - one[1]);
+  const title = /^perf\b/.test(profile.title) ? process.replace(/ \([^)]*\)$/, "") : profile.title; // a command's options say little
+  const name = title.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60).replace(/^[-.]+|-+$/g, "") || "profile";
   const link = make("a", { href: URL.createObjectURL(blob), download: `${name}${suffix}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);

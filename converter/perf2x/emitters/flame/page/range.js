@@ -36,6 +36,7 @@ function proposeRange(one, other) {
 
 function chooseRange() {
   isProposed = false;
+  painter.kept = null;
   rebuild();
 }
 

@@ -7,7 +7,7 @@ const END = 14;
 /**
  * @param {FunctionCost} entry
  * @param {string[]} lines of the tooltip below the name
- * @param {string[]} cells beside the name
+ * @param {(string | HTMLElement)[]} cells beside the name
  * @param {number} share of the bar behind the row
  */
 function functionRow(entry, lines, cells, share) {
@@ -15,34 +15,97 @@ function functionRow(entry, lines, cells, share) {
   button.setAttribute("aria-label", [entry.name, entry.object].filter(Boolean).join(", "));
   button.dataset.name = profile.functionKey(entry.frame);
   if (button.dataset.name === (layout.isTime ? state.mark : state.function)) button.setAttribute("aria-current", "true");
-  const row = make("tr", { title: [entry.name, entry.object, ...lines].join("\n") }, make("td", {}, button), ...cells.map((text) => make("td", {}, text)));
+  const object = comparison ? [] : [make("td", { className: "object" }, entry.object)];
+  const row = make("tr", { title: [entry.name, entry.object, ...lines].join("\n") }, make("td", {}, button), ...object, ...cells.map((cell) => (typeof cell === "string" ? make("td", {}, cell) : cell)));
   row.style.setProperty("--share", `${100 * share}%`);
-  row.onclick = () => toggleFunction(entry.frame);
+  row.onclick = ({ detail }) => detail < 2 && toggleFunction(entry.frame); // the second of a double click is no other
   return row;
 }
 
-/** A name in two parts, of which the first gives way. */
+/** A long name in two parts, of which the first gives way: what it is inside of, or where it has none, its start. */
 function nameParts(name) {
-  if (name.length < 3 * END) return name;
-  return make("span", { className: "long" }, make("span", {}, name.slice(0, -END)), make("span", {}, name.slice(-END)));
+  const short = withoutArguments(name);
+  const last = short.slice(short.lastIndexOf("::") + 2);
+  const isInside = last.length < short.length - 1 && last.length < 3 * END && name.endsWith(last);
+  if (!isInside && name.length < 3 * END) return name;
+  const at = name.length - (isInside ? last.length : END);
+  return make("span", { className: "long" }, make("span", {}, name.slice(0, at)), make("span", {}, name.slice(at)));
 }
 
 /** Make the rows anew; the function that had the focus keeps it. */
 function keepingFocus(show) {
-  const { name } = /** @type {HTMLElement} */ (document.activeElement || document.body).dataset;
+  const { name, node } = /** @type {HTMLElement} */ (document.activeElement || document.body).dataset;
   const hadFocus = $("rows").contains(document.activeElement);
   show();
   const buttons = [...$("rows").querySelectorAll("button")];
-  const kept = buttons.find((button) => button.dataset.name === name) || buttons[0];
+  const kept = buttons.find((button) => button.dataset.name === name && button.dataset.node === node) || buttons[0];
   if (!kept) return;
   kept.tabIndex = 0;
   if (hadFocus) kept.focus({ preventScroll: true });
+}
+
+/** A cost, where there is room for it, and its share. */
+const costCell = (value, whole) => make("td", {}, make("span", { className: "spent" }, `${spent(value)} `), percent(value, whole));
+
+// ---- call tree
+
+const unfolded = { of: null, nodes: new Set() };
+
+/** Nodes of the call tree, and whom they stand below: what calls what, in Bottom up who calls what costs most itself. */
+function tableTree() {
+  const nodes = profile.fold(rows, weight);
+  if (state.order !== "bottom") return { nodes, parent: profile.parent, frame: profile.frame, sum: profile.sum, own: profile.own, rank: profile.rank, place: profile.place };
+  const made = callersOf(profile, nodes.filter((node) => profile.own[node] > 0), [profile.own]);
+  const [sum] = made.columns;
+  return { nodes: Int32Array.from(sum.keys()), parent: made.parent, frame: Int32Array.from(made.function, (number) => profile.functionFrame[number]), sum, own: null, rank: profile.rank, place: new Int32Array(sum.length) };
+}
+
+/** The tree's rows, each below its caller; at first the most expensive path is unfolded as far as it has half of what it began with. */
+function showTree() {
+  const { nodes, frame, sum, own, ...tree } = tableTree();
+  const [order, starts] = childrenOf({ frame, sum, ...tree }, nodes);
+  const children = (at) => order.subarray(starts[at + 1], starts[at + 2]);
+  if (unfolded.of !== layout) {
+    Object.assign(unfolded, { of: layout, nodes: new Set() });
+    for (let [at] = children(-1), least = at === undefined ? 0 : sum[nodes[at]] / 2; at !== undefined && sum[nodes[at]] >= least; [at] = children(at)) unfolded.nodes.add(nodes[at]);
+  }
+  const found = [];
+  const add = (at, depth) => {
+    const node = nodes[at];
+    const entry = { name: profile.names[frame[node]], object: profile.objects[frame[node]], frame: frame[node], self: own ? own[node] : depth ? 0 : sum[node], total: sum[node] };
+    const row = functionRow(entry, [`here: self ${cost(entry.self)}, total ${cost(entry.total)}`], [costCell(entry.self, total), costCell(entry.total, total)], entry.total / (total || 1));
+    const isOpen = unfolded.nodes.has(node);
+    const name = row.querySelector("button");
+    const arrow = make("span", { className: "arrow", onclick: (event) => (event.stopPropagation(), unfold(node)) }, children(at).length ? (isOpen ? "▾" : "▸") : "");
+    if (children(at).length) name.setAttribute("aria-expanded", String(isOpen));
+    name.dataset.node = String(node);
+    name.before(arrow);
+    row.style.setProperty("--depth", String(Math.min(depth, 24)));
+    row.className = "node";
+    found.push(row);
+    if (isOpen) for (const child of children(at)) if (found.length < 400) add(child, depth + 1);
+  };
+  for (const at of children(-1)) if (found.length < 400) add(at, 0);
+  $("rows").replaceChildren(...found);
+}
+
+/** Show what a row calls, or no longer. */
+function unfold(node) {
+  if (!unfolded.nodes.delete(node)) unfolded.nodes.add(node);
+  showTable();
 }
 
 const ROW_STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
 
 /** One row is reached by Tab, the others by arrows. */
 function onRowKey(event) {
+  const { node } = event.target.dataset;
+  const isOpen = unfolded.nodes.has(Number(node));
+  if (node && event.key === (isOpen ? "ArrowLeft" : "ArrowRight")) {
+    unfold(Number(node));
+    event.stopPropagation();
+    return;
+  }
   const step = ROW_STEPS[event.key];
   const buttons = [...$("rows").querySelectorAll("button")];
   const at = buttons.indexOf(event.target);

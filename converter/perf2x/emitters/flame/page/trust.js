@@ -58,8 +58,22 @@ function trustParts() {
   return parts.filter((part) => part !== false);
 }
 
+const FEW = 100; // samples that tell little
+
+/** @returns {[string, boolean, ...string[]][]} */
+function comparedParts() {
+  const { before, after } = new Comparison(profile).samples(profile.defaultEvent);
+  const [least, most] = [before, after].sort((one, other) => one - other);
+  const words = `${counted(before)} → ${counted(after)} samples`;
+  /** @type {[string, boolean, ...string[]][]} */
+  const parts = [[words, false, ...profile.facts]];
+  if (least < FEW) parts.push(["too few samples", true, `One side has ${counted(least)} samples: only large changes can be told from chance.`]);
+  else if (most > 10 * least) parts.push(["sides of very different size", true, "One side has more than ten times the samples of the other. View, Scale, Shares compares shares of the whole."]);
+  return parts;
+}
+
 function showTrust() {
-  const parts = profile.compare ? [/** @type {[string, boolean, ...string[]]} */ (["What is compared", false, ...profile.facts])] : trustParts();
+  const parts = profile.compare ? comparedParts() : trustParts();
   $("trust").replaceChildren(...parts.flatMap(([words, isWrong, ...lines], at) => {
     const box = make("div", { id: `trust-${at}`, popover: "auto" }, ...lines.map((line) => make("p", {}, line)));
     const button = make("button", { className: isWrong ? "wrong" : "", popoverTargetElement: box, title: lines.join("\n") }, words);

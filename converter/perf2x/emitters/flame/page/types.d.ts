@@ -114,6 +114,7 @@ interface PageData {
   direction: "icicle" | "flame";
   defaultEvent: number;
   compare?: { normalize: boolean; samples: boolean };
+  runtimes?: Record<string, string>; // regular expressions of frames that show how a runtime works
   events: { name: string; unit: string; samples: number }[];
   threads: Thread[];
   frames: Record<"name" | "full" | "object" | "file" | "mode" | "inlined" | "resolved" | "jit", number[]>;
@@ -131,7 +132,15 @@ interface PageData {
 /** The constructor copies the data; prepare() adds where each thread's moments begin and when the last one ends. */
 interface Profile extends PageData {
   firstMoment: Int32Array;
+  runtimeTests: [string, RegExp][]; // made when they are asked for
   duration: number;
+}
+
+/** Shares of columns of time: what ran by group of colours, waited, and had a marked function on its stack. */
+interface LaneUse {
+  ran: Map<string, Float64Array>;
+  waited: Float64Array;
+  when: Float64Array;
 }
 
 /** A row of boxes under one heading. */
@@ -143,7 +152,7 @@ interface Lane {
   side: number; // of the painter's ranges
   grows: "" | "up" | "down"; // "": as the view says
   track: number; // the thread of a lane over time, −1 for others
-  use?: { asked: string; ran: Float64Array; waited: Float64Array; when: Float64Array }; // of a closed lane, as drawn last
+  use?: { asked: string } & LaneUse; // of a closed lane, as drawn last
   closed: boolean; // shows how much the thread ran, in place of its stacks
   isTurned: boolean; // callers are further from the root
   first: number; // number of its first box, where lanes are filled one by one, and of the first behind them
@@ -217,6 +226,7 @@ interface Elements {
   event: HTMLSelectElement;
   recording: HTMLSelectElement;
   column: HTMLSelectElement;
+  hide: HTMLSelectElement;
   thread: HTMLInputElement;
   search: HTMLInputElement;
   keys: HTMLDialogElement;

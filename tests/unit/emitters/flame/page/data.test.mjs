@@ -50,8 +50,8 @@ test("times have the unit that people say, counts a letter", () => {
   assert.deepEqual(asked.map((one) => spoken(...one)), ["1.5 s", "0 ns", "12.3 µs", "1 sample", "12.3M cycles", "9,999"]);
 });
 
-test("a share is 100 % or 0 % only where that is what it is, or rounds to", () => {
-  assert.deepEqual([[1, 1], [0, 1], [1, 0], [1, 3], [9994, 10000], [1, 1e6]].map((one) => percent(...one)), ["100 %", "0 %", "0 %", "33.3 %", "99.9 %", "0 %"]);
+test("a share is 100 % only where it is all, and has three digits", () => {
+  assert.deepEqual([[1, 1], [0, 1], [1, 0], [1, 3], [9996, 10000], [1, 1e6], [9996, 1e5], [3, 2]].map((one) => percent(...one)), ["100 %", "0 %", "0 %", "33.3 %", "99.9 %", "0 %", "10.0 %", "150 %"]);
 });
 
 test("a ruler's ticks have one unit and as many digits as their step needs", () => {

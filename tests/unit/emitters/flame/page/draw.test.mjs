@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { contrast, rgb } from "./contrast.mjs";
 import { load } from "./scripts.mjs";
 
-const { Colours, Layout, Painter, WAITS, changeColour, cpuColour, shortened, waitColour } = load(["trees.js", "data.js", "compare.js", "layout.js", "draw.js"], "Colours", "Layout", "Painter", "WAITS", "changeColour", "cpuColour", "shortened", "waitColour");
+const { Colours, Layout, Painter, WAITS, changeColour, cpuColour, fitted, groupIn, shortened, waitColour, withoutArguments } = load(["trees.js", "data.js", "compare.js", "layout.js", "colours.js", "draw.js"], "Colours", "Layout", "Painter", "WAITS", "changeColour", "cpuColour", "fitted", "groupIn", "shortened", "waitColour", "withoutArguments");
 
 const READABLE = 4.5; // level AA of text
 const css = fs.readFileSync(new URL("../../../../../converter/perf2x/emitters/flame/page/page.css", import.meta.url), "utf8");
@@ -68,11 +68,27 @@ test("long names keep their start and their end", () => {
   for (let room = 3; room < 40; room += 1) assert.ok(shortened("x".repeat(30), room).length <= room);
 });
 
+test("a name loses template arguments first, then what it is inside of, then letters", () => {
+  const name = "std::vector<std::pair<int, int>, std::allocator<int>>::push_back";
+  assert.deepEqual([99, 30, 22, 12, 6].map((room) => fitted(name, room)), [name, "std::vector<…>::push_back", "vector<…>::push_back", "push_back", "push_…"]);
+  assert.equal(fitted("github.com/user/pkg.(*T).Method", 22), "user/pkg.(*T).Method");
+  assert.equal(fitted("foo::bar::{{closure}}", 17), "bar::{{closure}}");
+  assert.equal(withoutArguments("bool operator<<int>(A<int>)"), "bool operator<<int>(A<int>)");
+  for (let room = 3; room < 70; room += 1) assert.ok(fitted(name, room).length <= room);
+});
+
+test("compiled code, a runtime, and frames that perf2x made up are one group each", () => {
+  const objects = ["perf-12.map", "jitted-12-3.so", "perf-12.map", "python3.11", "python3.11", "", ""];
+  const names = ["~sort", "LFoo;::bar", "py::f:/a.py", "_PyEval_EvalFrameDefault", "list_sort", "[preempted]", "main"];
+  const profile = { names, objects, runtimes: { python: "^_?PyEval_" }, frames: { jit: [1, 1, 1, 0, 0, 0, 0], resolved: names.map(() => 1) } };
+  assert.deepEqual(names.map((_, frame) => groupIn(profile, "object", frame)), ["JIT code", "JIT code", "Python functions", "python runtime", "python3.11", "[preempted]", "[unknown]"]);
+});
+
 test("a lane's heading keeps its start and its end", () => {
   const label = `${"long".repeat(20)} (12/345)`;
   const painter = new Painter(null, null);
   const lane = { label, top: 1, levels: [], side: 0, grows: "" };
-  Object.assign(painter, { width: 222, height: 99, letter: 7, view: { layout: { lanes: [lane], fill() {} }, base: 0, scroll: 0 } });
+  Object.assign(painter, { width: 222, height: 99, letter: 7, view: { layout: { lanes: [lane], fill() {}, isSandwich: true }, base: 0, scroll: 0 } });
   const told = [];
   painter.paintLane({ fillRect() {}, fillText: (text) => told.push(text) }, lane, 0);
   assert.deepEqual(told, [shortened(label, 30)]);

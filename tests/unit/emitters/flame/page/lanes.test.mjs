@@ -22,19 +22,21 @@ function threads() {
 test("a column says for how much of it a thread ran, waited, and had the function on its stack", () => {
   const profile = threads();
   const { ran, waited, when } = useOf(profile, [0, 1], [0, 100], 4, nodesWith(profile, profile.functionNamed.get("work\n")));
-  assert.deepEqual([...ran], [0.4, 0, 0, 0]);
+  assert.deepEqual([...ran.get("")], [0.4, 0, 0, 0]);
   assert.deepEqual([...waited].map((share) => Number(share.toFixed(6))), [0.2, 1, 1, 0.2]);
   assert.deepEqual([...when], [0.4, 0, 0, 0]);
   const all = useOf(profile, [0, 3], [0, 100], 2, null);
-  assert.deepEqual([...all.ran], [1, 1]);
+  assert.deepEqual([...all.ran.get("")], [1, 1]);
+  const { ran: byName } = useOf(profile, [0, 3], [0, 100], 2, null, (frame) => profile.names[frame]);
+  assert.deepEqual(Object.fromEntries([...byName].map(([name, column]) => [name, shares(column)])), { work: [1, 0], idle: [0, 1] });
 });
 
 test("sums of parts of the time are shared among columns", () => {
   const lanes = { length: 10, parts: 4, ran: [10, 0, 5, 0, 0, 0, 0, 2], waited: [0, 4, 0, 0, 0, 0, 0, 0] };
   const profile = { threads: [{}, {}], lanes };
   const { ran, waited } = useOf(profile, [0, 1], [0, 40], 2, null);
-  assert.deepEqual([shares(ran), shares(waited)], [[0.5, 0.25], [0.2, 0]]);
-  assert.deepEqual(shares(useOf(profile, [0, 1], [5, 15], 2, null).ran), [1, 0]);
+  assert.deepEqual([shares(ran.get("")), shares(waited)], [[0.5, 0.25], [0.2, 0]]);
+  assert.deepEqual(shares(useOf(profile, [0, 1], [5, 15], 2, null).ran.get("")), [1, 0]);
   assert.deepEqual([...timesOf(profile, [0, Infinity])], [15, 2]);
   assert.deepEqual([...timesOf(profile, [0, 20])], [10, -1]);
   const bursts = new LaneBursts({ ...lanes, origin: "5" }, [0, 1, 1]);

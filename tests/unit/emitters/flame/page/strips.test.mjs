@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./scripts.mjs";
 
-const { Layout, Painter, Strips } = load(["trees.js", "data.js", "layout.js", "strips.js", "draw.js"], "Layout", "Painter", "Strips");
+const { Layout, Painter, Strips } = load(["trees.js", "data.js", "layout.js", "strips.js", "colours.js", "draw.js"], "Layout", "Painter", "Strips");
 
 const image = (width, height) => ({ data: new Uint8ClampedArray(width * height * 4) });
 
