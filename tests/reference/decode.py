@@ -140,6 +140,8 @@ def _mmap2(found: SimpleNamespace, raw: bytes, order: str) -> None:
     _mmap(found, raw, order)
     found.prot, found.flags = struct.unpack_from(order + "II", raw, 56)
     found.filename = _string(raw[64:])
+    if found.prot >> 16 & 0xFF:  # RHEL 7.0 has no prot and flags
+        found.prot, found.flags, found.filename = -1, -1, _string(raw[56:])
     size, minor = struct.unpack_from("<II", raw, 32)
     is_inode = size <= 12 and minor < 1 << 20
     found.build_id = raw[36 : 36 + size] if found.misc & k.MISC_14 and 0 < size <= 20 and not is_inode else b""

@@ -47,7 +47,7 @@ class Mmaps(_OfThread):
     length: U64
     pgoff: U64
     prot: I32
-    """−1 for MMAP records, which lack it; PROT_EXEC is 4."""
+    """−1 for records that lack it, as MMAP; PROT_EXEC is 4."""
     flags: I32
     cpumode: U8
     filename: Texts[str]

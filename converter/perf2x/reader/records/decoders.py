@@ -85,13 +85,17 @@ def _mmap2(at: FieldCursor, columns: Columns) -> Columns:
     """Read union of 24 bytes; u32 prot, flags; char filename[].
 
     The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID,
-    { u8 build_id_size; u8, u16 reserved; u8 build_id[20]; }.
+    { u8 build_id_size; u8, u16 reserved; u8 build_id[20]; }. Kernels before 3.16 that have MMAP2 (RHEL 7.0) write
+    neither prot nor flags: the name begins there.
     """
     has_build_id = _holds_build_id(at)
     build_ids = _mapping_build_ids(at, has_build_id)
     major, minor = at.u32_pair()
     inode, inode_generation = at.u64(), at.u64()
     prot, flags = at.i32_pair()
+    is_name = (prot & _NO_PROTECTION) != 0
+    prot[is_name] = flags[is_name] = -1
+    at.step_back(is_name)
     file = identity_of(major, minor, inode, inode_generation)
     says_which = ~has_build_id & (inode != np.uint64(0))
     inode = np.where(says_which, inode, np.uint64(0))
@@ -149,6 +153,8 @@ def _ksymbol(at: FieldCursor, columns: Columns) -> Columns:
     return {"length": length, "type": as_i32(kind), "unregister": unregister, "name": at.texts()}
 
 
+_NO_PROTECTION = 0xFF0000
+"""Bits that no prot has (mman-common.h; simpleperf's own is 0x4000), but the third or second byte of a name."""
 _MAPPING = "pid/tid:i start:Q length:Q pgoff:Q"
 _TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
 _SWITCH = f"is_out:{uapi.MISC_SWITCH_OUT} preempted:{uapi.MISC_SWITCH_OUT | uapi.MISC_SWITCH_OUT_PREEMPT}"

@@ -72,6 +72,10 @@ class FieldCursor:
         self._step -= 1
         return column
 
+    def step_back(self, rows: Bools) -> None:
+        """Read the last word of the records in ``rows`` once more."""
+        self._at = self._at - rows
+
     def skip(self, count: int) -> None:
         """Skip words of every record."""
         if self._step + count > self._room:

@@ -13,6 +13,7 @@ from perf2x.reader.records.decoders import DECODERS
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp
+from tests.forge.simpleperf import JIT_MAP
 from tests.support.reading import reopened
 
 BOTH = pytest.mark.parametrize("order", ["<", ">"])
@@ -73,6 +74,30 @@ def test_mappings_are_read_back(tmp_path: Path, order: str) -> None:
     assert list(mmaps.filename) == ["[kernel]", "/bin/ü", "/\udcff"]
     assert list(mmaps.build_id) == [b"", b"", bytes(range(16))]
     assert mmaps.cpumode.tolist()[0] == k.KERNEL and mmaps.time.tolist()[:2] == [900, 900]
+
+
+class Unprotected(forge.Mmap2):
+    """As RHEL 7.0's kernel writes it: the name stands where prot and flags are later."""
+
+    def payload(self, order: str) -> bytes:
+        later = super().payload(order)
+        return later[:56] + later[64:]
+
+
+NAMES = ["//anon", "/bin/ü", "[vdso]", "/usr/lib64/ld-2.17.so", "/bin/sh", "/x/"]
+
+
+@BOTH
+@pytest.mark.parametrize("stamp", [STAMP, forge.Stamp()])
+def test_mappings_of_kernels_that_write_no_protection(order: str, stamp: forge.Stamp, tmp_path: Path) -> None:
+    new = forge.Mmap2(pid=1, tid=2, addr=1, len=2, inode=9, prot=JIT_MAP | 5, flags=2, filename="/new", stamp=stamp)
+    old = [Unprotected(pid=1, tid=2, addr=1, len=2, inode=9, filename=name, stamp=stamp) for name in NAMES]
+    mmaps = _sideband(tmp_path, order, *old, new, *old).mmaps
+    assert list(mmaps.filename) == [*NAMES, "/new", *NAMES]
+    unknown = [-1] * len(NAMES)
+    assert mmaps.prot.tolist() == [*unknown, JIT_MAP | 5, *unknown] and mmaps.flags.tolist() == [*unknown, 2, *unknown]
+    assert set(mmaps.inode.tolist()) == {9} and set(mmaps.time.tolist()) == {stamp.time}
+    assert list(_sideband(tmp_path, order, *old).mmaps.filename) == NAMES
 
 
 DEVICES = [
