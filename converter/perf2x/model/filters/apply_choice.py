@@ -15,7 +15,7 @@ from perf2x.base.errors import SettingError
 from perf2x.model.filters.choice import BEFORE_SYMBOLS, COLUMNS, FILTERS, ROWS
 from perf2x.model.filters.filter_batches import SampleFilter, Seen, not_recorded
 from perf2x.model.filters.filter_options import Choice
-from perf2x.model.filters.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
+from perf2x.model.filters.time_ranges import Range, parse_times, parse_wall_times
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile
 from perf2x.model.recording import Recording, Samples, Want, select_rows
@@ -85,7 +85,7 @@ def check_root(root: str, recording: Recording) -> None:
 
 def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
     """The spans of recorded time that are wanted."""
-    first, last = _bounds(recording) if any(needs_bounds(text) for text in choice.times) else (0, 0)
+    first, last = _bounds(recording) if any("%" in text for text in choice.times) else (0, 0)
     ranges = [span for text in choice.times for span in parse_times(text, first, last)]
     offset = recording.session.wall_clock_offset_ns
     if choice.wall_times and offset is None:

@@ -20,7 +20,6 @@ from perf2x.base.columnar import (
     Ragged,
     argsort,
     as_int64,
-    as_intp,
     falses,
     flatnonzero,
     row_numbers,
@@ -114,7 +113,7 @@ def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatch
     """Only samples taken in these objects: their innermost frame lies in one. Names with or without folders."""
     leaf = _leaf_locations(profile)
     mapping = as_int64(np.append(profile.locations.mapping, -1)[leaf])
-    rows = _heaviest_first(mapping, profile.samples.count)
+    rows = _heaviest_first(sum_at(mapping, profile.samples.count, len(profile.mappings) + 1)[:-1])
     texts = [profile.strings[profile.mappings.filename[row]] for row in rows.tolist()]
     aliases = [_object_names(text) for text in texts]
     found = Names("object", [names[0] for names in aliases], aliases).matching(patterns, unmatched)
@@ -144,8 +143,7 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched:
     owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
     held = weight[owner] > 0
     total = sum_at(locations.line_function[held], weight[owner[held]], len(functions))
-    rows = flatnonzero(total)
-    rows = rows[argsort(-total[rows])]
+    rows = _heaviest_first(total)
     shown = [profile.strings[functions.name[row]] for row in rows.tolist()]
     linked = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
     nameless, places = _nameless(profile, weight)
@@ -227,10 +225,8 @@ def _leaf_locations(profile: Profile) -> I64:
     return as_int64(np.append(profile.stacks.location, -1)[profile.samples.stack])
 
 
-def _heaviest_first(rows: I64, count: I64) -> I64:
-    """The distinct rows that are not −1, those with most samples first."""
-    held = rows >= 0
-    total = as_int64(np.bincount(as_intp(rows[held]), weights=count[held]))
+def _heaviest_first(total: I64) -> I64:
+    """The rows with samples, those with most first; ``total`` (rows,) are their numbers."""
     used = flatnonzero(total)
     return used[argsort(-total[used])]
 

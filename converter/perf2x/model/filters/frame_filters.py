@@ -14,20 +14,22 @@ from perf2x.base.columnar import (
     arange,
     as_int32,
     as_int64,
+    as_intp,
+    begins_run,
     bincount,
     cumsum,
-    falses,
     flatnonzero,
     group_rows,
     join_tables,
     minus_ones,
+    number_keys,
+    of_previous,
     offsets_of,
     ranges,
     repeat,
     row_numbers,
     sum_of,
     take_rows_of,
-    zeros,
 )
 from perf2x.model.diagnostics import Severity
 from perf2x.model.filters.frame_patterns import Pattern, matching, patterns_of, renames_of
@@ -37,6 +39,7 @@ from perf2x.model.profile import (
     Profile,
     frame_name,
     keep_samples,
+    path_sums,
     rewrite_stacks,
     select_entries,
     take_locations,
@@ -108,9 +111,8 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
     names = [bracketed(text) for text in found]
     function = np.where(label < 0, lines.function, len(profile.functions) + label)
     lines = _FrameLines(lines.location, function, np.where(label < 0, lines.number, 0))
-    again = falses(len(lines))
-    again[1:] = (label[1:] >= 0) & (label[1:] == label[:-1]) & (lines.location[1:] == lines.location[:-1])
-    lines, label = take_rows_of(lines, ~again), label[~again]
+    stays = begins_run(lines.location, label) | (label < 0)
+    lines, label = take_rows_of(lines, stays), label[stays]
     ends = cumsum(bincount(lines.location, len(profile.locations)))
     lengths = np.diff(ends, prepend=0)
     outer, inner = label[ends - 1], label[ends - lengths]
@@ -125,8 +127,7 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
 
     def joined(rows: Ragged) -> Ragged:
         values = rows.values
-        goes_on = falses(len(values))
-        goes_on[1:] = (outer[values[1:]] >= 0) & (outer[values[1:]] == inner[values[:-1]])
+        goes_on = (outer[values] >= 0) & (outer[values] == of_previous(inner[values], -1))
         goes_on[rows.offsets[:-1][rows.lengths > 0]] = False
         changed = np.where(goes_on, twin[values], values)
         return select_entries(Ragged(rows.offsets, changed), changed >= 0)
@@ -146,9 +147,9 @@ def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profi
             found = [pattern.regex.subn(name, text) for text in new]
         unmatched.looked_for(pattern.text, any(count for _, count in found))
         new = [text for text, _ in found]
-    number = {text: len(profile.functions) + row for row, text in enumerate(dict.fromkeys(new))}
-    to = as_int64([number[text] for text in new])
-    made, changed = _with_functions(profile, list(number)), np.array(old, object) != np.array(new, object)
+    distinct, place = number_keys(new)
+    made, to = _with_functions(profile, distinct), len(profile.functions) + place
+    changed = np.array(old, object) != np.array(new, object)
     names, named = made.functions.name.copy(), changed & (lines.function[first] >= 0)
     names[lines.function[first][named]] = names[to[named]]
     function = np.where(changed[kind] & (lines.function < 0), to[kind], lines.function)
@@ -160,12 +161,10 @@ def _lines_of(profile: Profile) -> _FrameLines:
     """Return the frames of all locations, in their order."""
     locations = profile.locations
     lines = np.diff(locations.line_offsets)
-    count = np.maximum(lines, 1)
-    into = ranges(offsets_of(count)[:-1][lines > 0], lines[lines > 0])
-    function = minus_ones(sum_of(count))
-    number = zeros(len(function))
-    function[into], number[into] = locations.line_function, locations.line_number
-    return _FrameLines(row_numbers(count), function, number)
+    bare = as_intp(locations.line_offsets[:-1][lines == 0])
+    function = np.insert(as_int64(locations.line_function), bare, -1)
+    number = np.insert(as_int64(locations.line_number), bare, 0)
+    return _FrameLines(row_numbers(np.maximum(lines, 1)), function, number)
 
 
 def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
@@ -208,12 +207,9 @@ def _with_frames(profile: Profile, lines: _FrameLines, stays: Bools, unmatched: 
 
 
 def _has_any(profile: Profile, locations: Bools) -> Bools:
-    """(samples,) True where the stack has one of the locations; ancestors are asked by pointer doubling."""
-    found, ancestor = np.append(locations[profile.stacks.location], False), as_int64(profile.stacks.parent)
-    while (rows := flatnonzero(ancestor >= 0)).size:
-        found[rows] |= found[ancestor[rows]]
-        ancestor[rows] = ancestor[ancestor[rows]]
-    return found[profile.samples.stack]
+    """(samples,) True where the stack has one of the locations."""
+    count = path_sums(profile.stacks.parent, as_int64(locations[profile.stacks.location]))
+    return np.append(count > 0, False)[profile.samples.stack]
 
 
 def _hit(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> tuple[_FrameLines, Bools]:

@@ -32,11 +32,6 @@ def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
     return tuple(_span(part, text, _nanoseconds) for part in text.split())
 
 
-def needs_bounds(text: str) -> bool:
-    """True where the ranges depend on the recording's first and last time."""
-    return "%" in text
-
-
 def parse_wall_times(text: str, start: datetime, offset_ns: int) -> tuple[Range, ...]:
     """The range that ``--time-wall`` means: ``2026-11-21T10:00:00,`` or, on the day of ``start``, ``10:00:00,10:01``.
 

@@ -12,7 +12,6 @@ TEXTS = {
     "functions": ("name", "system_name", "filename"),
 }
 """Columns that are rows of Profile.strings."""
-_TEXTS_OF_SAMPLES = ("cgroup",)
 
 
 def compact(profile: Profile) -> Profile:
@@ -42,7 +41,7 @@ def _compact_threads(profile: Profile) -> Profile:
 
 
 def _compact_strings(profile: Profile) -> Profile:
-    columns = TEXTS | {"samples": _TEXTS_OF_SAMPLES}
+    columns = TEXTS | {"samples": ("cgroup",)}
     held = [getattr(getattr(profile, table), name) for table, names in columns.items() for name in names]
     used = _used(len(profile.strings), np.zeros(1, np.int32), *(column for column in held if column is not None))
     strings = [profile.strings[row] for row in flatnonzero(used).tolist()]

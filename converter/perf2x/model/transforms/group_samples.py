@@ -12,12 +12,13 @@ from perf2x.base.columnar import (
     arange,
     as_int32,
     as_int64,
+    ends_run,
     group_rows,
     lexsort,
     number_keys,
     prefix_tree,
+    row_numbers,
     side_by_side,
-    trues,
     unique_inverse,
 )
 from perf2x.base.errors import SettingError
@@ -56,11 +57,7 @@ def _fold_recursion(profile: Profile) -> Profile:
     kind = _functions_of(profile)
 
     def folded(rows: Ragged) -> Ragged:
-        kinds = kind[rows.values]
-        keep = trues(len(kinds))
-        keep[:-1] = kinds[:-1] != kinds[1:]
-        keep[rows.offsets[1:][rows.lengths > 0] - 1] = True
-        return select_entries(rows, keep)
+        return select_entries(rows, ends_run(row_numbers(rows.lengths), kind[rows.values]))
 
     return rewrite_stacks(profile, folded)
 
@@ -128,6 +125,5 @@ def _hung(profile: Profile, root: I64) -> Profile:
 def _functions_of(profile: Profile) -> I64:
     """(locations,) a number that is equal where the functions of the lines are; the location itself without lines."""
     locations = profile.locations
-    offsets, lines = locations.line_offsets.tolist(), locations.line_function.tolist()
-    keys = (tuple(lines[offsets[row] : offsets[row + 1]]) or (-1, row) for row in range(len(locations)))
-    return number_keys(keys)[1]
+    lines = prefix_tree(Ragged(locations.line_offsets, as_int64(locations.line_function)))[2]
+    return np.where(lines >= 0, lines, -1 - arange(len(locations)))

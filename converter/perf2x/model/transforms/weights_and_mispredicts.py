@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode, SampleType
-from perf2x.base.columnar import I64, U8, U64, Ragged, flatnonzero, row_numbers, zeros
+from perf2x.base.columnar import I64, U8, U64, Ragged, arange, flatnonzero, row_numbers, zeros
 from perf2x.base.errors import SettingError
 from perf2x.model.profile import Profile
 from perf2x.model.recording import Recording, Samples, Want, take_rows
@@ -65,11 +65,8 @@ class SampleValues:
         """Return the samples of events that have the field, with what is wanted of it."""
         samples = take_rows(samples, flatnonzero(self._has[samples.event]))
         if self.kind == _WEIGHT:
-            return (
-                samples
-                if samples.weight is None
-                else replace(samples, period=np.minimum(samples.weight, np.uint64(MOST_PERIOD)))
-            )
+            weight = samples.weight
+            return samples if weight is None else replace(samples, period=np.minimum(weight, np.uint64(MOST_PERIOD)))
         return _mispredicted(samples) if self.kind == _MISPREDICTS else _accessed(samples)
 
     def named(self, profile: Profile) -> Profile:
@@ -94,7 +91,7 @@ def _mispredicted(samples: Samples) -> Samples:
 
 
 def _accessed(samples: Samples) -> Samples:
-    return samples if samples.addr is None else placed(samples, np.arange(len(samples), dtype=np.int64), samples.addr)
+    return samples if samples.addr is None else placed(samples, arange(len(samples)), samples.addr)
 
 
 def placed(samples: Samples, row: I64, address: U64) -> Samples:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.model.filters.time_ranges import END, needs_bounds, parse_times, parse_wall_times
+from perf2x.model.filters.time_ranges import END, parse_times, parse_wall_times
 from perf2x.model.setting import split_names, split_numbers
 
 S = 10**9
@@ -106,7 +106,6 @@ def test_ends_of_times() -> None:
     assert parse_times("0%-50%", 5, 5) == ((5, 5),)
     assert parse_times("0%-1%", 0, 10) == ((0, 0),)
     assert parse_times("0.0000000019,", 0, 10) == ((1, END),)
-    assert [needs_bounds(text) for text in ("10%", "1,2")] == [True, False]
 
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=timezone(timedelta(hours=2)))
