@@ -1,7 +1,7 @@
 """Labels of boxes: the name, the category and, on demand, the arguments of the slices that are drawn for a frame."""
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, Bools, Frozen, number_keys
+from perf2x.base.columnar import I64, Bools, number_keys
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import LocationFrames, Profile, are_jit
@@ -16,33 +16,18 @@ _MODES: dict[int, str] = {
 }
 
 
-class BoxLabels(Frozen):
-    """Distinct labels: what makes two boxes look different."""
-
-    name: list[bytes]
-    """As JSON."""
-    same_name: I64
-    """(labels,) a number for each distinct name."""
-    category: list[str]
-    """"" where nothing is known."""
-    arguments: list[bytes]
-    """A JSON object, b"" for none."""
+Label = tuple[str, str, bytes]
+"""Name, category ("" where nothing is known), arguments (a JSON object, b"" for none): what boxes look like."""
 
 
 def labels_of(
     profile: Profile, frames: LocationFrames, groups: list[str], *, with_arguments: bool
-) -> tuple[BoxLabels, I64, I64]:
-    """Return the labels, the label of each frame and that of each group."""
+) -> tuple[list[Label], I64, I64]:
+    """Return the distinct labels, the label of each frame and that of each group."""
     jit = are_jit(profile, frames)
     arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
     of_frames = zip(map(printable, frames.name), _categories(frames, jit), arguments, strict=True)
-    known, place = number_keys([*of_frames, *((name, "", b"") for name in groups)])
-    labels = BoxLabels(
-        [json_bytes(name) for name, _, _ in known],
-        number_keys(name for name, _, _ in known)[1],
-        [category for _, category, _ in known],
-        [more for _, _, more in known],
-    )
+    labels, place = number_keys([*of_frames, *((name, "", b"") for name in groups)])
     return labels, place[: len(frames)], place[len(frames) :]
 
 

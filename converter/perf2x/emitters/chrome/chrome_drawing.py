@@ -20,6 +20,7 @@ from perf2x.base.columnar import (
     flatnonzero,
     group_rows,
     narrow,
+    number_keys,
     repeat,
     row_slices,
     sum_of,
@@ -28,9 +29,10 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.emitters.chrome.box_labels import OFF_CPU, BoxLabels, labels_of
+from perf2x.emitters.chrome.box_labels import OFF_CPU, Label, labels_of
 from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array
+from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.frame_slices import Piles, piles_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples
 from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
@@ -61,7 +63,7 @@ class Drawing(Frozen):
     """(tree rows,) label of each row."""
     kind: I64
     """(tree rows,) the Wait that a row belongs to; 0: no wait."""
-    labels: BoxLabels
+    labels: list[Label]
     outermost: int
     """Depth of the outermost boxes: 0 where the tree's groups are drawn, too."""
     weight: I64
@@ -77,7 +79,7 @@ class Drawing(Frozen):
 
     def piles(self, shortest: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
         """Yield the slices with their durations, some ten thousand at a time, and the samples that they are made of."""
-        least, names = shortest * 1000 // TICK_NS, self.labels.same_name[self.key]
+        least, names = shortest * 1000 // TICK_NS, number_keys(name for name, _, _ in self.labels)[1][self.key]
         for shown, node in self.runs():
             yield shown, *piles_of(shown, node, self.tree, names, self.outermost, least)
 
@@ -194,16 +196,17 @@ def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
     """Return the distinct texts in front of a start, and (tree rows,) which of them each row of the tree has."""
     first, head = group_rows([drawing.key, drawing.kind])
     pairs = zip(drawing.key[first].tolist(), drawing.kind[first].tolist(), strict=True)
-    return chunk_array(_head(drawing.labels, label, kind) for label, kind in pairs), head
+    return chunk_array(_head(drawing.labels[label], kind) for label, kind in pairs), head
 
 
-def _head(labels: BoxLabels, label: int, kind: int) -> bytes:
-    category = OFF_CPU if kind in _COLOURS else labels.category[label]
-    text = b'{"ph":"X","name":%b' % labels.name[label]
+def _head(label: Label, kind: int) -> bytes:
+    name, category, arguments = label
+    category = OFF_CPU if kind in _COLOURS else category
+    text = b'{"ph":"X","name":%b' % json_bytes(name)
     if category:
         text += b',"cat":"%b"' % category.encode()
     if kind in _COLOURS:
         text += b',"cname":"%b"' % _COLOURS[Wait(kind)]
-    if labels.arguments[label]:
-        text += b',"args":%b' % labels.arguments[label]
+    if arguments:
+        text += b',"args":%b' % arguments
     return text + b',"ts":'

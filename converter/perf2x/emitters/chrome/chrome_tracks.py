@@ -23,7 +23,6 @@ from perf2x.base.columnar import (
     group_rows,
     lexsort,
     row_slices,
-    rows_by,
     sum_at,
 )
 from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, ticks_of, time_chunks
@@ -141,16 +140,15 @@ def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_sample
     time = since(samples.time, origin) // 1000
     step = max(_SHORTEST_STEP_US, int(time[-1]) // _STEPS)
     names = [one_line(event.name) for event in profile.events]
-    found, counter = counters_of(profile, rows, tracks.pid[tracks_of(profile)[1][rows]], names)
-    for number, among in rows_by(counter):
-        held, pid = rows[among], found[number].pid
+    for counter, held in counters_of(profile, rows, tracks.pid[tracks_of(profile)[1][rows]], names):
+        pid = counter.pid
         if is_sample[held[0]]:
             begin, value = _sums(time[held] // step, samples.value[held])
             begin = begin * step
         else:
             begin, value = time[held], np.append(samples.value[held][1:], 0)
         for at, size in zip(begin.tolist(), value.tolist(), strict=True):
-            event = {"ph": "C", "name": found[number].name, "ts": at, "pid": pid, "tid": pid or 1}
+            event = {"ph": "C", "name": counter.name, "ts": at, "pid": pid, "tid": pid or 1}
             yield json_bytes(event | {"args": {"value": size}}) + b",\n"
 
 

@@ -16,7 +16,6 @@ from perf2x.base.columnar import (
     flatnonzero,
     no_rows,
     repeat,
-    rows_by,
     take_rows_of,
     zeros,
 )
@@ -159,9 +158,7 @@ def _event_counters(profile: Profile, rows: I64, timeline: Timeline, main: dict[
     shown = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
     rows = rows[shown[profile.samples.event[rows]]]
     names = [one_line(event.name) for event in profile.events]
-    found, counter = counters_of(profile, rows, timeline.tracks.pid[timeline.track[rows]], names)
-    for number, among in rows_by(counter):
-        one, held = found[number], rows[among]
+    for one, held in counters_of(profile, rows, timeline.tracks.pid[timeline.track[rows]], names):
         counts = profile.samples.value[held].tolist()
         table = {"length": len(held), "time": (timeline.times(held) / 1e6).tolist(), "count": counts}
         unit = profile.events[one.event].unit

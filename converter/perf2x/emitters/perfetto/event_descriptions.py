@@ -54,12 +54,8 @@ def _descriptor(event: ProfileEvent, name: str) -> bytes:
 
 
 def _unit(event: ProfileEvent) -> Unit:
+    """Return what an event counts: ``cycles`` in ``cycles:P``, ``cycles/freq=99/u`` and ``cpu_core/cycles/``."""
     if event.unit == "nanoseconds":
         return Unit.UNIT_NANOSECONDS
-    return _UNITS.get(_base(event.name), Unit.UNIT_COUNT)
-
-
-def _base(name: str) -> str:
-    """``cycles`` of ``cycles:P``, ``cycles/freq=99/u`` and ``cpu_core/cycles/``."""
-    parts = [part for part in name.replace(":", "/").split("/") if part]
-    return next((part for part in parts if part in _UNITS), parts[0] if parts else "")
+    parts = event.name.replace(":", "/").split("/")
+    return next((_UNITS[part] for part in parts if part in _UNITS), Unit.UNIT_COUNT)

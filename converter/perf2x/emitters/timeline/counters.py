@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar import I64, AnyArray, ColumnTable, Frozen, as_int64, group_rows, no_rows
+from perf2x.base.columnar import I64, AnyArray, ColumnTable, Frozen, as_int64, group_rows, no_rows, rows_by
 from perf2x.emitters.timeline.running_time import since
 from perf2x.model.profile import Profile, sampled
 
@@ -17,8 +17,8 @@ class Counter(Frozen):
     name: str
 
 
-def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]) -> tuple[list[Counter], I64]:
-    """Return the counters of these samples by event, process and CPU, and (rows,) the counter of each.
+def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]) -> list[tuple[Counter, I64]]:
+    """Return the counters of these samples by event, process and CPU, each with its rows.
 
     ``pid`` (rows,) is each sample's process, ``names`` are those of the events.
     """
@@ -26,7 +26,8 @@ def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]
     keys = (profile.samples.event[rows], pid, cpu)
     first, counter = group_rows(keys)
     found = zip(*(key[first].tolist() for key in keys), strict=True)
-    return [Counter(row, of, f"{names[row]} CPU {at}" if at >= 0 else names[row]) for row, of, at in found], counter
+    counters = [Counter(row, of, f"{names[row]} CPU {at}" if at >= 0 else names[row]) for row, of, at in found]
+    return [(counters[number], rows[among]) for number, among in rows_by(counter)]
 
 
 TITLE = "threads running"

@@ -14,13 +14,11 @@ from perf2x.base.columnar import (
     Frozen,
     arange,
     argsort,
-    argsort_rows,
     as_int64,
-    bincount,
-    cumsum,
     group_rows,
     repeat,
     rows_by,
+    sorted_runs,
     zeros,
 )
 from perf2x.model.profile import Profile, ProfileSamples
@@ -78,8 +76,7 @@ def _together(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> St
 
 def _equal_rows_before(columns: Sequence[AnyArray]) -> I64:
     """(n,) how many rows before each one are equal to it."""
-    _, group = group_rows(columns)
-    order, counts = argsort_rows([group]), bincount(group)
+    order, begins = sorted_runs(columns)
     before = np.empty(len(order), np.int64)
-    before[order] = arange(len(order)) - repeat(cumsum(counts) - counts, counts)
+    before[order] = arange(len(order)) - repeat(begins, np.diff(begins, append=len(order)))
     return before

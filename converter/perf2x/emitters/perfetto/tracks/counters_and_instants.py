@@ -14,7 +14,6 @@ from perf2x.base.columnar import (
     U64,
     AnyArray,
     arange,
-    argsort_rows,
     as_int64,
     as_uint64,
     begins_run,
@@ -22,6 +21,7 @@ from perf2x.base.columnar import (
     ends_run,
     flatnonzero,
     repeat,
+    row_numbers,
     rows_by,
     unique,
     unique_inverse,
@@ -79,10 +79,10 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
         return
     ids = thread_ids(profile)
     pid = ids.pid[ids.number[profile.samples.thread[held]]]
-    found, track = counters_of(profile, held, pid, event_names(profile))
-    yield from _tracks(profile, ids, found)
-    order = argsort_rows([track])
-    time, track, total = time[held[order]], track[order], _totals(profile.samples.value[held[order]], track[order])
+    found = counters_of(profile, held, pid, event_names(profile))
+    yield from _tracks(profile, ids, [counter for counter, _ in found])
+    held, track = np.concatenate([rows for _, rows in found]), row_numbers(as_int64([len(rows) for _, rows in found]))
+    time, total = time[held], _totals(profile.samples.value[held], track)
     step = (time - time.min()) // np.uint64(max(_SHORTEST_STEP_NS, int(np.ptp(time)) // _STEPS))
     is_last = ends_run(track, step)
     start = np.full(len(found), profile.meta.start_ns, np.uint64)

@@ -180,11 +180,10 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     order = known[argsort_rows([column[known] for column in columns])]
     switches, tid = take_rows_of(switches, order), tid[order]
     switches = _without_returns(switches, tid)
-    after = ~begins_run(switches.thread)
-    before = np.maximum(arange(len(order)) - 1, 0)
-    is_same = after & (switches.is_out == switches.is_out[before])
-    moved = is_same & ~switches.is_out & (switches.cpu != switches.cpu[before])
-    again = is_same & switches.is_out & (switches.time > switches.time[before])
+    after, cpu_before = ~begins_run(switches.thread), of_previous(switches.cpu, -1)
+    is_same = after & ~begins_run(switches.is_out)
+    moved = is_same & ~switches.is_out & (switches.cpu != cpu_before)
+    again = is_same & switches.is_out & begins_run(switches.time)
     empty = _empty_runs(switches, after)
     kept = flatnonzero((~is_same | moved | again) & ~empty)
     ends, begins = flatnonzero(moved & ~empty), flatnonzero(again & ~empty)
@@ -192,7 +191,7 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
     rows = _TaskStates(
         time=np.concatenate([switches.time[kept], switches.time[ends], switches.time[begins] - np.uint64(1)]),
         tid=tid[np.concatenate([kept, ends, begins])],
-        cpu=np.concatenate([switches.cpu[kept], switches.cpu[before][ends], switches.cpu[begins]]),
+        cpu=np.concatenate([switches.cpu[kept], cpu_before[ends], switches.cpu[begins]]),
         state=np.append(switches.state[kept], repeat(states, [len(ends), len(begins)]).astype(np.uint8)),
     )
     comes = rows.state == TaskState.TASK_STATE_RUNNING
@@ -203,9 +202,8 @@ def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
     """Let threads that leave no one knows where (exits) leave the CPU that they came to; rows change their order."""
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
-    before = np.maximum(arange(len(order)) - 1, 0)
-    ran = ~begins_run(switches.thread) & switches.is_out & ~switches.is_out[before]
-    return replace(switches, cpu=np.where(ran & (switches.cpu < 0), switches.cpu[before], switches.cpu))
+    ran = ~begins_run(switches.thread) & switches.is_out & ~of_previous(switches.is_out, True)
+    return replace(switches, cpu=np.where(ran & (switches.cpu < 0), of_previous(switches.cpu, -1), switches.cpu))
 
 
 def _without_returns(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
