@@ -1,7 +1,7 @@
 """Labels of boxes: the name, the category and, on demand, the arguments of the slices that are drawn for a frame."""
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import I64, Bools, number_keys
+from perf2x.base.columnar import I64, number_keys
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import LocationFrames, Profile, are_jit
@@ -24,16 +24,12 @@ def labels_of(
     profile: Profile, frames: LocationFrames, groups: list[str], *, with_arguments: bool
 ) -> tuple[list[Label], I64, I64]:
     """Return the distinct labels, the label of each frame and that of each group."""
-    jit = are_jit(profile, frames)
+    modes = zip(frames.mode.tolist(), are_jit(profile, frames).tolist(), strict=True)
+    categories = ["jit" if is_jit else _MODES.get(mode, "") for mode, is_jit in modes]
     arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
-    of_frames = zip(map(printable, frames.name), _categories(frames, jit), arguments, strict=True)
+    of_frames = zip(map(printable, frames.name), categories, arguments, strict=True)
     labels, place = number_keys([*of_frames, *((name, "", b"") for name in groups)])
     return labels, place[: len(frames)], place[len(frames) :]
-
-
-def _categories(frames: LocationFrames, jit: Bools) -> list[str]:
-    modes = zip(frames.mode.tolist(), jit.tolist(), strict=True)
-    return ["jit" if is_jit else _MODES.get(mode, "") for mode, is_jit in modes]
 
 
 def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:

@@ -171,8 +171,9 @@ def _burst_columns(
         yield "value", samples.value[rows]
     if samples.latency is not None:
         yield "latency", samples.latency[rows]
-    if samples.cpu is not None and len(unique(samples.cpu[samples.cpu >= 0])) > 1:
-        yield "cpu", np.diff(samples.cpu[rows], prepend=0)
+    cpus = samples.cpus
+    if len(unique(cpus[cpus >= 0])) > 1:
+        yield "cpu", np.diff(cpus[rows], prepend=0)
     if lasts.any():
         yield "lasts", lasts[rows]
 

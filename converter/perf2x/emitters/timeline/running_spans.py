@@ -224,10 +224,9 @@ def _behind_others(cpu: AnyArray, pieces: Spans) -> I64:
 
 def _cpu_of(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | None:
     """(boxes,) a number for each CPU, and for the unknown ones of each track; None where no CPU is known."""
-    cpu = profile.samples.cpu
-    if cpu is None or int(cpu[boxes.sample].max(initial=-1)) < 0:
+    own: AnyArray = profile.samples.cpus[boxes.sample]
+    if int(own.max(initial=-1)) < 0:
         return None
-    own: AnyArray = cpu[boxes.sample]
     unknown = flatnonzero(own < 0)
     if not len(unknown):
         return own

@@ -40,7 +40,10 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     Idle threads all have pid and tid 0, one per CPU at a time: each CPU's gets a tid of its own (1 + CPU), since
     viewers join threads of one id, and take tid 0 for "unknown".
     """
-    thread, cpu, seen = _threads_seen(profile)
+    cpus = profile.samples.cpus
+    width = int(cpus.max(initial=-1)) + 2
+    kinds, seen = unique_inverse(as_int64(profile.samples.thread) * width + cpus + 1)  # pairs of thread and CPU
+    thread, cpu = kinds // width, kinds % width - 1
     pid, tid = shown_ids(profile, thread)
     idle = (pid == 0) & (tid == 0)
     cpu[~idle] = -1
@@ -64,19 +67,9 @@ def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
     return np.where(ids[row] == (pid << 32 | tid), row, -1) if len(ids) else minus_ones(len(pid))
 
 
-def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
-    """Return the distinct thread and CPU (−1: unknown) of all samples, and each sample's row among them."""
-    cpu = profile.samples.cpu
-    width = 1 if cpu is None else int(cpu.max(initial=-1)) + 2
-    number = as_int64(profile.samples.thread) * width + (0 if cpu is None else as_int64(cpu) + 1)
-    kinds, seen = unique_inverse(number)
-    return kinds // width, kinds % width - 1, seen
-
-
 def knows_cpus(profile: Profile) -> bool:
     """True where some samples say on which CPU they were taken."""
-    cpu = profile.samples.cpu
-    return cpu is not None and int(cpu.max(initial=-1)) >= 0
+    return int(profile.samples.cpus.max(initial=-1)) >= 0
 
 
 def cpu_tracks_of(profile: Profile) -> Tracks:

@@ -65,8 +65,7 @@ def _together(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> St
     """
     member = as_int64([events.index(event) if event in events else -1 for event in range(max(events) + 1)])
     event = member[samples.event[rows]]
-    columns = [samples.time, samples.thread, samples.stack, samples.cpu]
-    same = [column[rows] for column in columns if column is not None]
+    same = [column[rows] for column in (samples.times, samples.thread, samples.stack, samples.cpus)]
     first, place = group_rows([*same, _equal_rows_before([*same, event])])
     weights = zeros((len(events), len(first)))
     weights[event, place] = samples.value[rows]
