@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Bools, Frozen, arange, as_int64, group_rows, number_keys, sum_at, zeros
+from perf2x.base.columnar import I64, Frozen, arange, as_int64, group_rows, number_keys, sum_at, zeros
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, table, write_page
@@ -47,8 +47,8 @@ class DifferencePage(Frozen):
         frames = location_frames(profile)
         key, first = _shown_alike(frames)
         tree, node = merge_stacks(expand(profile.stacks, frames.of_location), key, profile.samples.stack)
-        names, thread = _thread_names(profile)
-        old = _is_before(profile)
+        comms = (one_line(profile.strings[row]) for row in profile.threads.comm.tolist())
+        names, thread = number_keys(comms)
         strings: dict[str, int] = {}
         facts = [*self._facts(before, after), *self.notes]
         yield b"{" + field("title", self.title or heading(after)) + field("facts", facts)
@@ -58,7 +58,7 @@ class DifferencePage(Frozen):
         yield field("threads", [{"name": name, "process": name, "pid": -1, "tid": -1} for name in names])
         yield table("frames", frame_table(profile, frames, strings, first))
         yield table("nodes", node_table(tree))
-        yield table("rows", _compared_rows(profile, thread, node - 1, old))
+        yield table("rows", _compared_rows(profile, thread[profile.samples.thread], node - 1))
         yield field("noMoments", "A difference has no time.") + field("moments", None)
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
@@ -84,21 +84,10 @@ def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
     return key, first
 
 
-def _thread_names(profile: Profile) -> tuple[list[str], I64]:
-    """Return the names of threads, and the name of each sample's thread."""
-    names, place = number_keys(one_line(profile.strings[row]) for row in profile.threads.comm.tolist())
-    return names, place[profile.samples.thread]
-
-
-def _is_before(profile: Profile) -> Bools:
-    """(samples,) bool."""
-    tags = profile.samples.tags
-    assert tags is not None
-    return np.isin(tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])
-
-
-def _compared_rows(profile: Profile, thread: I64, node: I64, old: Bools) -> Iterator[bytes]:
+def _compared_rows(profile: Profile, thread: I64, node: I64) -> Iterator[bytes]:
     samples = profile.samples
+    assert samples.tags is not None
+    old = np.isin(samples.tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])
     event = as_int64(samples.event)
     first, kind = group_rows([thread, event, node])
     columns = [("thread", thread[first]), ("event", event[first]), ("node", node[first])]

@@ -24,7 +24,7 @@ from perf2x.model.profile import (
     location_frames,
 )
 from perf2x.model.totals.event_columns import measures_beside
-from perf2x.model.totals.totals import Key, Total, totals
+from perf2x.model.totals.totals import Key, totals
 from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
 
 def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     """Functions by name or glob, or the hottest ones; highest cost first. OptionError for a name that there is not."""
-    rows = sorted(totals(profile, None, "function", options.value or "period").rows, key=_cost)
+    rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
     named = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
         return [row.key for row in named if row.own][: options.hottest]
@@ -115,10 +115,6 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     if len(found) > MOST:
         raise OptionError(f"{options.function}: {len(found):,} functions have such names; {MOST} are listed at most")
     return [named[row].key for row in sorted(found)]
-
-
-def _cost(row: Total) -> tuple[int, int, str, str]:
-    return -row.own, -row.total, *row.key
 
 
 def function_of_frame(frames: LocationFrames, functions: list[Key]) -> I64:

@@ -75,6 +75,10 @@ class Totals(Frozen):
     squares: float = 0.0
     """The sum of their squared weights."""
 
+    def sorted_by(self, sort: str) -> list[Total]:
+        """The rows by the cost that ``sort`` (self or total) asks for, the highest first, then by name."""
+        return sorted(self.rows, key=lambda row: (-row.of(sort)[0], -row.own, -row.total, *row.key))
+
 
 def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:
     """Return the cost of each function (object, thread); one that stands twice in a stack counts once in its total.

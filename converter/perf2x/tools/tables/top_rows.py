@@ -35,7 +35,7 @@ class TopTable(ResultTable):
 
     def _sort_by(self, sort: str) -> None:
         self.sort = sort
-        self.rows: list[Total] = _sort_rows(self.whole.rows, sort)[: self.limit]
+        self.rows: list[Total] = self.whole.sorted_by(sort)[: self.limit]
 
     @property
     def measured(self) -> str:
@@ -69,13 +69,3 @@ class TopTable(ResultTable):
     @property
     def _costs(self) -> dict[str, Sequence[int]]:
         return {"self": [row.own for row in self.rows], "total": [row.total for row in self.rows]}
-
-
-def _sort_rows(rows: Sequence[Total], sort: str) -> list[Total]:
-    """The rows by cost, highest first, then by name."""
-
-    def cost(row: Total) -> tuple[int, int, str, str]:
-        first, second = (row.own, row.total) if sort == "self" else (row.total, row.own)
-        return -first, -second, *row.key
-
-    return sorted(rows, key=cost)
