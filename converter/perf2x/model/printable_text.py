@@ -1,12 +1,10 @@
-"""Turns recorded names into text that output formats can hold.
+"""Makes recorded names printable: for output formats, terminals and logs.
 
-Names come from files and kernels and may hold any byte: undecodable ones arrive as surrogate escapes (PEP 383), which
-no format can carry, and which Perfetto refuses a whole file for. They leave as ``\\xNN``.
+Names come from files and kernels and may hold any byte. Undecodable ones arrive as surrogate escapes (PEP 383), which
+no format can carry, and for which Perfetto refuses a whole file; they leave as ``\\xNN``.
 
-Escapes text for terminals and logs: any recorded name prints as one line of harmless characters.
-
-A name from a file may hold escape sequences that rewrite the screen, line breaks that forge a log line, or marks that
-turn the direction of the text around. Everything that is printed goes through ``plain``, messages through ``message``.
+A name may also hold escape sequences that rewrite the screen, line breaks that forge a log line, or marks that turn the
+direction of the text around. Everything that is printed goes through ``plain``, messages through ``message``.
 """
 
 import re

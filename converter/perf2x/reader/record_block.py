@@ -1,6 +1,4 @@
-"""A block: whole records in one aligned buffer, with their headers as columns.
-
-The record stream of a recording: blocks of whole records, uncompressed, read as often as wanted.
+"""Blocks of whole records: the uncompressed record stream of a recording, which can be read any number of times.
 
 The first walk (first_walk.py) finds the record boundaries and keeps a byte for each of them, two where records are
 large. Every later walk yields the same blocks without looking for boundaries again. Compressed records are unpacked

@@ -1,6 +1,7 @@
 """An opened recording: indexed and finished, ready for any number of sample passes.
 
-What a recording and every earlier or cut state of it have in common: events, and the records up to the first sample.
+Its digest covers what it has in common with every earlier or cut state of it: events, and the records up to the first
+sample.
 
 ::
 

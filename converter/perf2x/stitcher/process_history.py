@@ -9,16 +9,14 @@ recordings without timestamps (all times are 0: the position alone decides).
 A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork (thread__fork in tools/perf), else
 ``:TID`` as perf prints unnamed threads; tid 0 is ``swapper``.
 
-Programs may have copied text over itself, to have it in huge pages: code in anonymous memory where a file was mapped.
-
-::
+A program may copy its text over itself, to have it in huge pages (iodlr, BOLT's --hot-text, Chromium). Such anonymous
+memory is taken for the file that it hides, whose names and call frame information are right for it::
 
     file     0x400000 … 0x900000    /bin/server                      0x400000 … 0x900000    /bin/server
     then     0x600000 … 0x800000    //anon, executable      is       0x600000 … 0x800000    /bin/server from 0x200000 on
 
-As iodlr, BOLT's --hot-text and Chromium do. The copy has the code of the file that it hides: names and call frame
-information are those of the file. No record tells what was unmapped: other memory than whole huge pages may be a
-compiler's, in the place of a library that is gone.
+No record tells what was unmapped: other memory than whole huge pages may be a compiler's, in the place of a library
+that is gone.
 """
 
 import numpy as np

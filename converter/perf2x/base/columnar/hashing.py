@@ -1,12 +1,12 @@
-"""Hashes of rows: of equally long columns, and of rows of different lengths. They only suggest that rows are equal.
+"""Hashes of rows of numbers, of equal or different lengths, that nobody can make collide on purpose.
 
-The weights are drawn when a process starts, so that nobody can write a file whose rows collide. Forked processes share
-them; a hash means nothing to any other process, and nothing that is written may depend on one.
+A hash only suggests that rows are equal; callers compare the rows. The weights are drawn when a process starts, so that
+nobody can write a file whose rows collide. Forked processes share them; a hash means nothing to any other process, and
+nothing that is written may depend on one.
 
-Keys for dictionaries of numbers that a file states.
-
-CPython hashes an integer to itself, so that whoever writes a file can choose numbers that all walk the same way through
-a dictionary's slots, and make n lookups take the time of n². The hash of bytes has a secret of the process in it.
+Dictionaries of numbers that a file states need keys from here, too: CPython hashes an integer to itself, so that a file
+could choose numbers that all walk the same slots, and make n lookups take the time of n². The hash of bytes is salted
+in each process.
 """
 
 import os

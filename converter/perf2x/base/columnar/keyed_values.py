@@ -1,10 +1,8 @@
-"""Values of keys (pids, tids) over time: the last value that was set up to a rank.
+"""Values of keys (pids, tids) over time, for one lookup or for a range of them.
 
 ::
 
     key 7   set 3 at rank 2, 5 at rank 9        at(7, 4) is 3        at(7, 1) is −1
-
-Range queries over times that belong to keys, such as a thread's records or a process's execs.
 """
 
 import numpy as np

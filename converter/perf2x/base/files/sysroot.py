@@ -1,13 +1,11 @@
-"""Paths on the converting machine that perf2x reads unasked, and the sysroot that replaces that machine's ``/``.
+"""Paths on the converting machine that perf2x reads unasked, below a sysroot that can replace ``/``.
 
 ``PERF2X_SYSROOT`` names a directory to use as ``/`` for recorded paths, ``/usr/lib/debug``, ``/boot``,
 ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. With an empty directory a conversion depends only on its arguments,
 the home directory and ``DEBUGINFOD_URLS``.
 
-Recorded paths resolved under a root directory, as a process inside that root would see them, never outside of it.
-
-A recording is untrusted data: ``..`` and symbolic links in it, or in a container's file system, must not lead to other
-files of the converting machine.
+A recording is untrusted data: its paths are resolved as a process inside the sysroot, or a container's file system,
+would see them. ``..`` and symbolic links lead to no other files of the converting machine.
 """
 
 import os

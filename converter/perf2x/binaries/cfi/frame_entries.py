@@ -1,12 +1,11 @@
-"""Entries of .eh_frame and .debug_frame: CIEs, which functions share, and FDEs, each for one range of code.
+"""Entries of .eh_frame and .debug_frame by address: CIEs, which functions share, and FDEs, each for one range of code.
 
-Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for the differences of .eh_frame.
+The linker's sorted table (.eh_frame_hdr) is used as it is. Without one (.debug_frame, old static objects) the entries
+are walked once: a loop over functions, a few hundred thousand at most, that reads their headers; their start addresses
+become columns.
 
-Index of call frame entries by address: the sorted table of .eh_frame_hdr, or one built by walking the section.
-
-The linker's table is used as it is (Linux Standard Base, ".eh_frame_hdr"). Without one (.debug_frame, old static
-objects) the entries are walked once: a loop over functions, a few hundred thousand at most, that reads their headers;
-their start addresses become columns.
+Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for the differences of .eh_frame, and
+".eh_frame_hdr".
 """
 
 from typing import NamedTuple

@@ -1,18 +1,16 @@
-"""Location of Go's table of functions in a file, and the base address of its offsets, which linkers store differently.
+"""Go's table of functions in a file: its location, its base address, and the lines of ``func`` keywords that it holds.
 
-Source of truth: src/cmd/link/internal/ld/pcln.go, and src/runtime/symtab.go type moduledata of the Go distribution.
-
-Lines of ``func`` keywords by function, those of functions that were inlined into others, too (since Go 1.20).
-
-A row of the table of functions ends in offsets of further tables. One tells the number of an inlined call by code
-address; one of the others is the tree of these calls, which lies behind the symbol ``go:func.*``::
+Linkers store the base address of its offsets differently. A row ends in offsets of further tables. One tells the number
+of an inlined call by code address; one of the others is the tree of these calls (since Go 1.20), which lies behind the
+symbol ``go:func.*``::
 
     row   +28  number of tables         call   +4   offset of the name
           +36  line                            +12  line
           +43  number of offsets (a byte)      +16  next call
           +44  tables, then offsets
 
-Source of truth: src/runtime/runtime2.go type _func, src/runtime/symtabinl.go type inlinedCall of the Go distribution.
+Sources of truth, of the Go distribution: src/cmd/link/internal/ld/pcln.go; src/runtime/symtab.go type moduledata;
+src/runtime/runtime2.go type _func; src/runtime/symtabinl.go type inlinedCall.
 """
 
 import re

@@ -1,15 +1,9 @@
 """A finished profile, from the stitcher to symbolizer and emitters; its tables are importable from here, too.
 
-Kinds of waits, and when a row of samples waited: what ``--off-cpu`` leaves in ``Profile.samples.wait``.
-
-A wait is a row of samples with ``count`` 1 and its length in nanoseconds as ``value``; in a timeline ``time`` is the
-moment its thread left the CPU, so that it lasts from ``time`` to ``time + value``. Waits of one thread never overlap,
-except ``UNPLACED`` ones, which have no place in time. Its thread, stack and CPU (the one that it left, −1: unknown) are
-in the other columns.
-
-Look events up by the names that users write; shorten names for places without room.
-
-The number of threads: one definition for every command and format.
+With ``--off-cpu`` some rows of samples are waits, marked in ``Profile.samples.wait``: ``count`` is 1 and ``value`` the
+length in nanoseconds; in a timeline ``time`` is the moment at which the thread left the CPU, so that a wait lasts from
+``time`` to ``time + value``. Waits of one thread never overlap, except ``UNPLACED`` ones, which have no place in time.
+Its thread, stack and CPU (the one that it left, −1: unknown) are in the other columns.
 """
 
 import re

@@ -1,13 +1,11 @@
-"""Decodes the fields of a sample that have a variable length: RAW, BRANCH_STACK, REGS, STACK_USER, AUX.
+"""Decodes the fields of a sample that have a variable length: READ, RAW, BRANCH_STACK, REGS, STACK_USER, AUX.
 
 Each function starts at its field in every record, skips it, and returns its columns. Source of truth:
 evsel__parse_sample in tools/perf/util/evsel.c.
 
-Decodes PERF_SAMPLE_READ: counter values in samples, and the samples that perf derives from them.
-
-perf does not report such a sample as it stands. It splits it into one for each member of the group, whose period is the
-growth of that member's counter since the sample before, and drops those that did not grow (deliver_sample_value in
-tools/perf/util/session.c)::
+PERF_SAMPLE_READ holds counters of a group. As perf does (deliver_sample_value in tools/perf/util/session.c), such a
+sample becomes one for each member of the group, whose period is the growth of its counter since the sample before;
+members that did not grow are left out::
 
     sample          leader period 250000, group { cpu-clock: 1250000, page-faults: 12 }
     before          group { cpu-clock: 1000000, page-faults: 10 }

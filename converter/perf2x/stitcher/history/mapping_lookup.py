@@ -4,9 +4,8 @@ Ends of the mappings of all processes divide the addresses into intervals; in ea
 a time. One search finds the interval, and tells that a word is no address because no process maps anything there:
 programs without frame pointers leave many. Others are remembered by process image and interval.
 
-The kernel's largest mapping, if nothing else ever lies in it: what holds an address there is known for good.
-
-Many frames of a system-wide recording are the kernel's, and nearly all of these are in its text::
+Addresses in the kernel's largest mapping, where most frames of a system-wide recording are, need no process if nothing
+else ever lies in it::
 
     kernel    | text, as of nearly all epochs |   | module |   | BPF program, as of some |
               known by the epoch alone            looked up

@@ -1,4 +1,4 @@
-"""Merges recorded mappings into the mappings of the profile.
+"""Merges recorded mappings into those of the profile, laid end to end: one number identifies an address in any of them.
 
 A file is mapped at another address in every process. Symbols do not depend on it, so the profile has each part of a
 file once, at the lowest address that any process had it at, and addresses are moved there (as pprof's own merge does,
@@ -6,8 +6,6 @@ profile.Merge in github.com/google/pprof). Code that is named by address or belo
 
     pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, 0x7f10…000
     pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
-
-All mappings of a profile laid end to end, so that one number identifies an address in any of them.
 """
 
 import numpy as np
