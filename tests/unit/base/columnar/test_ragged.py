@@ -58,6 +58,30 @@ def test_taken_shared_rows_keep_their_table() -> None:
     assert shared[np.array([2, 0])].table is shared.table
 
 
+@given(
+    st.lists(st.binary(max_size=12), min_size=1, max_size=9),
+    st.integers(0, 9),
+    st.sampled_from([(order, sign, size) for order in "<>" for sign in "iu" for size in (1, 2, 4, 8)]),
+    st.data(),
+)
+def test_numbers_in_rows_of_bytes(
+    rows: list[bytes], offset: int, kind: tuple[str, str, int], data: st.DataObject
+) -> None:
+    order, sign, size = kind
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1)))
+    raw = Ragged(offsets_of(lengths_of([len(row) for row in rows])), np.frombuffer(b"".join(rows), np.uint8))
+    found = raw.numbers_at(offset, f"{order}{sign}{size}", np.array(chosen, np.int64))
+    assert found.tolist() == [
+        int.from_bytes(
+            rows[row][offset:].ljust(size, b"\0")[:size], "little" if order == "<" else "big", signed=sign == "i"
+        )
+        for row in chosen
+    ]
+    assert raw.numbers_at(offset, f"{order}{sign}{size}").tolist() == [
+        raw.numbers_at(offset, f"{order}{sign}{size}", np.array([row])).item() for row in range(len(rows))
+    ]
+
+
 @given(LENGTHS)
 def test_offsets_are_running_sums_from_zero(lengths: list[int]) -> None:
     assert offsets_of(lengths_of(lengths)).tolist() == [sum(lengths[:row]) for row in range(len(lengths) + 1)]
