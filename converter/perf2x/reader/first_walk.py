@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.abi import HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
+from perf2x.base.abi import ENDIAN, HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
 from perf2x.base.columnar import U8, U64, Frozen, sum_of
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
@@ -291,7 +291,7 @@ class _SectionWalk:
 
     def _keep(self, kind: int, body: U8) -> None:
         """Keep the data of a record: u32 size, data."""
-        size = int.from_bytes(body[:4].tobytes(), "little" if self._order == "<" else "big")
+        size = int.from_bytes(body[:4].tobytes(), ENDIAN[self._order])
         if kind == SimpleperfRecordType.SIMPLEPERF_TRACING_DATA:
             self._findings.tracing_data.append(body[4 : 4 + size])
         elif kind == SimpleperfRecordType.SIMPLEPERF_KERNEL_SYMBOL:

@@ -14,7 +14,7 @@ from perf2x.base.abi.perffile import (
     SimpleperfRecordType,
     UserRecordType,
 )
-from perf2x.base.abi.struct_layouts import ATTR_SIZE_NEWEST, ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder, attr_dtype
+from perf2x.base.abi.struct_layouts import ATTR_SIZE_NEWEST, ATTR_SIZE_VER0, ENDIAN, HEADER_SIZE, ByteOrder, attr_dtype
 from perf2x.base.abi.uapi import (
     ATTR_FLAGS,
     CALLCHAIN_CONTEXT_MAX,

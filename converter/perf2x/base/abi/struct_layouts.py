@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 ByteOrder = Literal["<", ">"]
+ENDIAN: dict[str, Literal["little", "big"]] = {"<": "little", ">": "big"}
 
 ATTR_REVISIONS: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = (
     (

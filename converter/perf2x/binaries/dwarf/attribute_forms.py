@@ -7,6 +7,7 @@ Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 
 import struct
 
+from perf2x.base.abi import ENDIAN
 from perf2x.base.errors import ObjectError
 from perf2x.base.frozen import Frozen
 from perf2x.binaries.dwarf import dwarf_numbers as c
@@ -83,7 +84,7 @@ class UnitEncoding(Frozen):
         """Read an unsigned integer of ``size`` bytes; ObjectError outside the section."""
         if at < 0 or at + size > len(data):
             raise ObjectError("debug info: it points outside its section")
-        return int.from_bytes(data[at : at + size], "little" if self.byte_order == "<" else "big")
+        return int.from_bytes(data[at : at + size], ENDIAN[self.byte_order])
 
     def value(self, data: bytes, at: int, form: int, constant: int) -> tuple[int, int]:
         """Decode an attribute: (number, offset or index, offset of the next attribute).

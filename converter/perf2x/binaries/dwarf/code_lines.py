@@ -14,10 +14,9 @@ from perf2x.binaries.dwarf.compilation_units import Unit
 from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, Subprogram, inlined_bounds, scopes, subprograms
 from perf2x.binaries.dwarf.line_lookup import UnitLines
 from perf2x.binaries.dwarf.line_table import NO_FILES, FileNames, LineTable
+from perf2x.binaries.dwarf.range_lists import Ranges
 
 _LINE_BITS = 0xFFFF
-Ranges = list[tuple[int, int]]
-"""(first address, one past the last)"""
 
 
 class CodeFrame(Frozen):

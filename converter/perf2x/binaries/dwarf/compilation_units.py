@@ -7,14 +7,14 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property, partial
-from typing import Literal
 
+from perf2x.base.abi import ENDIAN
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import Abbreviation, AbbreviationTable, UnitEncoding, initial_length, uleb128
 from perf2x.binaries.dwarf.debug_sections import DebugSections
-from perf2x.binaries.dwarf.range_lists import RangeLists
+from perf2x.binaries.dwarf.range_lists import RangeLists, Ranges
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 from perf2x.binaries.elf.elf_headers import string_at
 
@@ -212,7 +212,7 @@ class Unit:
     def attributes(self, abbreviation: Abbreviation, at: int) -> tuple[Abbreviation, Attributes]:
         """Decode all attributes of the entry whose bytes begin at ``at``."""
         data, value, found = self.file.sections.info, self.encoding.value, {}
-        order: Literal["little", "big"] = "little" if self.encoding.byte_order == "<" else "big"
+        order = ENDIAN[self.encoding.byte_order]
         for attribute, form, constant, size in abbreviation.attributes:
             if size:
                 number, at = int.from_bytes(data[at : at + size], order), at + size
@@ -255,7 +255,7 @@ class Unit:
         size = self.encoding.address_size
         return self.encoding.integer(home.file.sections.addr, base[1] + value * size, size)
 
-    def ranges(self, entry: Attributes) -> list[tuple[int, int]]:
+    def ranges(self, entry: Attributes) -> Ranges:
         """Return [(first address, one past the last)] of an entry with code, [] of others."""
         low = entry.get(c.AT_LOW_PC)
         if c.AT_RANGES in entry:

@@ -6,13 +6,15 @@ Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subrouti
 import struct
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Literal, NoReturn
+from typing import NoReturn
 
+from perf2x.base.abi import ENDIAN
 from perf2x.base.errors import ObjectError
 from perf2x.base.frozen import Frozen
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import Abbreviation, uleb128
 from perf2x.binaries.dwarf.compilation_units import Attributes, Unit
+from perf2x.binaries.dwarf.range_lists import Ranges
 
 MAX_REFERENCES = 16
 MAX_DEPTH = 4096
@@ -62,8 +64,7 @@ class Subprogram(Frozen):
 
     name: str
     """Linkage name where there is one."""
-    ranges: list[tuple[int, int]]
-    """(first address, one past the last)"""
+    ranges: Ranges
 
 
 def subprograms(unit: Unit) -> list[Subprogram]:
@@ -159,7 +160,7 @@ class _ScopeChains:
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
         self._unit, self._addresses = unit, addresses
         self._data, self._size = unit.file.sections.info, unit.encoding.address_size
-        self._order: Literal["little", "big"] = "little" if unit.encoding.byte_order == "<" else "big"
+        self._order = ENDIAN[unit.encoding.byte_order]
         self._budget = MAX_SCOPES
         self.chains: list[list[Scope]] = [[] for _ in addresses]
 

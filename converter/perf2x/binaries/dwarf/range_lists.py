@@ -11,6 +11,8 @@ from perf2x.base.frozen import Frozen
 from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, uleb128
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 
+Ranges = list[tuple[int, int]]
+"""(first address, one past the last)"""
 _MAX_RANGES = 1 << 16
 _END, _BASE_INDEX, _START_LENGTH_INDEX, _OFFSETS, _BASE, _START_LENGTH = 0, 1, 3, 4, 5, 7
 _OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}

@@ -6,6 +6,7 @@ Source of truth: the GDB manual, "Debugging Information in Separate Files" and "
 from pathlib import Path
 from zlib import crc32
 
+from perf2x.base.abi import ENDIAN
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.unpack_limit import memory_limit
 from perf2x.binaries.elf.decompress import inflate
@@ -22,8 +23,7 @@ def debug_link(file: ElfObject) -> tuple[str, int] | None:
     except ObjectError:
         return None
     name, _, _ = data.partition(b"\0")
-    order = "little" if file.byte_order == "<" else "big"
-    crc = int.from_bytes(data[-4:], order) if len(data) >= 5 else -1  # type: ignore[arg-type]
+    crc = int.from_bytes(data[-4:], ENDIAN[file.byte_order]) if len(data) >= 5 else -1
     return (name.decode(errors="surrogateescape"), crc) if name and crc >= 0 else None
 
 

@@ -14,7 +14,7 @@ from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.elf.build_id_notes import same_build_id
 from perf2x.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
-from perf2x.binaries.find.search_paths import build_id_cache_paths, debug_dir_paths
+from perf2x.binaries.find.search_paths import debug_dir_paths
 from perf2x.model.recording import is_real_path
 
 
@@ -48,8 +48,7 @@ def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
 
 
 def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: bytes) -> Iterator[Path]:
-    if finder.search_paths.buildid_dir:
-        yield from build_id_cache_paths(finder.search_paths.buildid_dir, build_id, ("debug", "elf"))
+    yield from finder.search_paths.cached(build_id, "debug", "elf")
     for directory in finder.search_paths.debug_directories():
         yield from debug_dir_paths(directory, "", build_id)
     yield from _stated_paths(finder, file, "", link)

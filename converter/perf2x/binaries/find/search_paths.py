@@ -45,10 +45,23 @@ class SearchPaths(Frozen):
         if self.system_debug_dir is not None:
             yield from self.on_disk(str(self.system_debug_dir))
 
+    def cached(self, build_id: bytes, *kinds: str) -> Iterator[Path]:
+        """Yield .build-id/xx/rest/KIND of the build-id cache: elf, debug, kallsyms, vdso.
+
+        Before Linux 4.3 the link was the file.
+        """
+        if not build_id or self.buildid_dir is None:
+            return
+        text = build_id.hex()
+        entry = self.buildid_dir.joinpath(".build-id", text[:2], text[2:])
+        if is_directory(entry):
+            yield from map(entry.joinpath, kinds)
+        elif "elf" in kinds:
+            yield entry
+
     def runtime_paths(self, name: str, build_id: bytes, pid: int) -> Iterator[Path]:
         """Yield candidates for the file that was mapped: the build-id cache, the process's root, the recorded path."""
-        if build_id and self.buildid_dir:
-            yield from build_id_cache_paths(self.buildid_dir, build_id, ("elf", "vdso"))
+        yield from self.cached(build_id, "elf", "vdso")
         if is_real_path(name):
             if build_id and self.symfs is None and self.proc is not None and pid > 0:
                 yield from paths_in_root(self.proc / str(pid) / "root", name)
@@ -68,24 +81,12 @@ class SearchPaths(Frozen):
 
     def debug_paths(self, name: str, build_id: bytes) -> Iterator[Path]:
         """Yield candidates for the separate debug file, by build id and by recorded name."""
-        if build_id and self.buildid_dir:
-            yield from build_id_cache_paths(self.buildid_dir, build_id, ("debug",))
+        yield from self.cached(build_id, "debug")
         for directory in self.debug_directories():
             yield from debug_dir_paths(directory, name, build_id)
         if is_real_path(name):  # OpenEmbedded: .debug beside the file
             folder, _, last = name.rpartition("/")
             yield from self.on_disk(f"{folder}/.debug/{last}")
-
-
-def build_id_cache_paths(directory: Path, build_id: bytes, kinds: tuple[str, ...]) -> Iterator[Path]:
-    """Yield DIR/.build-id/xx/rest/{elf,debug,kallsyms,vdso}; before Linux 4.3 the link was the file."""
-    text = build_id.hex()
-    entry = directory.joinpath(".build-id", text[:2], text[2:])
-    if is_directory(entry):
-        for kind in kinds:
-            yield entry / kind
-    elif "elf" in kinds:
-        yield entry
 
 
 def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Path]:

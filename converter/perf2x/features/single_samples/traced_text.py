@@ -9,10 +9,10 @@ from perf2x.base.columnar import I64, Ragged, RaggedInterner, zeros
 from perf2x.model.recording import Event, Session
 from perf2x.reader.records.format_tokens import PrintFormatError
 from perf2x.reader.records.print_format import ORDER, PARTS, Function, compile_format, field_text
-from perf2x.reader.records.tracepoint_decoder import ENDIAN, decode_fields, field_bytes
+from perf2x.reader.records.tracepoint_decoder import decode_fields, field_bytes
 
 if TYPE_CHECKING:
-    from perf2x.base.abi import ByteOrder
+    from perf2x.base.abi import ENDIAN, ByteOrder
 
 
 class TracedText:

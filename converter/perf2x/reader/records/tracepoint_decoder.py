@@ -9,9 +9,9 @@ Documentation/trace/events.rst (the format files)::
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
-from perf2x.base.abi import ByteOrder
+from perf2x.base.abi import ENDIAN, ByteOrder
 from perf2x.reader.header.section_reader import SectionError, SectionReader
 from perf2x.reader.header.section_reader import text as text_of
 
@@ -19,7 +19,6 @@ _MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(
     r"field:(?P<declaration>[^;]+);\s*offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
 )
-ENDIAN: dict[str, Literal["little", "big"]] = {"<": "little", ">": "big"}
 _PLACED = ("__data_loc", "__rel_loc")
 _ARRAY = re.compile(r"\[(\d{1,4})\]$")
 _DECLARATION = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>\[[^\]]*\])?$")

@@ -30,8 +30,9 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.base.errors import SettingError
-from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines, Ranges
+from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines
 from perf2x.binaries.dwarf.dwarf_functions import Subprogram
+from perf2x.binaries.dwarf.range_lists import Ranges
 from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
 from perf2x.binaries.elf.x86_code import BranchLengths
 from perf2x.binaries.find.object_finder import ObjectFiles

@@ -16,7 +16,6 @@ from perf2x.base.files.sysroot import KALLSYMS, host_path, is_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.binaries.find.perf_archive import name_key
 from perf2x.binaries.find.running_kernel import running_kernel_build_id, running_kernel_release
-from perf2x.binaries.find.search_paths import build_id_cache_paths
 from perf2x.model.diagnostics import Severity
 from perf2x.symbolizer.make_finder import archives_of
 from perf2x.symbolizer.sources.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
@@ -158,9 +157,9 @@ class KernelSource(BuiltInSource):
             yield Path(session.kcore_dir) / "kallsyms", True
         if session.kallsyms:
             yield (session.source, session.kallsyms), True
-        build_id, cache = self._context.kernel_build_id, self._context.finder.search_paths.buildid_dir
-        if build_id and cache:
-            yield from ((path, True) for path in build_id_cache_paths(cache, build_id, ("kallsyms",)) if is_file(path))
+        build_id = self._context.kernel_build_id
+        cached = self._context.finder.search_paths.cached(build_id, "kallsyms")
+        yield from ((path, True) for path in cached if is_file(path))
         for archive in archives_of(options):
             if (member := archive.member(build_id or name_key("[kernel.kallsyms]"), ("kallsyms",))) is not None:
                 yield member, True
