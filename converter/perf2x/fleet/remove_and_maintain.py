@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perf2x.base.errors import OptionError
 from perf2x.sources.dataset.dataset_address import DatasetAddress
-from perf2x.sources.dataset.dataset_schema import OF_RECORDINGS, TABLES
+from perf2x.sources.dataset.dataset_schema import OF_ATTEMPT, OF_RECORDINGS, TABLES
 from perf2x.sources.dataset.delta_tables import DeltaTables, writing, written_ns
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.sql.table_views import quoted
@@ -116,6 +116,6 @@ def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
 
 def _attempts(tables: DeltaTables, table: str) -> set[tuple[str, str]]:
     """Pairs of recording and attempt that a table has rows of."""
-    found, names = tables.require(table), ["recording", "attempt"]
+    found, names = tables.require(table), OF_ATTEMPT
     pairs = tables.read(table, found, tables.files(found), names).group_by(names).aggregate([])
     return {(one["recording"], one["attempt"]) for one in pairs.to_pylist()}

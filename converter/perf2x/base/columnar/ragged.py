@@ -76,10 +76,10 @@ class Ragged(Frozen):
         return octets[at].astype(np.uint8).reshape(-1).view(kind)
 
     @classmethod
-    def joined(cls, parts: "Sequence[Ragged]", dtype: Any = np.uint64) -> "Ragged":
-        """Return a table of the rows of every part, in order; ``dtype`` is that of no part at all."""
+    def joined(cls, parts: "Sequence[Ragged]") -> "Ragged":
+        """Return a table of the rows of every part, in order; of addresses where there is no part at all."""
         if not parts:
-            return cls.of_empty_rows(0, dtype)
+            return cls.of_empty_rows(0, np.uint64)
         lengths = np.concatenate([part.lengths for part in parts])
         return cls(offsets_of(lengths), np.concatenate([part.values for part in parts]))
 

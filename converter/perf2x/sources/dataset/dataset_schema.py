@@ -22,7 +22,9 @@ DATE = "date"
 """The last of the columns that tables are partitioned by; those before it are tags."""
 LINE = ("function", "system_name", "file", "line", "start_line")
 """Fields of a line: one function of a place, the innermost inlined one first."""
-_OF_RECORDING = {"recording": "text", "attempt": "text"}
+OF_ATTEMPT = ("recording", "attempt")
+"""Columns that tell whose a row is, of which attempt to add the recording."""
+_OF_RECORDING = dict.fromkeys(OF_ATTEMPT, "text")
 _NAMES = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
 MAPPINGS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
 MAPPING_TEXTS = {"file": "filename", "build_id": "build_id"}

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from perf2x.base.begun_tasks import begun
-from perf2x.base.columnar import I64, Frozen, arange, argsort_rows, as_int64, flatnonzero, minus_ones, searchsorted
+from perf2x.base.columnar import (
+    I64,
+    Frozen,
+    arange,
+    argsort_rows,
+    as_int64,
+    bincount,
+    flatnonzero,
+    minus_ones,
+    searchsorted,
+)
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.sources.dataset.arrow_columns import coded, flat, numbers, taken, texts, with_texts
+from perf2x.sources.dataset.arrow_columns import numbers, taken, texts, with_texts
 from perf2x.sources.dataset.dataset_address import DatasetAddress
-from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, OF_RECORDINGS, date_of
+from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, OF_ATTEMPT, OF_RECORDINGS, date_of
 from perf2x.sources.dataset.delta_tables import DataFile, DeltaTables, Parts, partition_of
 
 if TYPE_CHECKING:
@@ -32,6 +42,8 @@ class Row(Frozen):
     values: Mapping[str, Any]
     parts: Parts
     tags: Mapping[str, str]
+    place: int
+    """Row of the table that was read."""
 
     @property
     def ident(self) -> str:
@@ -72,10 +84,11 @@ class DatasetPart:
         files = [file for file in every if all(file.parts[key] == address.tags[key] for key in columns
                                                if key in address.tags)]  # fmt: skip
         found: list[Row] = []
-        for values in self.tables.read("recordings", table, files).to_pylist():
+        self._table = self.tables.read("recordings", table, files)
+        for place, values in enumerate(self._table.to_pylist()):
             _check_row(values, self.tables.place("recordings"))
             tags = dict(with_texts(values["tags"] or (), as_recorded))
-            found.append(Row(values, tuple(values[key] for key in columns), tags))
+            found.append(Row(values, tuple(values[key] for key in columns), tags, place))
         self.is_empty = not every
         self.count = len(found)
         """Recordings that were looked at."""
@@ -112,7 +125,7 @@ class DatasetPart:
         FormatError when it is damaged, also unless the keys of each recording are 0, 1, ….
         """
         held = self._rows_of(table, rows)
-        number = _numbers_of(held, {(row.ident, row.values["attempt"]): number for number, row in enumerate(rows)})
+        number = _numbers_of(held, rows)
         kept = flatnonzero(number >= 0)
         if key:
             value = as_int64(numbers(held, key))
@@ -123,8 +136,22 @@ class DatasetPart:
         return found
 
     def scan(self, table: str) -> Any:
-        """Rows of the files in which rows of the part's recordings may be, as a dataset of pyarrow's."""
-        return self.tables.scan(table, *self.files(table, self.rows))
+        """The part's recordings, or rows of the files in which rows of them may be, for DuckDB.
+
+        FormatError where samples are missing.
+        """
+        if table == "recordings":
+            return taken(self._table, as_int64([row.place for row in self.rows]))
+        found, files = self.files(table, self.rows)
+        if table == "samples":
+            self.check_samples(self.rows, _numbers_of(self.tables.read(table, found, files, OF_ATTEMPT), self.rows))
+        return self.tables.scan(table, found, files)
+
+    def check_samples(self, rows: Sequence[Row], number: I64) -> None:
+        """FormatError where a recording with samples has none among rows; ``number`` as in Rows, −1 for others."""
+        for row, count in zip(rows, bincount(number + 1, len(rows) + 1)[1:].tolist(), strict=True):
+            if row.values["samples"] and not count:
+                raise FormatError(f"{self.tables.root}: damaged: samples of {row.ident} are missing")
 
     def read_ahead(self, rows: Sequence[Row]) -> None:
         """Begin to read what a profile of some recordings is made of."""
@@ -155,15 +182,14 @@ class DatasetPart:
         return made
 
 
-def _numbers_of(rows: "pyarrow.Table", place: Mapping[tuple[str, str], int]) -> I64:
+def _numbers_of(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
     """(rows,) the number of each row's recording, −1 for rows of others, or of other attempts to add it."""
-    (one, idents), (other, attempts) = (coded(flat(rows, name)) for name in ("recording", "attempt"))
+    (one, idents), (other, attempts) = (texts(table, name) for name in OF_ATTEMPT)
     known = minus_ones((len(idents) + 1, len(attempts) + 1))
-    at = ({text: number for number, text in enumerate(texts)} for texts in (idents, attempts))
-    of_ident, of_attempt = at
-    for (ident, attempt), number in place.items():
-        if ident in of_ident and attempt in of_attempt:
-            known[of_ident[ident], of_attempt[attempt]] = number
+    of_ident, of_attempt = ({text: code for code, text in enumerate(words)} for words in (idents, attempts))
+    for number, row in enumerate(rows):
+        known[of_ident.get(row.ident, -1), of_attempt.get(row.values["attempt"], -1)] = number
+    known[-1], known[:, -1] = -1, -1
     found: I64 = known[one, other]
     return found
 

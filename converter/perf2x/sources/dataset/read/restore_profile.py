@@ -19,7 +19,6 @@ from perf2x.base.columnar import (
     StringInterner,
     as_int32,
     as_int64,
-    bincount,
     column_type,
     cumsum,
     falses,
@@ -93,9 +92,7 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
     stacks, leaf_of = _stacks(part.of("stacks", rows, "stack"), _Numbered(places.start, location), source)
     samples = part.of("samples", rows)
     threads, thread = _threads(samples.table, strings)
-    for row, count in zip(rows, bincount(samples.number, len(rows)).tolist(), strict=True):
-        if row.values["samples"] and not count:
-            raise FormatError(f"{source}: damaged: samples of {row.ident} are missing")
+    part.check_samples(rows, samples.number)
     leaf = as_int64(numbers(samples.table, "stack", -1))
     tag_sets, tags = _tags(rows, samples.number)
     profile = Profile(

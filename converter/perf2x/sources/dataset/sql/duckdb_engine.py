@@ -29,9 +29,9 @@ from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
 from perf2x.base.frozen import Frozen
 from perf2x.base.student import student
-from perf2x.sources.dataset.dataset_schema import TABLES, arrow, schema_of
+from perf2x.sources.dataset.dataset_schema import TABLES
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
-from perf2x.sources.dataset.sql.table_views import DAMAGED, WITHOUT_SAMPLES, statements
+from perf2x.sources.dataset.sql.table_views import DAMAGED, statements
 
 if TYPE_CHECKING:
     import pyarrow
@@ -74,7 +74,7 @@ def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> 
         part.require()
     root = part.tables.root
     room_left = address_space(root)
-    scans = begun({table: partial(part.scan, table) for table in TABLES[:-1]})
+    scans = begun({table: partial(part.scan, table) for table in TABLES})
     limits, module = limits or Limits(), _duckdb()
     settings = {
         "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
@@ -158,16 +158,11 @@ def _sentence(error: Exception) -> str:
 
 def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[], Any]], sql: str) -> None:
     """Make tables and views of those files that can have rows of the part's recordings."""
-    schema = schema_of("recordings")
-    rows = arrow().Table.from_pylist([dict(row.values) for row in part.rows], schema)
-    connection.register("stored_recordings", rows)
     for table, scan in scans.items():
         connection.register(f"stored_{table}", scan())
     tags = sorted({key for row in part.rows for key in row.tags})
     for statement in statements(part.columns, tags):
         connection.execute(statement)
-    if gone := connection.execute(WITHOUT_SAMPLES).fetchone():
-        raise FormatError(f"{part.tables.root}: damaged: samples of {gone[0]} are missing")
     if _STUDENT.search(sql):
         connection.create_function("student", student, ["DOUBLE", "BIGINT", "BIGINT"], "DOUBLE")
 

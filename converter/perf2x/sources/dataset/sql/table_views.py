@@ -10,9 +10,6 @@ from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, KEY, OF_RECORDI
 
 DAMAGED = "damaged: "
 """Beginning of an error that a view finds in rows."""
-WITHOUT_SAMPLES = """
-SELECT recording FROM stored_recordings ANTI JOIN stored_samples USING (recording, attempt) WHERE samples > 0 LIMIT 1
-"""
 _MACROS = """
 CREATE MACRO base_name(file) AS CASE WHEN file LIKE '[%]%' THEN file[:strpos(file, ']')]
     ELSE coalesce(string_split(rtrim(file, '/'), '/')[-1], '') END;

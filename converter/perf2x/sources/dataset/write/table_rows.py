@@ -11,7 +11,7 @@ from perf2x.base.columnar.ragged import Ragged, offsets_of, row_batches
 from perf2x.base.errors import FormatError
 from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
 from perf2x.sources.dataset.arrow_columns import known, list_column, table_of, text_column
-from perf2x.sources.dataset.dataset_schema import LINE, MAPPING_TEXTS, MAPPINGS, arrow, schema_of
+from perf2x.sources.dataset.dataset_schema import LINE, MAPPING_TEXTS, MAPPINGS, OF_ATTEMPT, arrow, schema_of
 from perf2x.sources.dataset.place_keys import PlaceKeys
 from perf2x.sources.dataset.write.profile_places import (
     CodeObjects,
@@ -52,7 +52,7 @@ def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[s
 def _of(of: tuple[str, str], count: int) -> dict[str, Any]:
     """Columns of the recording's id and of the attempt to add it."""
     same = zeros(count)
-    return {name: text_column([one], same) for name, one in zip(("recording", "attempt"), of, strict=True)}
+    return {name: text_column([one], same) for name, one in zip(OF_ATTEMPT, of, strict=True)}
 
 
 def _stacks(profile: Profile, leaves: I64, of: tuple[str, str], source: str) -> "Iterator[pyarrow.Table]":
