@@ -69,7 +69,9 @@ def asked(folder: Path) -> dict[str, dict]:
             "steps": [["run", f"window.was = {under % below}"], ["click", 200, below]],
             "evaluate": f"[was, {under % below}, $('acts').innerText !== '']",
         }
+    long = str(write(folder, "long", "html", {"title": "perf record " + "-F 99 " * 40}, demo))
     return made | {
+        "desktop, long title": page | {"file": long, "size": SIZES["desktop"], "evaluate": PLACE},
         "lanes": many
         | {"hash": "#order=time", "evaluate": CLICKED.replace(MOST, "")},
         "order of stops": page
@@ -108,6 +110,10 @@ def test_what_was_clicked_stays_under_the_pointer(seen, size: str) -> None:
         assert len(moved) >= 6 and [words for words, stays in moved if not stays] == [], name
     before, after, has_actions = seen[f"{size}, box"]["value"]
     assert before == after and has_actions
+
+
+def test_a_long_title_gives_way(seen) -> None:
+    assert seen["desktop, long title"]["value"][0] <= 100
 
 
 def test_lanes_stay_under_the_pointer(seen) -> None:

@@ -13,16 +13,23 @@ PHONE = {"width": 390, "height": 760}
 SPAN = "[painter.from, painter.to]"
 TOLD = "[state.range, total, rows.reduce((sum, row) => sum + sums.count[row], 0), painter.from, painter.to]"
 
+COUNT = [
+    "run",
+    "window.painted = 0; painter.paint = (view) => ((painted += 1), Painter.prototype.paint.call(painter, view))",
+]
+
 
 def asked(folder: Path) -> dict[str, dict]:
     """Steps of the browser, by name."""
     page = {"viewer": "page", "file": str(write(folder, "page", "html", {}, demo))}
     time = page | {"hash": "#order=time"}
     drag = [["down", "#canvas", 0.2, 0.5], ["up", "#canvas", 0.5, 0.5]]
+    moves = [["move", 500 + 20 * step, 400] for step in range(4)]
     walk, further = ["key", "ArrowRight"], ["key", "ArrowRight"]
     keys = [["focus", "#canvas"], ["hold", "Shift"], walk, further, further]
     ends = f"['start', 'end'].map((side) => {BOXES}.map((box) => layout[side][box]))"
-    table = "[...$('rows').rows].map((row) => [...row.cells].map((cell) => cell.innerText.split(' ')[0]))"
+    cells = "[...row.cells].filter((cell) => cell.className !== 'object').map((cell) => cell.innerText.split(' ')[0])"
+    table = f"[...$('rows').rows].map((row) => {cells})"
     listed = "threadList.choices.slice(3).map(({ value, share }) => [value, share])"
     followed = f"[{table}, {listed}, layout.width, $('chips').innerText, $('detail').innerText]"
     pinch = ["fingers", [[150, 420], [250, 420]], [[100, 420], [300, 420]]]
@@ -31,6 +38,7 @@ def asked(folder: Path) -> dict[str, dict]:
         "dragged": time | {"steps": drag, "evaluate": TOLD, "shot": "range.png"},
         "dragging": time
         | {"steps": [*drag[:1], ["move", 500, 400]], "evaluate": "[isProposed, $('status').innerText]"},
+        "drawn": time | {"steps": [COUNT, *drag[:1], *moves], "evaluate": "[painted, isProposed]"},
         "keys": time | {"steps": [*keys, ["release", "Shift"]], "evaluate": TOLD},
         "key held": time | {"steps": keys, "evaluate": "[isProposed, painter.to === layout.width]"},
         "given up": time | {"steps": [*keys, ["key", "Escape"]], "evaluate": TOLD},
@@ -64,6 +72,12 @@ def test_a_drag_over_time_chooses_what_it_passes(seen) -> None:
     assert span == [start, end]
     proposed, said = seen["dragging"]["value"]
     assert proposed and " ms to " in said
+
+
+def test_the_graph_is_drawn_once_while_a_hand_chooses(seen) -> None:
+    """Four moves lay four ranges over the same picture."""
+    painted, is_proposed = seen["drawn"]["value"]
+    assert is_proposed and painted <= 2
 
 
 def test_shift_and_arrows_choose_a_range(seen) -> None:
