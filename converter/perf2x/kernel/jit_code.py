@@ -23,7 +23,7 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
     sideband, symbols = recording.sideband, context.options.symbols
     if symbols is None:
         return sideband
-    from perf2x.model.recording import is_jitdump
+    from perf2x.base.mapping_names import is_jitdump
 
     if not any(map(is_jitdump, sideband.mmaps.filename.distinct)):
         return sideband

@@ -29,12 +29,12 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.base.errors import ObjectError
+from perf2x.base.mapping_names import is_jitdump, is_vdso
 from perf2x.binaries.elf.call_sites import CallSites
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.model.diagnostics import Count, Severity
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
-from perf2x.model.recording import is_jitdump, is_vdso
 from perf2x.symbolizer.demangle.demangle import full_name, short_name
 from perf2x.symbolizer.entry_names import not_called, without_padding
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files

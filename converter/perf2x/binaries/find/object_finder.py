@@ -16,12 +16,12 @@ from msgspec import Struct, field
 
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
+from perf2x.base.mapping_names import without_deleted
 from perf2x.binaries.elf.build_id_notes import same_build_id, unpadded
 from perf2x.binaries.elf.debug_link import debug_link, has_crc, mini_debug_info
 from perf2x.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.binaries.find.search_paths import SearchPaths
-from perf2x.model.recording import without_deleted
 
 TAKEN, ABSENT, OTHER_BUILD = "taken", "not there", "another build"
 OTHER_CHECKSUM, UNREADABLE, OTHER_FILE = "another checksum", "cannot be read", "perhaps another file"

@@ -17,22 +17,56 @@ import filecmp
 from collections.abc import Hashable
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
+from perf2x.base.columnar import U64, Texts
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.running_kernel import running_host_name
 from perf2x.binaries.find.search_paths import SearchPaths
-from perf2x.model.recording import Mmaps, Session
 
 _INODES = 1 << 48
 """Overlayfs puts the number of a layer into the bits above, which mappings lack on older kernels (``xino``)."""
 
 
+class RecordedOn(Protocol):
+    """Facts of a recording's machine, as ``Session`` has them."""
+
+    @property
+    def source(self) -> str:
+        """The recording's path."""
+        ...
+
+    @property
+    def hostname(self) -> str:
+        """The machine's name."""
+        ...
+
+    @property
+    def os_release(self) -> str:
+        """Its kernel's."""
+        ...
+
+
+class MappedFiles(Protocol):
+    """Names and inodes of mapped files, as ``Mmaps`` has them."""
+
+    @property
+    def filename(self) -> Texts[str]:
+        """(n,) names."""
+        ...
+
+    @property
+    def inode(self) -> U64:
+        """(n,) 0: not recorded."""
+        ...
+
+
 class RecordedFiles:
     """Facts of a recording that tell whether this machine's files are those that it names."""
 
-    def __init__(self, session: Session | None = None, mmaps: Mmaps | None = None) -> None:
+    def __init__(self, session: RecordedOn | None = None, mmaps: MappedFiles | None = None) -> None:
         """Without a session, nothing is known, and a file is what its path says."""
         self._host, self._mmaps = session.hostname if session else "", mmaps
         self._source = session.source if session else ""
@@ -40,7 +74,7 @@ class RecordedFiles:
     @cached_property
     def made_here(self) -> bool:
         """Whether the recording, with its mappings and without others' names, says that it was made on this machine."""
-        return self._mmaps is not None and len(self._mmaps) > 0 and self._is_here
+        return self._mmaps is not None and len(self._mmaps.inode) > 0 and self._is_here
 
     @cached_property
     def _is_here(self) -> bool:

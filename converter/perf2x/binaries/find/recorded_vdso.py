@@ -12,18 +12,21 @@ from pathlib import Path
 
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import VDSO_PATHS, is_file, is_folder_name, sysroot
+from perf2x.base.mapping_names import VDSO
 from perf2x.binaries.elf.build_id_notes import same_build_id
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.binaries.find.object_finder import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, Finder, ObjectFiles
+from perf2x.binaries.find.recorded_files import RecordedOn
 from perf2x.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
-from perf2x.model.recording import VDSO, Session
 
 IN_MEMORY = f"{VDSO} of this machine"
 _READERS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
 """perf's program that writes the vDSO of 32 bits out."""
 
 
-def find_vdso(finder: Finder, session: Session, build_id: bytes, kernel_build_id: bytes, *, is_64: bool) -> ObjectFiles:
+def find_vdso(
+    finder: Finder, session: RecordedOn, build_id: bytes, kernel_build_id: bytes, *, is_64: bool
+) -> ObjectFiles:
     """Find the vDSO of programs of 64 or 32 bits: like every object, below /lib/modules, or that of this machine.
 
     A file has to have the recorded ``build_id``. Without one, the recorded release below /lib/modules names it, and
@@ -76,7 +79,7 @@ def _in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
         found.refused.append(str(error))
 
 
-def _is_running(session: Session, kernel_build_id: bytes) -> bool:
+def _is_running(session: RecordedOn, kernel_build_id: bytes) -> bool:
     """True if the recording is one of the running kernel: by build id, else by release and the machine's name."""
     if kernel_build_id:
         return running_kernel_build_id() == kernel_build_id

@@ -10,7 +10,7 @@ from msgspec import field
 
 from perf2x.base.files.sysroot import DEBUG_DIR, PROC, host_path, is_directory, paths_in_root, resolve_in_root
 from perf2x.base.frozen import Frozen
-from perf2x.model.recording import is_real_path
+from perf2x.base.mapping_names import is_real_path
 
 
 class SearchPaths(Frozen):

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from perf2x.base.mapping_names import VDSO_32
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.format_features import CodeSettings
@@ -11,7 +12,6 @@ from perf2x.model.number_format import first_of, plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
 from perf2x.model.profile import count_threads
-from perf2x.model.recording import VDSO_32
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.stitcher.unwind.unwound_chains import End

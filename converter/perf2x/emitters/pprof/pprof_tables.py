@@ -28,6 +28,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
+from perf2x.base.mapping_names import is_real_path, without_deleted
 from perf2x.emitters.encoding.protobuf import (
     beside,
     message,
@@ -40,7 +41,6 @@ from perf2x.emitters.encoding.protobuf import (
 )
 from perf2x.model.printable_text import bracketed, printable
 from perf2x.model.profile import Functions, Locations, Mappings, Meta, Profile, named_functions
-from perf2x.model.recording import is_real_path, without_deleted
 
 _LOCATIONS_PER_WRITE = 1 << 14
 REST = "[other stacks]"

@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 
 from perf2x.base.columnar import I64, unique
+from perf2x.base.mapping_names import is_jitdump
 from perf2x.binaries.find.recorded_files import is_own
 from perf2x.binaries.find.source_files import SourceFiles
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.profile import Profile
-from perf2x.model.recording import build_id_by_name, is_jitdump
+from perf2x.model.recording import build_id_by_name
 from perf2x.symbolizer.make_finder import make_source_fetcher
 from perf2x.symbolizer.mapped_objects import object_key
 from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import Frozen, as_int64, flatnonzero, unique, zeros
 from perf2x.base.errors import OptionError, SettingError
+from perf2x.base.mapping_names import is_real_path, without_deleted
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.filters.unmatched_filters import no_such
@@ -25,7 +26,7 @@ from perf2x.model.profile import (
     sum_addresses,
     sum_branches,
 )
-from perf2x.model.recording import Recording, Want, is_real_path, select_rows, without_deleted
+from perf2x.model.recording import Recording, Want, select_rows
 from perf2x.stitcher.branch_traces import CodeCounter
 from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
 from perf2x.stitcher.process_history import build_process_history

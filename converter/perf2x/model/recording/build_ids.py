@@ -4,20 +4,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import Texts, flatnonzero
+from perf2x.base.mapping_names import VDSO, VDSO_32, VDSO_X32
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Mmaps
 
 KERNEL = "[kernel.kallsyms]"
 """Name of the kernel; that of its mapping has the reference symbol behind it (``[kernel.kallsyms]_text``)."""
-VDSO, VDSO_32, VDSO_X32 = "[vdso]", "[vdso32]", "[vdsox32]"
-"""Names of the kernel's code for user programs. On machines of 64 bits it has another copy for programs of 32 bits, and
-one for those of 64 bits with short addresses. The kernel calls all three [vdso]; these are perf's names."""
 _OF_64_BITS = frozenset({"x86_64", "aarch64", "ppc64le", "s390x", "riscv64", "sparc64", "loongarch64", "mips64"})
-
-
-def is_vdso(name: str) -> bool:
-    """True for a mapping's name of a vDSO."""
-    return name in (VDSO, VDSO_32, VDSO_X32)
 
 
 def has_64_bits(session: Session) -> bool:

@@ -26,6 +26,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique_inverse,
 )
+from perf2x.base.mapping_names import is_object
 from perf2x.model.profile import (
     Locations,
     Meta,
@@ -41,7 +42,6 @@ from perf2x.model.profile import (
     take_locations,
     with_callers,
 )
-from perf2x.model.recording import is_object
 from perf2x.model.transforms.drop_unused import TEXTS
 from perf2x.model.value_limits import LAST_TIME
 

@@ -28,8 +28,9 @@ from perf2x.base.columnar import (
     minus_ones,
     searchsorted,
 )
+from perf2x.base.mapping_names import is_jitdump, is_real_path, without_deleted
 from perf2x.model.profile import Mappings
-from perf2x.model.recording import Mmaps, Session, build_id_by_name, is_jitdump, is_real_path, without_deleted
+from perf2x.model.recording import Mmaps, Session, build_id_by_name
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
 _PROT_EXEC = 4

@@ -26,8 +26,8 @@ from perf2x.base.columnar import (
     unique_known,
     zeros,
 )
+from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
-from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.mapped_objects import MappedObject
 from perf2x.symbolizer.object_resolver import ResolveResult
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind

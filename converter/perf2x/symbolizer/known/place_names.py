@@ -21,8 +21,8 @@ from perf2x.base.columnar import (
     searchsorted,
     zeros,
 )
+from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.profile import Locations, PlaceNames, Profile
-from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, with_exact_twins
 from perf2x.symbolizer.known.known_names import Answers, Known
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.mapping_names import is_real_path
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.search_paths import SearchPaths
-from perf2x.model.recording.recorded_names import is_real_path
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 TEXT = TinySection(".text", b"\x90" * 64, 0x1000, flags=6)

@@ -19,9 +19,10 @@ from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import as_int32, as_uint64, falses, zeros
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonzero
 from perf2x.base.frozen import Frozen
+from perf2x.base.mapping_names import is_jitdump, is_object
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Locations, Mappings, Profile
-from perf2x.model.recording import KERNEL, is_jitdump, is_object
+from perf2x.model.recording import KERNEL
 from perf2x.sources.dataset.content_ids import text_id
 from perf2x.sources.dataset.place_keys import PlaceKeys
 
