@@ -90,7 +90,7 @@ def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) ->
     return variant
 
 
-UNMAPPED = text_id("unmapped").hex()
+_UNMAPPED = text_id("unmapped").hex()
 """Object of addresses of programs that no mapping holds."""
 
 
@@ -130,7 +130,7 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     location = np.append(np.arange(len(locations), dtype=np.int32), as_int32(twins))
     is_return = np.append(returns, falses(len(twins)))
     mapping, own_kernel = locations.mapping[location], is_kernel[location]
-    known = [*objects.ids, _unmapped_kernel(recording), UNMAPPED]
+    known = [*objects.ids, _unmapped_kernel(recording), _UNMAPPED]
     row = np.where(mapping < 0, len(known) - np.where(own_kernel, 2, 1), mapping)
     row[locations.synthetic[location]] = -1
     columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)
