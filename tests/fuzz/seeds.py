@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.files.atomic import sealed
-from perf2x.binaries.elf.elf_file import open_elf
 from tests.forge import Container, Session, simpleperf, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz import datasets

@@ -9,7 +9,7 @@ URL = "http://debuginfod.invalid"
 
 
 class _Answer(io.BytesIO):
-    """The part of ``urlopen``'s response that binaries/find/debuginfod.py uses."""
+    """The part of ``urlopen``'s response that base/binaries/find/debuginfod.py uses."""
 
     def __init__(self, body: bytes, headers: Mapping[str, str]) -> None:
         super().__init__(body)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.binaries.elf.elf_file import SHF_COMPRESSED, open_elf
-from perf2x.binaries.find.object_finder import Finder, ObjectFiles
-from perf2x.binaries.find.search_paths import SearchPaths
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.binaries.elf.elf_file import SHF_COMPRESSED, open_elf
+from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.symbolizer.sources.dwarf_units import locations_from_units
 from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perf2x.base.binaries.find.object_finder import Finder
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import ObjectError
 from perf2x.base.installed_packages import available
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.kernel.load import Loaded, load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.registry import EMITTERS, load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.reader import open_recording
 from perf2x.symbolizer.sources.perf_map_source import read_perf_map

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.diagnostics import ENDS_EARLY
+from perf2x.base.diagnostics import ENDS_EARLY
 from tests import forge
 from tests.support.command import perf2x, recording
 from tests.support.extremes import EVENT

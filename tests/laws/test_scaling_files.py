@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from perf2x.base.abi.perffile import Feature
-from perf2x.binaries.dwarf.compilation_units import DebugFile
-from perf2x.binaries.dwarf.debug_sections import DebugSections
-from perf2x.binaries.dwarf.line_lookup import UnitLines
-from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.base.binaries.dwarf.compilation_units import DebugFile
+from perf2x.base.binaries.dwarf.debug_sections import DebugSections
+from perf2x.base.binaries.dwarf.line_lookup import UnitLines
+from perf2x.base.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.symtab import SymbolRows, function_symbols
+from perf2x.base.binaries.find.object_finder import Finder
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.filters.filter_options import Choice
 from perf2x.model.transforms.merge_profiles import merge_profiles
 from perf2x.reader import open_recording

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleTable
-from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleTable
+from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.object_rules import ObjectRules
 from perf2x.stitcher.unwind.x86_64 import X86_64
 from tests.support.frame_writer import EH_FRAME, TEXT, Frame, FrameFile, advance, def_cfa

@@ -30,7 +30,7 @@ FUNCTION = {"perf_map": "spin*", "deferred": "work::*"}
 EVERY = tuple(VIEWS)
 HARMLESS: tuple[tuple[Words, Words, str], ...] = (
     (EVERY, ("--jobs",), "results are the same, however many processes make them"),
-    (EVERY, ("--debuginfod",), "another place of objects, as --debug-dir: tests/unit/binaries/find"),
+    (EVERY, ("--debuginfod",), "another place of objects, as --debug-dir: tests/unit/base/binaries/find"),
     (EVERY, ("--event",), "all is no filter; events that are not shown are named"),
     (("top", "diff"), ("--fold-recursion",), "totals count a function that calls itself once"),
     (("info",), ("--names", "--no-inline"), "it counts frames that have names, whatever they are"),

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.fleet.executors import Here
 from perf2x.fleet.ingest import IngestTotals, Job, ingest
 from perf2x.fleet.ingest_recording import ingest_session
@@ -16,7 +17,6 @@ from perf2x.fleet.symbolize_dataset import commit_symbols
 from perf2x.kernel.load_options import LoadContext, LoadOptions
 from perf2x.kernel.open_sessions import Input, find_sessions
 from perf2x.kernel.stage_timer import Stages
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.sources.dataset.content_ids import recording_id

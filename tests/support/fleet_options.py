@@ -84,10 +84,10 @@ HARMLESS = {
     ("ingest", "--partition"): "rows are the same: tests/unit/sources/dataset/test_equality.py",
     ("maintain", "--older-than"): "of recordings of some age: tests/unit/fleet/test_remove_and_maintain.py",
     ("ingest", "--workers"): "the dataset is the same, however many processes make it",
-    ("ingest", "--debug-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",
-    ("ingest", "--buildid-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",
+    ("ingest", "--debug-dir"): "another place of objects, as --symfs: tests/unit/base/binaries/find",
+    ("ingest", "--buildid-dir"): "another place of objects, as --symfs: tests/unit/base/binaries/find",
     ("symbolize", "--workers"): "names are the same, however many processes look them up",
-    ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/binaries/find",
+    ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/base/binaries/find",
     ("symbolize", "--vmlinux"): "of a kernel whose build id it has: tests/unit/fleet/test_symbolize_dataset.py",
     ("symbolize", "--max-unpacked"): "of debug files that are compressed: tests/unit/base/files",
 }

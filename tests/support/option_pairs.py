@@ -171,7 +171,7 @@ REFUSED = (
 )
 HARMLESS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     (FORMATS, ("--jobs",), "results are the same, however many processes make them"),
-    (FORMATS, ("--debuginfod",), "another place of objects, as --debug-dir: tests/unit/binaries/find"),
+    (FORMATS, ("--debuginfod",), "another place of objects, as --debug-dir: tests/unit/base/binaries/find"),
     (CODE, ("--kallsyms", "--vmlinux", "--perf-map-dir"), "they count the code of a program's file"),
     (CODE, ("--no-idle",), "the idle task runs no code of programs"),
     (("bolt",), ("--no-symbols",), "it has addresses alone"),

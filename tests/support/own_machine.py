@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.elf_file import open_elf
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 

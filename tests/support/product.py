@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from perf2x.base.abi.uapi import CpuMode, SampleType
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Want
 from perf2x.reader import open_recording

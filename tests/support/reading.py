@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.ragged import Ragged, SharedRows
 from perf2x.base.columnar.texts import Texts
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording.events import ALL, Samples, Shard, Want
 from perf2x.reader import PerfRecording, open_recording
 from tests.forge import Record, Session, write_file

@@ -1,6 +1,6 @@
 """Source locations row by row."""
 
-from perf2x.binaries.dwarf.source_locations import FunctionLine, SourceLocations
+from perf2x.base.binaries.dwarf.source_locations import FunctionLine, SourceLocations
 
 
 def chains(found: SourceLocations) -> list[list[FunctionLine]]:

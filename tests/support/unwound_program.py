@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 
-from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import FindMapping, MappingFinder, UserChains, UserMappings
 from tests.support.frame_writer import TEXT, FrameFile

@@ -9,7 +9,7 @@ import perf2x
 from tests.support.recordings import ROOT
 
 _PACKAGE = Path(perf2x.__file__).parent
-_OF_OTHERS = ("perf2x.base.abi.", "perf2x.binaries.dwarf.dwarf_numbers", "perf2x.emitters.pprof.profile_pb2")
+_OF_OTHERS = ("perf2x.base.abi.", "perf2x.base.binaries.dwarf.dwarf_numbers", "perf2x.emitters.pprof.profile_pb2")
 """Modules that write down names of the kernel, perf, DWARF and pprof, used or not."""
 _TEXTS = ("README.md", "pyproject.toml", "docs/*.md", "converter/perf2x/**/*.js")
 

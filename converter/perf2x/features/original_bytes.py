@@ -31,7 +31,7 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
 
 def _bytes_of(files: Sequence[str]) -> "U8":
     """The bytes of the one recording, unpacked."""
-    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.base.diagnostics import Diagnostics
     from perf2x.reader.containers.input_file import map_input
 
     return map_input(files[0], Diagnostics()).data

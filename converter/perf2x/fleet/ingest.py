@@ -144,12 +144,12 @@ def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredR
 
     FormatError where it cannot be read, or is unfinished and has no sample that tells it from others.
     """
+    from perf2x.base.diagnostics import Diagnostics
     from perf2x.fleet.ingest_recording import ingest_session
     from perf2x.kernel.load_options import LoadContext
     from perf2x.kernel.no_samples import reason
     from perf2x.kernel.open_sessions import Input, sessions_of_files
     from perf2x.kernel.stage_timer import Stages
-    from perf2x.model.diagnostics import Diagnostics
 
     context = LoadContext(job.options, Diagnostics(), None, Stages())
     (session,) = sessions_of_files([Input(file, name, job.tags)], context)

@@ -11,8 +11,8 @@ from perf2x.base.abi import SampleType
 from perf2x.kernel.load_options import LoadContext
 
 if TYPE_CHECKING:
-    from perf2x.binaries.elf.elf_file import ElfObject
-    from perf2x.binaries.find.object_finder import Finder
+    from perf2x.base.binaries.elf.elf_file import ElfObject
+    from perf2x.base.binaries.find.object_finder import Finder
     from perf2x.model.recording import Recording, Session, Sideband
     from perf2x.symbolizer.sources.jitdump_mappings import AnnouncedDump
     from perf2x.symbolizer.sources.parse_jitdump import JitDump

@@ -19,9 +19,9 @@ from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
-    from perf2x.binaries.find.object_finder import Finder
+    from perf2x.base.binaries.find.object_finder import Finder
+    from perf2x.base.diagnostics import Diagnostics
     from perf2x.kernel.stage_timer import Stages
-    from perf2x.model.diagnostics import Diagnostics
     from perf2x.model.filters.unmatched_filters import UnmatchedFilters
     from perf2x.model.profile import Profile
     from perf2x.model.recording import Recording

@@ -8,9 +8,9 @@ import numpy as np
 from msgspec import field
 
 from perf2x.base.abi import ReadFormat
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.frozen import Frozen
 from perf2x.model.advice import Advice
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.number_format import first_of, format_amount, plural
 from perf2x.model.printable_text import short
 from perf2x.model.profile import Profile, View

@@ -5,8 +5,8 @@ The worst damage comes first: later counts follow from it.
 
 from collections.abc import Callable, Mapping, Sequence
 
+from perf2x.base.diagnostics import Count
 from perf2x.base.errors import FormatError
-from perf2x.model.diagnostics import Count
 
 _DAMAGE: dict[str, Callable[[Count], str]] = {
     "wrapper_damaged": lambda count: f"the compressed file is cut or damaged ({count.first})",

@@ -16,7 +16,7 @@ Layout of a bundle: a recording and what names its samples in one tarball, to be
 
 BUILDID is a hash of the recorded name if no build id was recorded. Names of members are plain ASCII and differ by more
 than case, whatever was recorded; the list has the recorded names. A bundle is also a tarball of ``perf archive``
-(binaries/find/perf_archive.py).
+(base/binaries/find/perf_archive.py).
 """
 
 from __future__ import annotations

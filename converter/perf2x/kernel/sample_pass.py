@@ -7,10 +7,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar import U8, Frozen, row_batches
+from perf2x.base.diagnostics import Count, Diagnostics
 from perf2x.base.worker_processes import join_from_processes
 from perf2x.kernel.stage_timer import Stages
 from perf2x.kernel.worker_pool import Pieces
-from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.filters.apply_choice import Selection
 from perf2x.model.filters.filter_batches import Seen
 from perf2x.model.recording import Recording, Samples, Shard, Want, take_rows

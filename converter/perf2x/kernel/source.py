@@ -12,9 +12,9 @@ from perf2x.base.frozen import Frozen
 from perf2x.base.installed_packages import available
 
 if TYPE_CHECKING:
+    from perf2x.base.diagnostics import Diagnostics
     from perf2x.kernel.load_options import LoadContext
     from perf2x.kernel.open_sessions import Input, SessionInput
-    from perf2x.model.diagnostics import Diagnostics
     from perf2x.model.filters.apply_choice import Selection
     from perf2x.model.profile import Profile
     from perf2x.model.recording import Recording

@@ -23,7 +23,7 @@ from perf2x.base.columnar import (
     sum_of,
     unique,
 )
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import Event, Session, Sideband, shown_path
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.first_walk import FirstWalk, TraceBlock

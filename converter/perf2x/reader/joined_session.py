@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, cumsum, join_tables, unique
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import ALL, TABLES, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.sideband_decoder import in_order
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from perf2x.base.abi import AuxFlag, UserRecordType, is_decoded
 from perf2x.base.columnar import I32, U64, rows_by, sum_of
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import Event, Losts, Session, Sideband, counted_losses
 
 _TRACE_LOSSES = {

@@ -33,8 +33,8 @@ from perf2x.base.columnar import (
     sum_of,
     take,
 )
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.errors import SettingError
-from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import (
     ALL,
     Event,

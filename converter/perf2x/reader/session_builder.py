@@ -24,7 +24,7 @@ from perf2x.base.abi import (
     hardware_trace,
 )
 from perf2x.base.columnar import flatnonzero
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import RecordedFile, Session
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable

@@ -31,7 +31,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     zeros,
 )
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import NO_RECORDS, TABLES, DeferredChains, Event, Sideband
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.record_block import Block, copy_records, join_blocks

@@ -34,7 +34,7 @@ from perf2x.base.columnar import (
     take,
     zeros,
 )
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.model.profile import RootFrame
 from perf2x.model.recording import Branches, Event, Samples, Session, UserStacks, Want
 from perf2x.stitcher.call_graph_options import CallGraphOptions
@@ -43,7 +43,7 @@ from perf2x.stitcher.stacks.lbr import call_stack_chains, empty_lbr_state, stitc
 from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, End, MappingFinder
 
 if TYPE_CHECKING:
-    from perf2x.binaries.find.object_finder import Finder
+    from perf2x.base.binaries.find.object_finder import Finder
     from perf2x.stitcher.unwind.unwinder import Unwinder
 
 DESCRIBED_CODE = "compilers describe theirs with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"

@@ -43,8 +43,8 @@ from perf2x.base.columnar import (
     take,
     unique_inverse,
 )
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.mapping_names import is_injected, is_jitdump, is_real_path, without_deleted
-from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import Comms, Mmaps, Samples, Session, Sideband, Tasks, with_vdso_names
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.cookie_matching import DeferredRecords

@@ -1,10 +1,10 @@
 """The unwinder of a recording: its mappings, and the files that it unwinds by."""
 
+from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.binaries.find.object_finder import Finder
+from perf2x.base.binaries.find.recorded_files import RecordedFiles
+from perf2x.base.binaries.find.recorded_vdso import find_vdso
 from perf2x.base.mapping_names import VDSO, is_jitdump, is_real_path, is_vdso
-from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.binaries.find.recorded_files import RecordedFiles
-from perf2x.binaries.find.recorded_vdso import find_vdso
 from perf2x.model.recording import Session, has_64_bits, kernel_build_id
 from perf2x.stitcher.history.profile_mappings import may_hold_code
 from perf2x.stitcher.process_history import ProcessHistory

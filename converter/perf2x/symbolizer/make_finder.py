@@ -5,14 +5,14 @@ Make the context of symbol sources from a recording.
 
 from collections.abc import Iterator, Sequence
 
+from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
+from perf2x.base.binaries.find.debuginfod import Debuginfod, Progress, cache_directory
+from perf2x.base.binaries.find.object_finder import Fetcher, Finder
+from perf2x.base.binaries.find.perf_archive import Archive, name_key
+from perf2x.base.binaries.find.recorded_files import RecordedFiles
+from perf2x.base.binaries.find.source_files import Fetch
 from perf2x.base.columnar import flatnonzero
-from perf2x.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.binaries.find.debuginfod import Debuginfod, Progress, cache_directory
-from perf2x.binaries.find.object_finder import Fetcher, Finder
-from perf2x.binaries.find.perf_archive import Archive, name_key
-from perf2x.binaries.find.recorded_files import RecordedFiles
-from perf2x.binaries.find.source_files import Fetch
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.profile import Profile
 from perf2x.model.recording import KERNEL, Session, Sideband, build_id_by_name, kernel_build_id
 from perf2x.symbolizer.sources.symbol_source import Context

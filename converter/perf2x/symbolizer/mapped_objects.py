@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.base.abi import CpuMode
+from perf2x.base.binaries.elf.elf_file import PF_X, ElfObject
+from perf2x.base.binaries.find.object_finder import ObjectFiles
+from perf2x.base.binaries.find.recorded_vdso import find_vdso
 from perf2x.base.columnar import I64, U64, Bools, Frozen, arange, argsort, as_int64, flatnonzero, searchsorted, zeros
 from perf2x.base.mapping_names import is_object
-from perf2x.binaries.elf.elf_file import PF_X, ElfObject
-from perf2x.binaries.find.object_finder import ObjectFiles
-from perf2x.binaries.find.recorded_vdso import find_vdso
 from perf2x.model.profile import Profile
 from perf2x.model.recording import Session, build_id_by_name
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind

@@ -10,6 +10,9 @@ from itertools import accumulate, pairwise
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.binaries.elf.call_sites import CallSites
+from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -28,12 +31,9 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
+from perf2x.base.diagnostics import Count, Severity
 from perf2x.base.errors import ObjectError
 from perf2x.base.mapping_names import is_jitdump, is_vdso
-from perf2x.binaries.elf.call_sites import CallSites
-from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.find.object_finder import ObjectFiles
-from perf2x.model.diagnostics import Count, Severity
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
 from perf2x.symbolizer.demangle.demangle import full_name, short_name
 from perf2x.symbolizer.entry_names import not_called, without_padding

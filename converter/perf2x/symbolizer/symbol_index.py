@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from perf2x.base.binaries.elf.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
 from perf2x.base.columnar import (
     I64,
     U8,
@@ -29,7 +30,6 @@ from perf2x.base.columnar import (
     searchsorted,
     unique_inverse,
 )
-from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
 
 PAGE = 4096
 _MAX_NESTING = 1000

@@ -12,7 +12,7 @@ from perf2x.model.plugin_options import INLINE, NAMES
 from perf2x.model.setting import ON, Setting, read_directories, read_directory, read_path
 
 if TYPE_CHECKING:
-    from perf2x.binaries.find.search_paths import SearchPaths
+    from perf2x.base.binaries.find.search_paths import SearchPaths
 
 _KALLSYMS = re.compile(rb"[0-9a-f]{1,16} \w |\x1f\x8b|\xfd7zXZ|\x28\xb5\x2f\xfd|BZh")
 """First line of the file, or of what gzip, xz, zstd and bzip2 make of it."""
@@ -140,7 +140,7 @@ class SymbolOptions(Frozen):
 
     def search_paths(self) -> "SearchPaths":
         """Search paths for the object finder."""
-        from perf2x.binaries.find.search_paths import SearchPaths
+        from perf2x.base.binaries.find.search_paths import SearchPaths
 
         return SearchPaths(
             symfs=self.symfs,

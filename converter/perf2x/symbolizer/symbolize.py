@@ -6,9 +6,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode
+from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.columnar import I32, I64, arange, as_int32, as_int64, falses, flatnonzero, sum_of, zeros
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.profile import Functions, Profile
 from perf2x.model.recording import Session, Sideband
 from perf2x.symbolizer.interrupted_frames import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binaries import disassembler
+from perf2x.base.binaries import disassembler
 from perf2x.cli.render.annotate_page import GAP, code_rows, instruction_text, source_rows
 from perf2x.model.profile.listings import CodeListing, FunctionListing, InstructionCost, LineCost, SourceListing
 from tests.support.command import perf2x

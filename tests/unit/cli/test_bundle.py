@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.tools.bundle.keep_symbols import keep_symbols_only
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 from tests.support.command import perf2x, recording

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.base.binaries.find.object_finder import Finder
+from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.cli.render.summary import unwound_line
 from perf2x.kernel.jit_code import provide_images
 from perf2x.kernel.load import load

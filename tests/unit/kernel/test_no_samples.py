@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity
 from tests import forge
 from tests.forge.session import container, zstd
 from tests.support.command import perf2x, recording

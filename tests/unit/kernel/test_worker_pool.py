@@ -216,7 +216,7 @@ def test_no_more_processes_than_pay(
 
 
 def test_the_corpus_is_split_into_enough_blocks() -> None:
-    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.base.diagnostics import Diagnostics
     from perf2x.model.recording.events import Want
     from perf2x.reader import open_recording
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording.events import Event
 from perf2x.reader import first_walk, open_recording, sideband_decoder
 from perf2x.reader.event_table import EventTable

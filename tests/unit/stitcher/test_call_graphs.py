@@ -75,7 +75,7 @@ def installed(tmp_path) -> Callable[[Program], int]:
         path = tmp_path / "symfs" / "bin" / "prog"
         path.parent.mkdir(parents=True)
         path.write_bytes(program.file().bytes())
-        from perf2x.binaries.elf.elf_file import open_elf
+        from perf2x.base.binaries.elf.elf_file import open_elf
 
         return next(part.offset for part in open_elf(path).segments if part.address == TEXT)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.emitters.pprof.sample_labels import labels_of
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
 from perf2x.stitcher.deferred.cookie_matching import JoinOutcome

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binaries.find import recorded_vdso
+from perf2x.base.binaries.find import recorded_vdso
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.load_result import Loaded

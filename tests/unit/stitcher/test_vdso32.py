@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.binaries.find import recorded_vdso
+from perf2x.base.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.find import recorded_vdso
 from perf2x.cli.render.summary import symbol_lines
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions

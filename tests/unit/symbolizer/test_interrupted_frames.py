@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import equal_rows, location_rows, rewrite_stacks
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, settle_interrupted, with_exact_twins

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.reader import open_recording
 from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions

@@ -5,8 +5,8 @@ perf looks at the address itself, so the address is asked for as it is, without 
 
 import pytest
 
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Session
 from perf2x.reader.recording import open_recording

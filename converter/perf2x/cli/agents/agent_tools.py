@@ -120,8 +120,8 @@ class AgentTools:
     def explain(self, object_file: str) -> str:
         """Show which symbols, lines and unwinding information an ELF file has, and what would help if names are
         missing."""
+        from perf2x.base.diagnostics import Diagnostics
         from perf2x.cli.render.explain_page import explain_report
-        from perf2x.model.diagnostics import Diagnostics
         from perf2x.symbolizer.make_finder import make_finder
         from perf2x.tools.explain.explain_object import explain_file
 

@@ -39,9 +39,9 @@ def explain(
         perf2x explain /lib/x86_64-linux-gnu/libc.so.6 --debug-dir debug
         perf2x explain symfs/usr/bin/myserver --symfs symfs --json
     """
+    from perf2x.base.diagnostics import Diagnostics
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.cli.render.explain_page import explain_report
-    from perf2x.model.diagnostics import Diagnostics
     from perf2x.symbolizer.make_finder import make_finder
     from perf2x.tools.explain.explain_object import explain_file
 

@@ -83,7 +83,7 @@ def _missing_name_reasons(
     loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None"
 ) -> "list[UnnamedObject]":
     """Reasons why objects have frames without names; searches for their files again."""
-    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.base.diagnostics import Diagnostics
     from perf2x.symbolizer.make_finder import make_finder
     from perf2x.tools.explain.missing_names import explain_unnamed
 

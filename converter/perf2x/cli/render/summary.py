@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import VDSO_32
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.format_features import CodeSettings
 from perf2x.model.number_format import first_of, plural
 from perf2x.model.plugin_options import START_TIME, Needs

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from perf2x.base.binaries.elf.elf_file import open_object
+from perf2x.base.binaries.find.object_finder import has_code
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.elf_file import open_object
-from perf2x.binaries.find.object_finder import has_code
 from perf2x.cli import progress
 from perf2x.cli.app import app, command
 from perf2x.cli.error_handling import report_errors

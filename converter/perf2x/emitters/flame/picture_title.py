@@ -1,7 +1,7 @@
 """Title and subtitle of a picture of a recording."""
 
 from perf2x.base.columnar import sum_at, sum_of
-from perf2x.model.diagnostics import losses
+from perf2x.base.diagnostics import losses
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import Profile, count_threads

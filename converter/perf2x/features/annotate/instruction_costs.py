@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.binaries.disassembler import Instruction, disassemble
 from perf2x.base.columnar import (
     I64,
     U64,
@@ -26,7 +27,6 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.disassembler import Instruction, disassemble
 from perf2x.features.annotate.line_costs import FunctionFrames, StackWeights, own_by_location, total_by_kind
 from perf2x.features.annotate.object_code import ObjectCode
 from perf2x.features.annotate.source_lines import Sources

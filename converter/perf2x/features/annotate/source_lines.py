@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from perf2x.base.binaries.find.recorded_files import is_own
+from perf2x.base.binaries.find.source_files import SourceFiles
 from perf2x.base.columnar import I64, unique
 from perf2x.base.mapping_names import is_jitdump
-from perf2x.binaries.find.recorded_files import is_own
-from perf2x.binaries.find.source_files import SourceFiles
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.profile import Profile
 from perf2x.model.recording import build_id_by_name

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.binaries.find.recorded_files import RecordedFiles
 from perf2x.base.columnar import Frozen, as_int64, flatnonzero, unique, zeros
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.base.mapping_names import is_real_path, without_deleted
-from perf2x.binaries.find.recorded_files import RecordedFiles
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile import (
@@ -32,9 +32,9 @@ from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
 from perf2x.stitcher.process_history import build_process_history
 
 if TYPE_CHECKING:
+    from perf2x.base.binaries.elf.elf_file import ElfObject
+    from perf2x.base.binaries.find.object_finder import ObjectFiles
     from perf2x.base.columnar import I64, U64
-    from perf2x.binaries.elf.elf_file import ElfObject
-    from perf2x.binaries.find.object_finder import ObjectFiles
     from perf2x.kernel.load_options import LoadContext
     from perf2x.model.filters.apply_choice import Selection
     from perf2x.model.profile import Profile

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, as_int32, as_uint64, flatnonzero, sum_of, take_rows_of, unique
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.features.off_cpu.insert_waits import (
     Waits,
@@ -36,7 +37,6 @@ from perf2x.features.schedule.schedule import (
     schedule_of,
 )
 from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, sample_times
-from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.filters.filter_batches import SampleFilter, check_timed, within
 from perf2x.model.filters.time_ranges import Range
 from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples, Wait

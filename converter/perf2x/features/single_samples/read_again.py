@@ -13,9 +13,9 @@ from perf2x.base.columnar import as_uint64, falses, zeros
 from perf2x.base.columnar.arrays import I32, I64, U64, argsort, flatnonzero
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import FormatError
 from perf2x.kernel.load_options import LoadContext
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.profile import (
     NEVER,

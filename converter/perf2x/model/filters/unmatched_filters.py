@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Hashable, Sequence
 
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.did_you_mean import close_names
 from perf2x.base.errors import OptionError
-from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.number_format import first_of
 
 _SHOWN = 8

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import EventType
 from perf2x.base.columnar import I32, I64, U8, U64, Frozen, Ragged, SampleColumns, offsets_of, ranges, zeros
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband
 

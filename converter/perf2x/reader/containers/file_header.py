@@ -15,8 +15,8 @@ from msgspec import Struct, field
 
 from perf2x.base.abi import ATTR_SIZE_VER0, ByteOrder, perffile
 from perf2x.base.columnar import U8, Frozen
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.errors import FormatError
-from perf2x.model.diagnostics import Diagnostics, Severity
 
 _KINDS = (
     (rb"\x7fELF", "an ELF program or library; give the recording of it"),

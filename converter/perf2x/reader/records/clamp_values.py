@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import Samples
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 

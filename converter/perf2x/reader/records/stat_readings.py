@@ -28,7 +28,7 @@ from perf2x.base.columnar import (
     searchsorted,
     take_rows_of,
 )
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import COUNTED, Comms, Readings, Samples, Session, Sideband
 from perf2x.model.value_limits import MOST_PERIOD
 

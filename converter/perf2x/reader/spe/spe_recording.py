@@ -33,8 +33,8 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique,
 )
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.frozen import Frozen
-from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import ALL, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.first_walk import TraceBlock
 from perf2x.reader.record_block import join_bytes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from perf2x.kernel.source import Source, SourceKind
 
 if TYPE_CHECKING:
-    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.base.diagnostics import Diagnostics
     from perf2x.reader.containers.input_file import InputFile
 
 

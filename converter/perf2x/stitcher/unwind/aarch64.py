@@ -6,7 +6,7 @@ Sources: "DWARF for the Arm 64-bit Architecture"; the kernel's arch/arm64/kernel
 import re
 
 from perf2x.base.abi.register_numbers import AARCH64_DWARF
-from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind
+from perf2x.base.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind
 from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 
 FRAME_POINTER, LINK_REGISTER, STACK_POINTER, PROGRAM_COUNTER = 29, 30, 31, 32

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from perf2x.base.binaries.cfi.unwind_rules import Rule
 from perf2x.base.frozen import Frozen
-from perf2x.binaries.cfi.unwind_rules import Rule
 
 
 class KnownCode(Frozen):

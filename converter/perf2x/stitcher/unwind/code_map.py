@@ -17,6 +17,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, RuleTable
+from perf2x.base.binaries.elf.call_sites import CallSites
+from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.binaries.go.go_functions import GoFunctions
+from perf2x.base.binaries.go.go_table import go_functions, has_go_table
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -39,11 +44,6 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.errors import ObjectError
 from perf2x.base.mapping_names import is_vdso
-from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
-from perf2x.binaries.elf.call_sites import CallSites
-from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.go.go_functions import GoFunctions
-from perf2x.binaries.go.go_table import go_functions, has_go_table
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.go_ends import go_ends, is_on_any_stack, leaves_stack
 from perf2x.stitcher.unwind.object_rules import ObjectRules

@@ -9,10 +9,10 @@ unwound by them; their call frame information is for the instructions before a f
 import struct
 from collections.abc import Sequence
 
+from perf2x.base.binaries.cfi.frame_entries import Cie, FrameSection, fde_offsets
+from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.errors import ObjectError
 from perf2x.base.frozen import Frozen
-from perf2x.binaries.cfi.frame_entries import Cie, FrameSection, fde_offsets
-from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 
 _PROGBITS, _STRTAB, _ALLOC, _CODE = 1, 3, 2, 6
 _NAMES = b"\0.text\0.eh_frame\0.shstrtab\0"

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
+from perf2x.base.binaries.cfi.function_rules import FrameSource, debug_frame_index, eh_frame_index
+from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
+from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.columnar import I32, U64, arange
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.function_rules import FrameSource, debug_frame_index, eh_frame_index
-from perf2x.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
-from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.stitcher.unwind.architecture import Architecture
 
 if TYPE_CHECKING:
-    from perf2x.binaries.elf.x86_code import X86Code
+    from perf2x.base.binaries.elf.x86_code import X86Code
 
 _RETURNS = -2
 """In place of a rule: none, but the function returns to a caller."""
@@ -69,9 +69,9 @@ class ObjectRules(Struct):
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
             return NO_RULE
         if (svma, is_exact) not in self._by_code:
-            from perf2x.binaries.cfi.x86_paths import exits
-            from perf2x.binaries.cfi.x86_rules_from_code import rule_by_code  # few objects need it
-            from perf2x.binaries.elf.x86_code import X86Code
+            from perf2x.base.binaries.cfi.x86_paths import exits
+            from perf2x.base.binaries.cfi.x86_rules_from_code import rule_by_code  # few objects need it
+            from perf2x.base.binaries.elf.x86_code import X86Code
 
             if self._code is None:
                 self._code = X86Code(self.elf, self.debug)

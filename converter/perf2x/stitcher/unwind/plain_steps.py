@@ -13,6 +13,7 @@ A step costs by the call, so samples lie side by side in the columns of one arra
 
 import numpy as np
 
+from perf2x.base.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -29,7 +30,6 @@ from perf2x.base.columnar import (
     take,
     zeros,
 )
-from perf2x.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.register_file import SampleView
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder

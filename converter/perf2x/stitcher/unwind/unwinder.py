@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -26,7 +27,6 @@ from perf2x.base.columnar import (
     take,
     zeros,
 )
-from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.model.recording import UserStacks
 from perf2x.stitcher.call_graph_options import MAX_DEPTH
 from perf2x.stitcher.unwind.aarch64 import AARCH64

@@ -12,9 +12,9 @@ Registers of all samples are one array (register, sample); samples whose chains 
 
 import numpy as np
 
+from perf2x.base.binaries.cfi.dwarf_expressions import evaluate
+from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
 from perf2x.base.columnar import I32, I64, U8, U64, Bools, as_uint64, bincount, falses, flatnonzero, take, trues, unique
-from perf2x.binaries.cfi.dwarf_expressions import evaluate
-from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.register_file import MAX_STACK_DISTANCE, UNFINISHED, RestoredRegister, SampleView
 from perf2x.stitcher.unwind.unwound_chains import End
 

@@ -6,7 +6,7 @@ Sources: System V ABI, AMD64 supplement; the kernel's arch/x86/include/uapi/asm/
 import re
 
 from perf2x.base.abi.register_numbers import I386_DWARF, X86_64_DWARF
-from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind
+from perf2x.base.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind
 from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 
 _RAX, _RDX, _RCX, _RBX, _RSI, _RDI, _RBP, _RSP, _R8, _RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16

@@ -15,6 +15,12 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.binaries.dwarf.code_lines import CodeFrame, CodeLines
+from perf2x.base.binaries.dwarf.dwarf_functions import Subprogram
+from perf2x.base.binaries.dwarf.range_lists import Ranges
+from perf2x.base.binaries.elf.symtab import SymbolRows, function_symbols
+from perf2x.base.binaries.elf.x86_code import BranchLengths
+from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import (
     I64,
     U64,
@@ -29,14 +35,8 @@ from perf2x.base.columnar import (
     unique,
     zeros,
 )
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.errors import SettingError
-from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines
-from perf2x.binaries.dwarf.dwarf_functions import Subprogram
-from perf2x.binaries.dwarf.range_lists import Ranges
-from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
-from perf2x.binaries.elf.x86_code import BranchLengths
-from perf2x.binaries.find.object_finder import ObjectFiles
-from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts, FunctionCounts, Place
 from perf2x.symbolizer.counts.discriminators import Gcc, Llvm
 from perf2x.symbolizer.sources.dwarf_units import code_lines

@@ -2,19 +2,19 @@
 
 from functools import cached_property, partial
 
+from perf2x.base.binaries.dwarf.code_lines import CodeLines
+from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
+from perf2x.base.binaries.dwarf.debug_sections import DebugSections
+from perf2x.base.binaries.dwarf.dwp_package import DwarfPackage, DwoFiles
+from perf2x.base.binaries.dwarf.line_lookup import UnitLines
+from perf2x.base.binaries.dwarf.source_locations import SourceLocations
+from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
+from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
+from perf2x.base.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
+from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import U64, argsort, flatnonzero
+from perf2x.base.diagnostics import Severity
 from perf2x.base.files.sysroot import is_file
-from perf2x.binaries.dwarf.code_lines import CodeLines
-from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
-from perf2x.binaries.dwarf.debug_sections import DebugSections
-from perf2x.binaries.dwarf.dwp_package import DwarfPackage, DwoFiles
-from perf2x.binaries.dwarf.line_lookup import UnitLines
-from perf2x.binaries.dwarf.source_locations import SourceLocations
-from perf2x.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.binaries.elf.relocate_module import relocate_debug_info
-from perf2x.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
-from perf2x.binaries.find.object_finder import ObjectFiles
-from perf2x.model.diagnostics import Severity
 from perf2x.symbolizer.sources.elf_symbols import count_broken, counting_broken
 from perf2x.symbolizer.sources.remembered_lines import place_of, recall, remember
 from perf2x.symbolizer.sources.symbol_source import Context

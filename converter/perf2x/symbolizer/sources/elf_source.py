@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from perf2x.base.binaries.dwarf.source_locations import SourceLocations, source_locations_of
+from perf2x.base.binaries.find.object_finder import ObjectFiles
+from perf2x.base.binaries.go.go_table import has_go_table
 from perf2x.base.columnar import U64, unique_known
 from perf2x.base.mapping_names import is_injected
-from perf2x.binaries.dwarf.source_locations import SourceLocations, source_locations_of
-from perf2x.binaries.find.object_finder import ObjectFiles
-from perf2x.binaries.go.go_table import has_go_table
 from perf2x.symbolizer.sources.elf_symbols import ElfNames, counting_broken
 from perf2x.symbolizer.sources.jit_names import V8_SHIFT, injected_symbols, is_v8
 from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info

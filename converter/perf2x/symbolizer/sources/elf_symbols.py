@@ -7,13 +7,13 @@ from itertools import accumulate
 
 import numpy as np
 
+from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.binaries.elf.plt import LinkageTable
+from perf2x.base.binaries.elf.symtab import STB_GLOBAL, STT_FUNC, SymbolRows, function_symbols
+from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import I64, U64, as_uint64
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.elf.plt import LinkageTable
-from perf2x.binaries.elf.symtab import STB_GLOBAL, STT_FUNC, SymbolRows, function_symbols
-from perf2x.binaries.find.object_finder import ObjectFiles
-from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.symbolizer.demangle.demangle import full_name
 from perf2x.symbolizer.symbol_index import SymbolColumns, SymbolIndex
 

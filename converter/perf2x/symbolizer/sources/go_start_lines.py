@@ -4,10 +4,10 @@ import re
 
 from msgspec.structs import replace
 
+from perf2x.base.binaries.dwarf.source_locations import SourceLocations
+from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.binaries.go.go_table import go_functions, start_lines
 from perf2x.base.columnar import U64, unique
-from perf2x.binaries.dwarf.source_locations import SourceLocations
-from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.go.go_table import go_functions, start_lines
 
 _TYPES = re.compile(r"\[.*\]")
 """Types of a generic function, which Go's table of functions leaves out."""

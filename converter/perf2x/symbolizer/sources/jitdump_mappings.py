@@ -19,13 +19,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import ClockId, CpuMode
+from perf2x.base.binaries.find.object_finder import Finder
+from perf2x.base.binaries.find.recorded_files import RecordedFiles
 from perf2x.base.columnar import Frozen, as_int64, as_uint64, flatnonzero, rows_by, searchsorted, zeros
 from perf2x.base.columnar.hashing import secret_key
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.mapping_names import is_jitdump
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.binaries.find.recorded_files import RecordedFiles
-from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import Mmaps, Session, Sideband, further_mappings
 from perf2x.symbolizer.make_finder import make_finder
 from perf2x.symbolizer.sources.elf_symbols import counting_broken

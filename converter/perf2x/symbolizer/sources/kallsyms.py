@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from perf2x.base.binaries.elf.decompress import inflate_file
+from perf2x.base.binaries.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_OBJECT
 from perf2x.base.columnar import (
     I64,
     U8,
@@ -28,8 +30,6 @@ from perf2x.base.columnar.text_columns import differs_from_previous, hex_numbers
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
-from perf2x.binaries.elf.decompress import inflate_file
-from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_OBJECT
 from perf2x.symbolizer.symbol_index import PAGE, SymbolColumns, SymbolIndex
 
 _NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09

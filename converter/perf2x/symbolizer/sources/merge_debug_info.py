@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perf2x.base.binaries.dwarf.source_locations import DebugFunction, SourceLocations, is_nameless_call_operator
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -29,7 +30,6 @@ from perf2x.base.columnar import (
     trues,
     unique_inverse,
 )
-from perf2x.binaries.dwarf.source_locations import DebugFunction, SourceLocations, is_nameless_call_operator
 from perf2x.model.printable_text import base_name
 from perf2x.symbolizer.demangle.demangle import short_name
 from perf2x.symbolizer.sources.elf_symbols import ElfNames

@@ -27,10 +27,10 @@ from perf2x.base.columnar import (
     unique_known,
 )
 from perf2x.base.columnar.hashing import secret_key
+from perf2x.base.diagnostics import Severity
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root
 from perf2x.base.files.temporary import shown_name
-from perf2x.model.diagnostics import Severity
 from perf2x.model.recording import Namespaces
 from perf2x.symbolizer.sources.elf_symbols import counting_broken
 from perf2x.symbolizer.sources.jit_names import jit_function

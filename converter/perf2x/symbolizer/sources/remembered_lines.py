@@ -13,11 +13,11 @@ import numpy as np
 from msgspec import DecodeError, msgpack
 
 from perf2x import __version__
+from perf2x.base.binaries.dwarf.source_locations import DebugFunction, SourceLocations, source_locations_of
+from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, as_uint64, offsets_of, searchsorted, sum_of
 from perf2x.base.files.atomic import read_checksummed, write_checksummed
 from perf2x.base.files.operating_system import user_cache_dir
-from perf2x.binaries.dwarf.source_locations import DebugFunction, SourceLocations, source_locations_of
-from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 FORMAT = 1

@@ -5,9 +5,9 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from perf2x.base.binaries.find.object_finder import OTHER_BUILD, OTHER_CHECKSUM, Finder, ObjectFiles
 from perf2x.base.files.sysroot import is_directory
 from perf2x.base.frozen import Frozen
-from perf2x.binaries.find.object_finder import OTHER_BUILD, OTHER_CHECKSUM, Finder, ObjectFiles
 
 
 class Remedy(Frozen):
@@ -18,7 +18,7 @@ class Remedy(Frozen):
 
 
 class SearchResult(Frozen):
-    """A path that was searched, and the outcome (binaries/find/object_finder.py: TAKEN, ABSENT …)."""
+    """A path that was searched, and the outcome (base/binaries/find/object_finder.py: TAKEN, ABSENT …)."""
 
     path: str
     result: str

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import as_uint64
-from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind, SymbolSource
 
 

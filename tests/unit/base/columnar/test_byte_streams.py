@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perf2x.base.binaries.dwarf.attribute_forms import sleb128, uleb128
 from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, reached
-from perf2x.binaries.dwarf.attribute_forms import sleb128, uleb128
 
 STEPS = st.lists(st.one_of(st.integers(1, 5), st.integers(1, 400)), max_size=700)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.binaries.find.object_finder import Finder
+from perf2x.base.binaries.find.recorded_vdso import running_vdso_image
+from perf2x.base.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
+from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.base.files.sysroot import host_path, sysroot
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.binaries.find.recorded_vdso import running_vdso_image
-from perf2x.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
-from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.command import folded, recording
 from tests.support.isolation import STEERING

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.binaries.elf.decompress import inflate_file
+from perf2x.base.binaries.find.perf_archive import Archive
 from perf2x.base.errors import FormatError, ObjectError, OptionError
 from perf2x.base.files import tarball, unpack_limit
 from perf2x.base.files.unpack_limit import (
@@ -19,8 +21,6 @@ from perf2x.base.files.unpack_limit import (
     record_limit,
     unpacked_limit,
 )
-from perf2x.binaries.elf.decompress import inflate_file
-from perf2x.binaries.find.perf_archive import Archive
 from tests.support import bombs
 from tests.support.command import perf2x, recording
 

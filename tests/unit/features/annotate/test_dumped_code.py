@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.features.annotate.object_code import DumpedCode
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.profile.listings import CodeListing
 from perf2x.symbolizer.make_finder import make_context, make_finder

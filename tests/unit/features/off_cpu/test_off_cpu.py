@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.diagnostics import Severity
 from perf2x.base.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.diagnostics import Severity
 from perf2x.model.profile.profile import Wait
 from tests.forge import Comm, Event, Features, Record, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.diagnostics import Severity
 from perf2x.base.errors import OptionError
 from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.diagnostics import Severity
 from perf2x.model.filters.filter_options import Choice
 from perf2x.model.profile.profile import Wait
 from tests.forge import Comm, Event, Features, Mmap2, Record, Session, Stamp, write_file

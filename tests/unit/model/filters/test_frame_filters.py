@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import OptionError
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.filters import frame_patterns
 from perf2x.model.filters.choice import FILTERS
 from perf2x.model.filters.filter_options import Choice

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
 from perf2x.stitcher.deferred.deferred_join import DeferredReport, deferred_report

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.unwound_chains import End
 from tests.support.frame_writer import TEXT
 from tests.support.simulated_program import LOAD_BIAS, SITE, Function, Program, stacks_of

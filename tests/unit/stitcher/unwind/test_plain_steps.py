@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleTable
-from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleTable
+from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.code_map import PlaceRules, _slots
 from perf2x.stitcher.unwind.plain_steps import Lanes, PlainRuleTable, rows_and_depths
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RegisterFile, SampleView, StackMemory

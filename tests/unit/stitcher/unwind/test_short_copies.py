@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.register_file import StackMemory
 from perf2x.stitcher.unwind.unwound_chains import End
 from tests.support.examples import examples

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.unwound_chains import End, UserChains
 from tests.support.frame_writer import TEXT, Frame, def_cfa_expression
 from tests.support.simulated_program import (

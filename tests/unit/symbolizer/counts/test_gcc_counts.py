@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.binaries.dwarf.code_lines import CodeFrame
+from perf2x.base.binaries.dwarf.code_lines import CodeFrame
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.emitters.gcov import Gcov
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.code_counts import AddressCounts, CodeCounts, FunctionCounts
 from perf2x.symbolizer.counts.discriminators import Gcc
 from perf2x.symbolizer.counts.line_profile import LineProfile

@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf2x.base.binaries.dwarf.attribute_forms import AbbreviationTable, UnitEncoding
+from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
+from perf2x.base.binaries.dwarf.debug_sections import DebugSections
+from perf2x.base.binaries.dwarf.dwarf_functions import MAX_REFERENCES, scopes
+from perf2x.base.binaries.dwarf.dwp_package import DwoFiles, package_contributions
+from perf2x.base.binaries.dwarf.line_lookup import UnitLines, unit_ranges
+from perf2x.base.binaries.dwarf.line_table import LineTables
+from perf2x.base.binaries.dwarf.read_budget import ReadBudget
+from perf2x.base.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.elf_headers import CUT, LONGEST_TEXT, string_at
+from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
+from perf2x.base.binaries.find.dwo_and_dwz_files import supplementary_file
+from perf2x.base.binaries.find.object_finder import Finder
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.dwarf.attribute_forms import AbbreviationTable, UnitEncoding
-from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
-from perf2x.binaries.dwarf.debug_sections import DebugSections
-from perf2x.binaries.dwarf.dwarf_functions import MAX_REFERENCES, scopes
-from perf2x.binaries.dwarf.dwp_package import DwoFiles, package_contributions
-from perf2x.binaries.dwarf.line_lookup import UnitLines, unit_ranges
-from perf2x.binaries.dwarf.line_table import LineTables
-from perf2x.binaries.dwarf.read_budget import ReadBudget
-from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.binaries.elf.elf_headers import CUT, LONGEST_TEXT, string_at
-from perf2x.binaries.elf.relocate_module import relocate_debug_info
-from perf2x.binaries.find.dwo_and_dwz_files import supplementary_file
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.binaries.find.search_paths import SearchPaths
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.sources.elf_source import ElfSource
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -165,7 +165,7 @@ def test_endlessly_nested_functions_end_in_time() -> None:
 
 
 def test_thousands_of_functions_at_every_address(monkeypatch) -> None:
-    monkeypatch.setattr("perf2x.binaries.dwarf.dwarf_functions.MAX_SCOPES", 1000)
+    monkeypatch.setattr("perf2x.base.binaries.dwarf.dwarf_functions.MAX_SCOPES", 1000)
     flat = ABBREVIATIONS.replace(b"\x02\x2e\x01", b"\x02\x2e\x00")
     unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 50, b"\0", abbreviations=flat)
     with pytest.raises(ObjectError, match="too many"):

@@ -10,12 +10,12 @@ from posixpath import normpath
 import numpy as np
 import pytest
 
-from perf2x.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.binaries.find.dwo_and_dwz_files import supplementary_file
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
+from perf2x.base.binaries.find.dwo_and_dwz_files import supplementary_file
+from perf2x.base.binaries.find.object_finder import Finder
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize

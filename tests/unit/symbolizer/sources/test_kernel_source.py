@@ -5,13 +5,13 @@ import lzma
 
 import pytest
 
+from perf2x.base.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.relocate_module import section_addresses
+from perf2x.base.binaries.elf.symtab import function_symbols
+from perf2x.base.binaries.find.recorded_vdso import running_vdso_image
+from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.errors import SettingError
-from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.binaries.elf.relocate_module import section_addresses
-from perf2x.binaries.elf.symtab import function_symbols
-from perf2x.binaries.find.recorded_vdso import running_vdso_image
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.profile import Profile
 from perf2x.symbolizer.sources.module_source import kernel_slide
 from perf2x.symbolizer.symbol_options import SymbolOptions

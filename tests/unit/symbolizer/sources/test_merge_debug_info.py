@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.binaries.dwarf.source_locations import DebugFunction, source_locations_of
-from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.binaries.find.object_finder import Finder, ObjectFiles
-from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.base.binaries.dwarf.source_locations import DebugFunction, source_locations_of
+from perf2x.base.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.symbolizer.sources.dwarf_units import locations_from_units
 from perf2x.symbolizer.sources.elf_symbols import ElfNames

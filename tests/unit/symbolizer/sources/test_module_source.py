@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
+from perf2x.base.binaries.elf.relocate_module import MODULE_BASE, relocate_debug_info, section_addresses
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.binaries.elf.relocate_module import MODULE_BASE, relocate_debug_info, section_addresses
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.addr2line import addr2line

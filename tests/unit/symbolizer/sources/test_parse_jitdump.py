@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perf2x.base.binaries.elf.elf_file import open_elf
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording

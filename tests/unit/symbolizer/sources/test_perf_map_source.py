@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.binaries.find import recorded_files
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.base.binaries.find import recorded_files
+from perf2x.base.binaries.find.object_finder import Finder
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.sideband import Sideband
 from perf2x.reader import open_recording

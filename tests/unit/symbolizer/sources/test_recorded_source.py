@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.binaries.find.object_finder import Finder, ObjectFiles
-from perf2x.binaries.find.search_paths import SearchPaths
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.reader.header.section_reader import SectionReader
 from perf2x.reader.header.symbol_sections import read_files
 from perf2x.symbolizer.sources.recorded_source import RecordedSource

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec import msgpack
 
+from perf2x.base.binaries.dwarf.line_lookup import UnitLines
+from perf2x.base.binaries.elf.elf_file import open_elf
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.atomic import read_checksummed, write_checksummed
-from perf2x.binaries.dwarf.line_lookup import UnitLines
-from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.sources import remembered_lines
 from perf2x.symbolizer.sources.remembered_lines import place_of
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binaries.find.object_finder import Finder, ObjectFiles
-from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.sources.elf_source import ElfSource
 from perf2x.symbolizer.sources.go_source import GoSource
 from perf2x.symbolizer.sources.jitdump_source import JitdumpSource
@@ -20,8 +20,8 @@ from perf2x.testing import SymbolSourceContract
 from tests.support.jitdump_writer import code_load, header
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-from tests.unit.binaries.go.test_go_functions import CODE as GO_CODE
-from tests.unit.binaries.go.test_go_functions import table as go_table
+from tests.unit.base.binaries.go.test_go_functions import CODE as GO_CODE
+from tests.unit.base.binaries.go.test_go_functions import table as go_table
 from tests.unit.symbolizer.sources.test_kernel_source import BASE, MODULE_AT, module, vmlinux
 from tests.unit.symbolizer.sources.test_parse_jitdump import CODE
 

@@ -52,7 +52,7 @@ def fleet_symbolize(
         perf2x fleet symbolize profiles/ build/bin/myserver build/lib/
         perf2x fleet symbolize profiles/ --debug-dir debug/ --debuginfod https://debuginfod.debian.net
     """
-    from perf2x.binaries.find.given_objects import given_objects
+    from perf2x.base.binaries.find.given_objects import given_objects
     from perf2x.fleet.symbolize_dataset import NamingJob, symbolize
     from perf2x.sources.dataset.dataset_address import DatasetAddress
     from perf2x.sources.dataset.names.unnamed_places import unnamed_objects

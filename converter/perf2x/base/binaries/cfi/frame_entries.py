@@ -1,0 +1,231 @@
+"""Entries of .eh_frame and .debug_frame by address: CIEs, which functions share, and FDEs, each for one range of code.
+
+The linker's sorted table (.eh_frame_hdr) is used as it is. Without one (.debug_frame, old static objects) the entries
+are walked once: a loop over functions, a few hundred thousand at most, that reads their headers; their start addresses
+become columns.
+
+Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for the differences of .eh_frame, and
+".eh_frame_hdr".
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.base.abi.callframe import PointerBase, PointerFormat
+from perf2x.base.binaries.cfi.byte_cursor import FIXED, CfiCursor, to_signed
+from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, as_uint64, searchsorted
+from perf2x.base.errors import ObjectError
+
+
+class EntryHeader(NamedTuple):
+    """Length and identity, the first two words of every entry."""
+
+    body: int
+    """Offset of the first byte after the header."""
+    end: int
+    """Offset of the next entry."""
+    cie: int
+    """Offset of the CIE that an FDE belongs to; −1 for a CIE."""
+
+
+class Cie(NamedTuple):
+    """A decoded Common Information Entry."""
+
+    code_alignment: int
+    data_alignment: int
+    return_register: int
+    pointer_encoding: int
+    address_size: int
+    segment_size: int
+    has_augmentation_data: bool
+    is_signal_frame: bool
+    """Augmentation ``S``: the caller was interrupted, so its address is that of the next instruction to run."""
+    instructions: tuple[int, int]
+
+
+class Fde(NamedTuple):
+    """A decoded Frame Description Entry: rules for the code from ``start`` up to ``end`` (svma)."""
+
+    cie: Cie
+    start: int
+    end: int
+    instructions: tuple[int, int]
+
+
+class FrameSection(Struct):
+    """The bytes of one .eh_frame (``is_eh``) or .debug_frame; ``address`` is the svma of its first byte."""
+
+    data: bytes
+    address: int
+    is_eh: bool
+    byte_order: str
+    address_size: int
+    cies: dict[int, Cie] = field(default_factory=dict)
+
+    def cursor(self, position: int, end: int) -> CfiCursor:
+        """A cursor over the bytes between two offsets."""
+        return CfiCursor(
+            self.data, position, min(end, len(self.data)), self.byte_order, self.address_size, self.address
+        )
+
+    def header(self, offset: int) -> EntryHeader | None:
+        """Decode the header at ``offset``; None at the terminator, and outside the section.
+
+        Raises ObjectError if the entry exceeds the section.
+        """
+        if not 0 <= offset < len(self.data):
+            return None
+        at = self.cursor(offset, len(self.data))
+        length, wide = at.fixed("I"), False
+        if length == 0:
+            return None
+        if length == 0xFFFFFFFF:
+            length, wide = at.fixed("Q"), True
+        start = at.position
+        identity = at.fixed("Q" if wide else "I")
+        end = start + length
+        if end > len(self.data) or end < at.position:
+            raise ObjectError(f"call frame information: the entry at {offset:#x} is longer than its section")
+        if identity == (0 if self.is_eh else 2**64 - 1 if wide else 2**32 - 1):
+            return EntryHeader(at.position, end, -1)
+        back = to_signed(identity) if wide else identity
+        return EntryHeader(at.position, end, start - back if self.is_eh else identity)
+
+    def cie(self, offset: int) -> Cie:
+        """The CIE at ``offset``, decoded once. Raises ObjectError if there is none."""
+        found = self.cies.get(offset)
+        if found is None:
+            header = self.header(offset)
+            if header is None or header.cie != -1:
+                raise ObjectError(f"call frame information: no CIE at {offset:#x}")
+            found = self.cies[offset] = self._decode_cie(header)
+        return found
+
+    def fde(self, offset: int) -> Fde:
+        """Decode the FDE at ``offset``. Raises ObjectError if there is none or it is damaged."""
+        header = self.header(offset)
+        if header is None or header.cie == -1:
+            raise ObjectError(f"call frame information: no FDE at {offset:#x}")
+        cie = self.cie(header.cie)
+        at = self.cursor(header.body, header.end)
+        at.address_size = cie.address_size
+        at.position += cie.segment_size
+        start = at.pointer(cie.pointer_encoding)
+        if start is None:
+            raise ObjectError(f"call frame information: the FDE at {offset:#x} does not say where it starts")
+        size = at.pointer_value(cie.pointer_encoding & 0x0F)
+        if size < 0 or start + size > 2**64 - 1:
+            raise ObjectError(f"call frame information: the FDE at {offset:#x} claims impossible code")
+        if cie.has_augmentation_data:
+            at.block()
+        return Fde(cie, start, start + size, (at.position, header.end))
+
+    def _decode_cie(self, header: EntryHeader) -> Cie:
+        at = self.cursor(header.body, header.end)
+        version = at.u8()
+        augmentation = at.cstring()
+        address_size, segment_size = self.address_size, 0
+        if version >= 4 and not self.is_eh:
+            address_size, segment_size = at.u8(), at.u8()
+        if address_size not in (4, 8):
+            raise ObjectError(f"call frame information: addresses of {address_size} bytes")
+        if augmentation.startswith(b"eh"):
+            at.native()
+        code, data = at.uleb(), at.sleb()
+        register = at.u8() if version == 1 else at.uleb()
+        encoding = self._augmentation(at, augmentation)
+        return Cie(
+            code, data, register, encoding, address_size, segment_size,
+            augmentation.startswith(b"z"), b"S" in augmentation, (at.position, header.end),
+        )  # fmt: skip
+
+    def _augmentation(self, at: CfiCursor, augmentation: bytes) -> int:
+        """Decode the pointer encoding of the FDEs; leaves ``at`` at the first instruction."""
+        encoding: int = PointerFormat.ABSPTR
+        if not augmentation.startswith(b"z"):
+            return encoding
+        size = at.uleb()
+        instructions = at.position + size
+        for letter in augmentation[1:]:
+            if letter == ord("R"):
+                encoding = at.u8()
+            elif letter == ord("P"):
+                at.pointer(at.u8())
+            elif letter == ord("L"):
+                at.u8()
+            elif letter not in b"SBG":
+                break
+        at.position = instructions
+        return encoding
+
+
+class FrameIndex(Frozen):
+    """FDEs by start address: ``start`` (n,) svma, sorted; ``offset`` (n,) of the FDE in ``section``."""
+
+    section: FrameSection
+    start: U64
+    offset: I64
+
+    def find(self, svma: U64) -> I64:
+        """(n,) the last FDE that starts at or before each svma, −1 for none; it may end before the svma."""
+        return searchsorted(self.start, svma, "right") - 1
+
+
+def index_from_header(section: FrameSection, header: bytes, address: int) -> FrameIndex | None:
+    """The index in .eh_frame_hdr (``header``, at svma ``address``); None without a table in a supported format."""
+    at = FrameSection(header, address, True, section.byte_order, section.address_size).cursor(0, len(header))
+    version, frame_format, count_format, table_format = at.u8(), at.u8(), at.u8(), at.u8()
+    at.pointer(frame_format, address)
+    count = at.pointer(count_format, address)
+    code = FIXED.get(table_format ^ PointerBase.DATAREL)
+    if version != 1 or not count or code is None:
+        return None
+    dtype = np.dtype(section.byte_order + code)
+    if count * 2 * dtype.itemsize > len(header) - at.position:
+        raise ObjectError(f".eh_frame_hdr: {count} entries do not fit in its {len(header)} bytes")
+    pairs = as_int64(np.frombuffer(header, dtype, count * 2, at.position).reshape(count, 2)).view(np.uint64)
+    start = pairs[:, 0] + np.uint64(address)
+    offset = (pairs[:, 1] + np.uint64((address - section.address) % 2**64)).view(np.int64)
+    return _sorted_index(section, start, offset)
+
+
+def index_by_walking(section: FrameSection, past_terminator: bool = True) -> FrameIndex:
+    """Build the index of a section without a table; leaves out damaged FDEs and entries after a damaged header."""
+    starts, offsets = [], []
+    for offset in fde_offsets(section, past_terminator):
+        try:
+            fde = section.fde(offset)
+        except ObjectError:
+            continue
+        if 0 < fde.start < fde.end:  # 0: of a function that the linker discarded
+            starts.append(fde.start)
+            offsets.append(offset)
+    return _sorted_index(section, as_uint64(starts), as_int64(offsets))
+
+
+def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int]:
+    """Offsets of all FDEs of a section, in order; terminators of linked parts are skipped or end the walk."""
+    found, offset = [], 0
+    while offset + 8 <= len(section.data):
+        try:
+            header = section.header(offset)
+        except ObjectError:
+            break
+        if header is None:
+            if not past_terminator:
+                break
+            offset += 4
+            continue
+        if header.cie != -1:
+            found.append(offset)
+        offset = header.end
+    return found
+
+
+def _sorted_index(section: FrameSection, start: U64, offset: I64) -> FrameIndex:
+    if len(start) > 1 and not bool(np.all(start[1:] >= start[:-1])):
+        order = argsort(start)
+        start, offset = start[order], offset[order]
+    return FrameIndex(section, start, offset)

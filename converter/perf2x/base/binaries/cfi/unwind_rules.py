@@ -1,0 +1,139 @@
+"""Rules for finding the caller's registers, one per range of code; all distinct rules as columns.
+
+A program has thousands of functions and a few hundred distinct rules ("CFA = rsp + 16, rbp at CFA − 16, return address
+at CFA − 8"), so rules are interned and a step over many samples gathers them by number.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from perf2x.base.binaries.cfi.dwarf_expressions import Expression
+from perf2x.base.columnar import I64, U8, U64, Bools, Frozen, GrowableColumns, as_int64, zeros
+
+NO_RULE = -1
+"""No unwind information covers the address."""
+CFA_BY_EXPRESSION = -1
+"""In ``cfa_register``: ``cfa_value`` is the number of an expression."""
+
+
+class RuleKind(IntEnum):
+    """Location of the caller's value of a register; DWARF 5, section 6.4.1."""
+
+    SAME = 0
+    """Still in the register; also the rule of registers that are not mentioned, as in libdw and libunwind."""
+    UNDEFINED = 1
+    OFFSET = 2
+    """In memory at CFA + value."""
+    VAL_OFFSET = 3
+    """CFA + value itself."""
+    REGISTER = 4
+    """In register number value."""
+    EXPRESSION = 5
+    """In memory at the result of expression number value."""
+    VAL_EXPRESSION = 6
+    """The result of expression number value."""
+
+
+class RegisterRule(NamedTuple):
+    """Kind and value of one register."""
+
+    kind: RuleKind
+    value: int
+
+
+class Rule(NamedTuple):
+    """Rules of all registers at one address, hashable; registers not named are ``SAME``."""
+
+    cfa_register: int
+    cfa_value: int
+    return_register: int
+    is_signal_frame: bool
+    registers: tuple[tuple[int, RegisterRule], ...]
+
+
+class RuleColumns(Frozen):
+    """``n`` rules over ``r`` registers."""
+
+    cfa_register: I64
+    cfa_value: U64
+    return_register: I64
+    is_signal_frame: Bools
+    kind: U8
+    """(r, n)"""
+    value: U64
+    """(r, n) offsets in two's complement."""
+
+
+class RuleTable:
+    """All distinct rules and expressions so far, over ``register_count`` registers."""
+
+    def __init__(self, register_count: int) -> None:
+        self.register_count = register_count
+        self.needed = 0
+        """Bit r: some rule or expression reads register r; the others need not be restored."""
+        self.rules: list[Rule] = []
+        self.expressions: list[Expression] = []
+        self.by_row: dict[bytes, int] = {}
+        """Numbers of rules that were decoded in columns, by the bytes of their rows (`row_columns`)."""
+        self._numbers: dict[Rule, int] = {}
+        self._expression_numbers: dict[Expression, int] = {}
+        self._fixed, self._signal = GrowableColumns(np.int64, 3), GrowableColumns(np.bool_)
+        self._kind, self._value = (GrowableColumns(dtype, register_count) for dtype in (np.uint8, np.int64))
+        self._columns: RuleColumns | None = None
+
+    def number(self, rule: Rule) -> int:
+        """The number of a rule; equal rules have the same."""
+        found = self._numbers.get(rule)
+        if found is None:
+            found = self._numbers[rule] = len(self.rules)
+            self.rules.append(rule)
+            self.needed |= _registers_read_by(rule)
+        return found
+
+    def expression_number(self, expression: Expression) -> int:
+        """The number of an expression; equal expressions have the same."""
+        found = self._expression_numbers.get(expression)
+        if found is None:
+            found = self._expression_numbers[expression] = len(self.expressions)
+            self.expressions.append(expression)
+            for step in expression:
+                self.needed |= 1 << step.register if 0 <= step.register < self.register_count else 0
+        return found
+
+    def columns(self) -> RuleColumns:
+        """All rules so far as arrays; every batch of samples may add a few."""
+        new = self.rules[len(self._signal) :]
+        if new or self._columns is None:
+            self._add(new)
+            cfa_register, cfa_value, return_register = self._fixed.columns()
+            self._columns = RuleColumns(
+                cfa_register, cfa_value.view(np.uint64), return_register, self._signal[0],
+                self._kind.whole(), self._value.whole().view(np.uint64),
+            )  # fmt: skip
+        return self._columns
+
+    def _add(self, rules: list[Rule]) -> None:
+        kind = np.zeros((self.register_count, len(rules)), np.uint8)
+        value = zeros(kind.shape)
+        for number, rule in enumerate(rules):
+            for register, (how, amount) in rule.registers:
+                kind[register, number] = how
+                value[register, number] = amount
+        fixed = [(rule.cfa_register, rule.cfa_value, rule.return_register) for rule in rules]
+        self._fixed.extend(*as_int64(fixed).reshape(-1, 3).T)
+        self._signal.extend(np.array([rule.is_signal_frame for rule in rules], np.bool_))
+        self._kind.extend(*kind)
+        self._value.extend(*value)
+
+
+def _registers_read_by(rule: Rule) -> int:
+    """Bits of the registers that a rule reads, the return address among them."""
+    needed = 1 << rule.return_register
+    if rule.cfa_register != CFA_BY_EXPRESSION:
+        needed |= 1 << rule.cfa_register
+    for _, (kind, value) in rule.registers:
+        if kind is RuleKind.REGISTER and 0 <= value < 64:
+            needed |= 1 << value
+    return needed

@@ -1,0 +1,187 @@
+"""Ways through x86 code on symbolic values: what happens to the stack and to registers, not what is computed."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from perf2x.base.binaries.elf.x86_code import X86Code
+from perf2x.base.binaries.elf.x86_instructions import FIXED, X86Instruction, opcodes
+
+_MOST_INSTRUCTIONS = 4096
+"""Instructions to look at for one address."""
+RESULT, STACK, FRAME = 0, 4, 5
+"""The processor's numbers of registers."""
+_CONDITIONAL = opcodes("70-7f e0-e3 180-18f")
+_NO_WAY_ON = opcodes("ca cb cc cf ea f4 10b")
+"""Far returns and jumps, int3, iret, hlt, ud2."""
+_WRITES_OPERAND = opcodes(
+    "00 01 08 09 10 11 18 19 20 21 28 29 30 31 80-83 86-88 c0 c1 c6 c7 d0-d3 190-19f 1a4 1a5 1ab-1ad 1b0 1b1 1b3 1bb "
+    "1c0 1c1"
+)
+_WRITES_REGISTER = opcodes(
+    "02 03 0a 0b 12 13 1a 1b 22 23 2a 2b 32 33 40-4f 63 69 6b 86 87 8a 90-97 b0-bf 140-14f 1af 1b6-1b8 1bc-1bf 1c8-1cf"
+)
+_BYTES = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0").union(range(0, 0x38, 2))
+"""Of those, the ones that write a byte, where 4 to 7 may be ah, ch, dh and bh."""
+_AND, _COMPARE = 4, 7
+
+Place = tuple[object, int]
+"""Base and distance: the first value of a register (its number), the word at another place, or an aligned stack."""
+Value = Place | None
+"""None is unknown."""
+
+
+class Way(NamedTuple):
+    """Registers and memory somewhere on a way, in terms of its beginning; changed in place."""
+
+    registers: list[Value]
+    memory: dict[Place, Value]
+    word: int
+    """Bytes of an address."""
+
+    def copy(self) -> "Way":
+        """The way so far, to go on in another direction."""
+        return Way(self.registers.copy(), self.memory.copy(), self.word)
+
+    def address(self, base: int, distance: int) -> Value:
+        """A register's value, and so many bytes more."""
+        value = self.registers[base] if base >= 0 else None
+        return None if value is None else (value[0], value[1] + distance)
+
+    def load(self, place: Value) -> Value:
+        """The word at a place."""
+        return None if place is None else self.memory.get(place, (place, 0))
+
+    def store(self, place: Value, value: Value) -> None:
+        """Put a word somewhere."""
+        if place is not None:
+            self.memory[place] = value
+
+    def push(self, value: Value) -> None:
+        """Push a word."""
+        self.registers[STACK] = self.address(STACK, -self.word)
+        self.store(self.registers[STACK], value)
+
+    def pop(self) -> Value:
+        """Pop a word."""
+        value = self.load(self.registers[STACK])
+        self.registers[STACK] = self.address(STACK, self.word)
+        return value
+
+
+class Ended(NamedTuple):
+    """The end of a way: the function returns, or the address that was looked for is reached."""
+
+    way: Way
+    popped: int
+    """Bytes that ``ret`` takes off the stack, the return address first; 0 where it is not at one."""
+
+    @property
+    def frame(self) -> Value:
+        """The stack pointer after ``ret``; None if that takes a word which was put there on the way (V8's builtins)."""
+        top = self.way.address(STACK, 0)
+        return self.way.address(STACK, self.popped) if self.way.load(top) == (top, 0) else None
+
+
+def ends_of_ways(code: X86Code, begin: int, within: tuple[int, int], until: int = -1) -> Iterator[Ended]:
+    """Follow all ways from an address in the extent ``within`` to their ends, without walking an instruction twice."""
+    word = 8 if code.is_64 else 4
+    ways = [(begin, Way([(number, 0) for number in range(16)], {}, word), within)]
+    seen: set[int] = set()
+    while ways:
+        at, way, extent = ways.pop()
+        while at not in seen and len(seen) < _MOST_INSTRUCTIONS:
+            seen.add(at)
+            if at == until:
+                yield Ended(way, 0)
+                break
+            found = code.instruction(at) if extent[0] <= at < extent[1] else None
+            if found is None or found.opcode in _NO_WAY_ON:
+                break
+            if found.opcode in (0xC2, 0xC3) or (_is_jump(found) and found.is_memory and found.operand == FIXED):
+                yield Ended(way, word + (found.number & 0xFFFF if found.opcode == 0xC2 else 0))
+                break
+            if _is_jump(found):
+                break
+            at += found.size
+            if found.opcode in (0xE9, 0xEB):
+                at += found.number
+                extent = extent if extent[0] <= at < extent[1] else code.function(at)
+            elif found.opcode in _CONDITIONAL:
+                target = at + found.number
+                ways.append((target, way.copy(), extent if extent[0] <= target < extent[1] else code.function(target)))
+            else:
+                _run(found, way)
+
+
+def exits(code: X86Code, svma: int) -> bool:
+    """Whether code goes straight to a system call, as what comes behind a thread's function does."""
+    for _ in range(8):
+        found = code.instruction(svma)
+        if found is None or found.opcode in (0x105, 0xCD):
+            return found is not None
+        svma += found.size
+    return False
+
+
+def _is_jump(found: X86Instruction) -> bool:
+    """Whether it jumps to an address that a register or memory holds."""
+    return found.opcode == 0xFF and found.register in (4, 5)
+
+
+def _run(found: X86Instruction, way: Way) -> None:
+    """Do to a way what an instruction does; those that neither move whole registers nor write any do nothing."""
+    opcode, registers = found.opcode, way.registers
+    if (opcode == 0xE8 and found.number) or (opcode == 0xFF and found.register in (2, 3)):
+        registers[RESULT] = None  # hand-written code knows what else its callees keep, and compilers trust none
+    elif opcode in (0x68, 0x6A, 0x9C, 0xE8) or (opcode == 0xFF and found.register == 6):
+        way.push(None)
+    elif opcode in range(0x50, 0x58):
+        way.push(registers[found.register])
+    elif opcode in range(0x58, 0x60):
+        registers[found.register] = way.pop()
+    elif opcode in (0x8F, 0x9D):
+        way.pop()
+    elif opcode == 0xC9:
+        registers[STACK] = registers[FRAME]
+        registers[FRAME] = way.pop()
+    elif opcode in (0x60, 0x61, 0xC8):
+        registers[STACK] = None
+    elif opcode in (0x89, 0x8B, 0x8D):
+        _move(found, way)
+    else:
+        _compute(found, way)
+    if found.is_narrow and 0x50 <= opcode < 0x60:
+        registers[STACK] = None
+
+
+def _move(found: X86Instruction, way: Way) -> None:
+    """Do what mov and lea do."""
+    registers = way.registers
+    place = way.address(found.operand, found.displacement) if found.is_memory else None
+    if found.opcode == 0x8D:
+        registers[found.register] = place
+    elif found.opcode == 0x8B:
+        registers[found.register] = way.load(place) if found.is_memory else registers[found.operand]
+    elif found.is_memory:
+        way.store(place, registers[found.register])
+    else:
+        registers[found.operand] = registers[found.register]
+
+
+def _compute(found: X86Instruction, way: Way) -> None:
+    """Do what arithmetic does: a number is added, or a register gets a value that is not known."""
+    opcode, registers = found.opcode, way.registers
+    if opcode in (0x80, 0x81, 0x83) and found.register == _COMPARE:
+        return
+    if opcode in (0x81, 0x83) and not found.is_memory and found.register == _AND:
+        registers[found.operand] = ("aligned", 0)
+        return
+    if opcode in (0x81, 0x83) and not found.is_memory and found.register in (0, 5):
+        registers[found.operand] = way.address(found.operand, -found.number if found.register else found.number)
+        return
+    writes = opcode in _WRITES_OPERAND or (opcode in (0xF6, 0xF7, 0xFE, 0xFF) and found.register < 4)
+    written = [found.register] if opcode in _WRITES_REGISTER else []
+    written += [found.operand] if writes and not found.is_memory else []
+    for register in written:
+        if opcode not in _BYTES or register not in range(4, 8):
+            registers[register] = None

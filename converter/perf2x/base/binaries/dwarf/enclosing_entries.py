@@ -1,0 +1,92 @@
+"""Scopes around entries: GCC gives C++ functions that no other file can see no linkage name, only the plain one.
+
+The declaration of such a function is nested in the entries of its namespaces and classes, and of a function if it is a
+lambda or belongs to a local class. One walk over the unit finds them for all entries that are asked for.
+"""
+
+import contextlib
+from collections.abc import Iterable, Sequence
+
+from perf2x.base.binaries.dwarf import dwarf_numbers as c
+from perf2x.base.binaries.dwarf.attribute_forms import uleb128
+from perf2x.base.binaries.dwarf.compilation_units import Unit
+from perf2x.base.binaries.dwarf.dwarf_functions import MAX_DEPTH, Entry, describe
+from perf2x.base.binaries.dwarf.source_locations import is_nameless_call_operator
+from perf2x.base.errors import ObjectError
+
+MAX_NESTING = 16
+"""Scopes and functions around an entry that are told."""
+_SCOPES = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
+
+
+def scopes_around(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
+    """Map each entry to the scope that it stands in, and to the function around that, "" without one.
+
+    The scope are namespaces and classes, as in ``std::vector<int>``; "" for a lambda's call operator. The function is
+    the innermost one that is no nameless call operator. Entries of units whose walk would exceed the file's budget, or
+    that cannot be read, are left out.
+    """
+    wanted: dict[Unit, set[int]] = {}
+    for unit, offset in entries:
+        wanted.setdefault(unit, set()).add(offset)
+    found: dict[Entry, tuple[str, str]] = {}
+    for unit, offsets in wanted.items():
+        with contextlib.suppress(ObjectError, IndexError, ValueError):
+            unit.file.nesting_budget.spend(unit.end - unit.start)
+            for offset, around in _parents_of(unit, sorted(offsets)).items():
+                found[unit, offset] = _scope(unit, around)
+    return found
+
+
+def _scope(unit: Unit, around: Sequence[int]) -> tuple[str, str]:
+    """The scope and the function that entries make, innermost first."""
+    scope: list[str] = []
+    is_local = False
+    for parent in around:
+        abbreviation, entry = unit.entry(parent)
+        if abbreviation is not None and abbreviation.tag == c.TAG_SUBPROGRAM:
+            is_local, name = True, describe(unit, entry)[0]
+            if name and not is_nameless_call_operator(name):
+                return "::".join(reversed(scope)), name
+        elif not is_local:
+            is_space = abbreviation is not None and abbreviation.tag == c.TAG_NAMESPACE
+            name = unit.text(entry, c.AT_NAME) or ("(anonymous namespace)" if is_space else "")
+            if not scope and (not name or name.startswith("<lambda")):
+                is_local = True  # a lambda is called after its function alone
+            else:
+                scope.append(name)
+    return "::".join(filter(None, reversed(scope))), ""
+
+
+def _parents_of(unit: Unit, offsets: Sequence[int]) -> dict[int, list[int]]:
+    """The scopes around entries, innermost first: one walk over a unit, past all that holds none of them.
+
+    ``offsets`` rise; those between two entries are left out.
+    """
+    data, at, left = unit.file.sections.info, unit.first, list(reversed(offsets))
+    parents: list[int] = []  # offsets, -1 for entries that are no scopes
+    found: dict[int, list[int]] = {}
+    while left and at < unit.end:
+        while left and left[-1] <= at:
+            if left.pop() == at:
+                found[at] = [parent for parent in reversed(parents) if parent >= 0][:MAX_NESTING]
+        code, body = uleb128(data, at)
+        if not code:
+            del parents[-1:]
+            at = body if parents else unit.end
+            continue
+        abbreviation = unit.abbreviation(code)
+        size, steps = abbreviation.size, abbreviation.steps
+        at, begin = body + size if size >= 0 else unit.encoding.skip(data, body, steps), at
+        if not abbreviation.has_children:
+            at = at if parents else unit.end
+            continue
+        back, size = abbreviation.sibling
+        sibling = unit.start + unit.encoding.integer(data, at - back, size) if size else 0
+        if left and at <= sibling <= left[-1]:
+            at = sibling
+            continue
+        if len(parents) >= MAX_DEPTH:
+            raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
+        parents.append(begin if abbreviation.tag in _SCOPES else -1)
+    return found

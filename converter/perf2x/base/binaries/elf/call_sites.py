@@ -1,0 +1,69 @@
+"""Instructions in front of an address: a call, where a return address may be, or none.
+
+Sources: Intel's Software Developer's Manual, volume 2, CALL and its ModR/M forms; Arm's Architecture Reference Manual,
+BL, BLR, BLRAA and their like.
+"""
+
+from collections.abc import Callable, Mapping
+
+from perf2x.base.binaries.elf.code_blocks import CodeBlocks
+from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.errors import ObjectError
+
+MAX_ANSWERS = 1 << 16
+_LONGEST_CALL = 7
+"""Bytes of the longest call without prefixes on x86."""
+_CALL_REL32, _GROUP_5 = 0xE8, 0xFF
+_INDIRECT_SIZES = (2, 3, 4, 6, 7)
+
+
+class CallSites:
+    """Calls in one file's code, read in blocks; answers are kept, and forgotten where they are many."""
+
+    def __init__(self, elf: ElfObject) -> None:
+        self._blocks = CodeBlocks(elf)
+        self._ends_with_call = _BY_MACHINE.get(elf.machine)
+        self._answers: dict[int, bool] = {}
+
+    def may_return_to(self, svma: int) -> bool:
+        """Return whether a call may end at an address; True where that cannot be told, as in a file without its code.
+
+        On x86 instructions cannot be read backwards, so bytes that look like a call are taken for one.
+        """
+        if svma not in self._answers:
+            if len(self._answers) >= MAX_ANSWERS:
+                self._answers.clear()
+            self._answers[svma] = self._decide(svma)
+        return self._answers[svma]
+
+    def _decide(self, svma: int) -> bool:
+        if self._ends_with_call is None:
+            return True
+        try:
+            load = self._blocks.elf.load_of(svma - 1)
+            start = svma if load is None else max(svma - _LONGEST_CALL, load.address)
+            before = self._blocks.read(start, svma)
+        except ObjectError:
+            return True
+        return len(before) < svma - start or not any(before) or self._ends_with_call(before)
+
+
+def _is_x86_call(before: bytes) -> bool:
+    if len(before) >= 5 and before[-5] == _CALL_REL32:
+        return True
+    return any(
+        len(before) >= size and before[-size] == _GROUP_5 and before[1 - size] >> 3 & 7 == 2 for size in _INDIRECT_SIZES
+    )
+
+
+def _is_arm64_call(before: bytes) -> bool:
+    word = int.from_bytes(before[-4:], "little")
+    is_blr = word & 0xFFFFFC1F == 0xD63F0000
+    return word >> 26 == 0b100101 or is_blr or word & 0xFEFFF800 == 0xD63F0800
+
+
+_BY_MACHINE: Mapping[str, Callable[[bytes], bool]] = {
+    "EM_X86_64": _is_x86_call,
+    "EM_386": _is_x86_call,
+    "EM_AARCH64": _is_arm64_call,
+}

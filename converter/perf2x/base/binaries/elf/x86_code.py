@@ -1,0 +1,77 @@
+"""Instructions of one x86 file by address, and the extents of its functions."""
+
+from bisect import bisect_right
+
+import numpy as np
+
+from perf2x.base.binaries.elf.code_blocks import CodeBlocks
+from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.binaries.elf.symtab import STT_FUNC, function_symbols
+from perf2x.base.binaries.elf.x86_instructions import LONGEST, X86Instruction, decode
+from perf2x.base.columnar import flatnonzero, lexsort
+from perf2x.base.errors import ObjectError
+
+_MOST = 1 << 17
+"""Instructions that are kept."""
+ANYWHERE = 0, 2**64
+"""Extent of a function that no symbol tells."""
+
+
+class X86Code:
+    """Code that is decoded once, and forgotten where it is much; ``debug`` may have the symbols."""
+
+    def __init__(self, elf: ElfObject, debug: ElfObject | None) -> None:
+        self.is_64 = elf.machine == "EM_X86_64"
+        self._blocks, self._files = CodeBlocks(elf), [elf] if debug is None else [debug, elf]
+        self._instructions: dict[int, X86Instruction | None] = {}
+        self._extents: tuple[list[int], list[int]] | None = None
+
+    def instruction(self, svma: int) -> X86Instruction | None:
+        """Return the instruction at an address; None for what is none, or not in the file."""
+        if svma not in self._instructions:
+            if len(self._instructions) >= _MOST:
+                self._instructions.clear()
+            self._instructions[svma] = self._decoded(svma)
+        return self._instructions[svma]
+
+    def _decoded(self, svma: int) -> X86Instruction | None:
+        try:
+            return decode(self._blocks.read(svma, svma + LONGEST), is_64=self.is_64)
+        except ObjectError:
+            return None
+
+    def function(self, svma: int) -> tuple[int, int]:
+        """Return the extent of the function at an address, as its symbol tells; without one, ANYWHERE."""
+        if self._extents is None:
+            self._extents = self._functions()
+        start, end = self._extents
+        row = bisect_right(start, svma) - 1
+        return (start[row], end[row]) if row >= 0 and svma < end[row] else ANYWHERE
+
+    def _functions(self) -> tuple[list[int], list[int]]:
+        """Return starts and ends of functions; one without a size, as in assembly, ends where the next one starts."""
+        for file in self._files:
+            for table in (".symtab", ".dynsym"):
+                try:
+                    rows = function_symbols(file, table)
+                except ObjectError:
+                    continue
+                if rows is not None and len(rows):
+                    chosen = flatnonzero(rows.type == STT_FUNC)
+                    order = chosen[lexsort([rows.size[chosen], rows.start[chosen]])]
+                    start, size = rows.start[order], rows.size[order]
+                    following = np.append(start[1:], start[-1:])
+                    return start.tolist(), np.where(size > 0, start + size, following).tolist()
+        return [], []
+
+
+class BranchLengths:
+    """Lengths of one file's branch instructions, which say where code that ran up to one ended."""
+
+    def __init__(self, elf: ElfObject) -> None:
+        self._is_x86, self._code = elf.machine in ("EM_X86_64", "EM_386"), X86Code(elf, None)
+
+    def at(self, svma: int) -> int:
+        """Return the length of the instruction at an address, 1 for what is none; four bytes but on x86."""
+        found = self._code.instruction(svma) if self._is_x86 else None
+        return found.size if found else 1 if self._is_x86 else 4

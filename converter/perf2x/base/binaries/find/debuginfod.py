@@ -1,0 +1,180 @@
+"""A client for debuginfod servers, which serve executables and debug files by build id.
+
+Source of truth: elfutils' debuginfod(8) for the web API, debuginfod-find(1) for the cache and the variables:
+DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH, DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE, DEBUGINFOD_MAXTIME. The cache is shared
+with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty file means "no server had it". Source
+files (/buildid/BUILDID/source/PATH) have names of our own there.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from msgspec import Struct, field
+
+from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
+from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.errors import FormatError, ObjectError
+from perf2x.base.files.atomic import atomic_file
+from perf2x.base.files.unpack_limit import FreeSpace, download_limit, format_size
+
+_BLOCK = 1 << 16
+_MISS_SECONDS = 600
+"""Lifetime of a cached "no server had it" (debuginfod-find(1), cache_miss_s)."""
+_SLOW_SECONDS = 90
+Progress = Callable[[str, int, int], None]
+"""Called with (address, bytes received, bytes in all or 0)."""
+
+
+def cache_directory() -> Path | None:
+    """Return DEBUGINFOD_CACHE_PATH, else XDG_CACHE_HOME/debuginfod_client, else ~/.cache/debuginfod_client."""
+    if path := os.environ.get("DEBUGINFOD_CACHE_PATH"):
+        return Path(path)
+    if path := os.environ.get("XDG_CACHE_HOME"):
+        return Path(path) / "debuginfod_client"
+    try:
+        return Path.home() / ".cache" / "debuginfod_client"
+    except RuntimeError:
+        return None
+
+
+def _number(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() and int(text) > 0 else default
+
+
+class Debuginfod(Struct):
+    """Queries servers in order; a server that cannot be reached is not queried again."""
+
+    urls: tuple[str, ...]
+    cache: Path | None
+    diagnostics: Diagnostics
+    progress: Progress | None = None
+    timeout: int = field(default_factory=lambda: _number("DEBUGINFOD_TIMEOUT", _SLOW_SECONDS))
+    """Seconds without data before a request is abandoned."""
+    largest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXSIZE", sys.maxsize))
+    """Bytes of one file; lowers the limit of base/files/unpack_limit.py but never raises it."""
+    longest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXTIME", 3600))
+    """Seconds for one file in total."""
+    _dead: set[str] = field(default_factory=set)
+
+    def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
+        """Yield the file of ``kind`` (``executable`` or ``debuginfo``) from the cache or a server, if any has it."""
+        path = self._fetched(kind, kind, build_id)
+        if path is None:
+            return
+        try:
+            yield open_elf(path)
+        except ObjectError as error:
+            self._count("debuginfod_unusable", str(error))
+
+    def source(self, build_id: bytes, recorded: str) -> Path | None:
+        """Return the source file that debug info of an object calls ``recorded``, from the cache or a server.
+
+        Its name in the cache is a digest: paths of a recording name no files here.
+        """
+        import hashlib
+        from urllib.parse import quote
+
+        text = recorded.encode(errors="surrogateescape")
+        digest = hashlib.sha256(text).hexdigest()
+        return self._fetched(f"source-{digest}", f"source{quote(text)}", build_id)
+
+    def _fetched(self, name: str, request: str, build_id: bytes) -> Path | None:
+        """The file of that name in the cache, downloaded if need be; None if no server has it."""
+        if self.cache is None or len(build_id) < 4:
+            return None
+        path = self.cache / build_id.hex() / name
+        if _is_miss(path):
+            return None
+        if (not path.is_file() or path.stat().st_size == 0) and not self._download(request, build_id, path):
+            return None
+        return path
+
+    def _download(self, request: str, build_id: bytes, path: Path) -> bool:
+        answers = [404 if url in self._dead else 0 for url in self.urls]
+        for index, url in enumerate(self.urls):
+            if not answers[index]:
+                answers[index] = self._request(url, request, build_id, path)
+            if answers[index] == 200:
+                return True
+        if len(self._dead) < len(self.urls) and all(answer == 404 for answer in answers):
+            _remember_miss(path)
+        return False
+
+    def _request(self, url: str, what: str, build_id: bytes, path: Path) -> int:
+        """Download to ``path``: 200 on success, 404 when the server does not have the file, 0 on any other error."""
+        import urllib.error  # TLS and http take 25 ms to import: only when there is a server
+        import urllib.request
+        from http.client import HTTPException
+
+        address = f"{url}/buildid/{build_id.hex()}/{what}"
+        request = urllib.request.Request(address, headers={"User-Agent": "perf2x"})
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout) as answer:
+                return 200 * self._store(answer, address, int(answer.headers.get("Content-Length") or 0), path)
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return 404
+            self._count("debuginfod_failed", f"{address}: {error.code} {error.reason}")
+        except (OSError, HTTPException, ValueError) as error:
+            self._dead.add(url)
+            self._count("debuginfod_failed", f"{url}: {getattr(error, 'reason', error)}")
+        return 0
+
+    def _store(self, answer: IO[bytes], address: str, size: int, path: Path) -> bool:
+        """Store a response as ``path``; False, with a diagnostic, when it is incomplete or too large."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as new:
+            try:
+                reason = self._copy(answer, new.file, address, size)
+            except FormatError as error:
+                reason = str(error)
+            if not reason:
+                new.commit()
+                return True
+        self._count("debuginfod_failed", f"{address}: {reason}")
+        return False
+
+    def _copy(self, answer: IO[bytes], out: IO[bytes], address: str, size: int) -> str:
+        """Copy the response to ``out``; return "", or the reason why the copy is incomplete."""
+        end, done = time.monotonic() + self.longest, 0
+        disk = FreeSpace(address, str(self.cache), "a download; DEBUGINFOD_CACHE_PATH names another place")
+        most = min(self.largest, download_limit())
+        while block := answer.read(_BLOCK):
+            done += len(block)
+            if done > most or size > most:
+                lever = "DEBUGINFOD_MAXSIZE" if most == self.largest else "--max-unpacked SIZE"
+                return f"larger than {format_size(most)}; {lever} raises the limit"
+            if time.monotonic() > end:
+                return f"not there after {self.longest} seconds"
+            disk.take(len(block))
+            out.write(block)
+            if self.progress is not None:
+                self.progress(address, done, size)
+        return "" if done >= size else f"only {done} of {size} bytes came"
+
+    def _count(self, name: str, where: str) -> None:
+        advice = "a debuginfod server did not deliver a file; names, lines or sources may be missing."
+        self.diagnostics.add(name, Severity.LOSS, advice, where=where)
+
+
+def _is_miss(path: Path) -> bool:
+    """Return whether the cache holds a recent "no server had it"."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return found.st_size == 0 and time.time() - found.st_mtime < _MISS_SECONDS
+
+
+def _remember_miss(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.touch()
+    except OSError:
+        pass

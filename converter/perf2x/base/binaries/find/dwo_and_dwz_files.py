@@ -1,0 +1,101 @@
+"""Files with the rest of an object's debug info: supplementary files of ``dwz``, and ``.dwo`` and ``.dwp`` files.
+
+Paths in debug info are as untrusted as those in recordings: under a symfs they never lead out of it.
+Source of truth: dwz(1) and elfutils libdw/dwarf_getalt.c for ``.gnu_debugaltlink``; gdb/dwarf2/read.c lookup_dwo_file
+and try_open_dwop_file for ``.dwo`` and ``.dwp``.
+"""
+
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+
+from perf2x.base.binaries.elf.build_id_notes import same_build_id
+from perf2x.base.binaries.elf.elf_file import ElfObject, open_object
+from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
+from perf2x.base.binaries.find.search_paths import debug_dir_paths
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.sysroot import is_file, paths_in_root
+from perf2x.base.mapping_names import is_real_path
+
+
+def has_supplementary(file: ElfObject) -> bool:
+    """Return whether dwz moved a part of the debug info to a supplementary file."""
+    return file.section(".gnu_debugaltlink") is not None
+
+
+def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
+    """Find the file that ``.gnu_debugaltlink`` of ``file`` names, by build id; None when it is missing.
+
+    ObjectError when the link cannot be read, or names the file itself.
+    """
+    section = file.section(".gnu_debugaltlink")
+    data = file.data(section) if section is not None else b""
+    name, _, build_id = data.partition(b"\0")
+    if not name or len(build_id) < 2:
+        raise ObjectError(f"{file.name}: its link to a dwz file is cut off")
+    if same_build_id(build_id, file.build_id):
+        raise ObjectError(f"{file.name}: its link to a dwz file names the file itself")
+    link = name.decode(errors="surrogateescape")
+    for path in _supplementary_paths(finder, file, link, build_id):
+        if is_file(path):
+            try:
+                found = open_object(path)
+            except ObjectError:
+                continue
+            if same_build_id(build_id, found.build_id):
+                return found
+    return next((f for f in finder.fetch("debuginfo", build_id) if same_build_id(build_id, f.build_id)), None)
+
+
+def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: bytes) -> Iterator[Path]:
+    yield from finder.search_paths.cached(build_id, "debug", "elf")
+    for directory in finder.search_paths.debug_directories():
+        yield from debug_dir_paths(directory, "", build_id)
+    yield from _stated_paths(finder, file, "", link)
+    for directory in finder.search_paths.debug_directories():  # the directory of distributions: /usr/lib/debug/.dwz
+        tail = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
+        yield from paths_in_root(directory, tail)
+
+
+def package_file(finder: Finder, found: ObjectFiles, recorded: str) -> ElfObject | None:
+    """Find an object's DWARF package (``.dwp``): beside its files or the recorded path, or in debug directories."""
+    for path in _package_paths(finder, found, recorded):
+        if is_file(path):
+            return open_object(path)
+    return None
+
+
+def _package_paths(finder: Finder, found: ObjectFiles, recorded: str) -> Iterator[Path]:
+    for file in found.files:
+        if file.path is not None:
+            yield file.path.with_name(f"{file.path.name}.dwp")
+            yield file.path.with_name(f"{file.path.name.removesuffix('.debug')}.dwp")
+    if is_real_path(recorded):
+        yield from finder.search_paths.on_disk(f"{recorded}.dwp")
+        for directory in finder.search_paths.debug_directories():
+            yield from paths_in_root(directory, f"{recorded}.dwp")
+
+
+def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
+    """Yield candidates for a unit's ``.dwo``: the stated path (under symfs), beside the program, debug directories."""
+    yield from _stated_paths(finder, file, comp_dir, name)
+    last = name.rpartition("/")[2]
+    if file.path is not None and last.strip("."):
+        yield file.path.with_name(last)
+    for directory in finder.search_paths.debug_directories():
+        yield from paths_in_root(directory, posixpath.join(comp_dir, name), last)
+
+
+def _stated_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
+    """Yield the path that debug info states: absolute as on the recorded machine, else relative to the file.
+
+    With a symfs, a relative path is used only for a file inside it: elsewhere it could lead anywhere.
+    """
+    whole, symfs = posixpath.join(folder, name), finder.search_paths.symfs
+    if whole.startswith("/"):
+        yield from finder.search_paths.on_disk(whole)
+    elif file.path is not None and symfs is None:
+        yield file.path.parent / whole
+    elif file.path is not None and symfs is not None and file.path.is_relative_to(symfs):
+        inside = file.path.parent.relative_to(symfs)
+        yield from paths_in_root(symfs, f"/{inside.as_posix()}/{whole}")

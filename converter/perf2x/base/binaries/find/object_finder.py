@@ -1,0 +1,247 @@
+"""Search for the files of a recorded object: perf's places in perf's order, by build id first.
+
+Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename.
+A file whose build id is not the recorded one is refused and remembered as the reason, and without a build id one that
+`RecordedFiles` refuses; nothing is executed.
+
+The result of a search: the files of one object, and the paths that were searched for them.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from perf2x.base.binaries.elf.build_id_notes import same_build_id, unpadded
+from perf2x.base.binaries.elf.debug_link import debug_link, has_crc, mini_debug_info
+from perf2x.base.binaries.elf.elf_file import ElfObject, open_object
+from perf2x.base.binaries.find.recorded_files import RecordedFiles
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.sysroot import is_file
+from perf2x.base.mapping_names import without_deleted
+
+TAKEN, ABSENT, OTHER_BUILD = "taken", "not there", "another build"
+OTHER_CHECKSUM, UNREADABLE, OTHER_FILE = "another checksum", "cannot be read", "perhaps another file"
+
+
+class SearchedPath(NamedTuple):
+    """A path that was searched, and the outcome: TAKEN, ABSENT, OTHER_BUILD …"""
+
+    path: str
+    outcome: str
+
+
+class ObjectFiles(Struct):
+    """All files of one object, in the order of search, with their headers read; and the reasons for refused ones."""
+
+    files: list[ElfObject] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Sentences: which file exists and why it was refused."""
+    mismatched: bool = False
+    """A file was taken although its build id differs, or nothing shows that it is the recorded one."""
+    doubtful: bool = False
+    """No build id tells whether files of this machine are the recorded ones, and something else says that they are not.
+    """
+    searched: list[SearchedPath] = field(default_factory=list)
+    """Every path that was searched, in order; archives and servers last."""
+
+    def note(self, path: Path | str, outcome: str, why: str = "") -> None:
+        """Note the outcome of a search, and the reason where a file was refused."""
+        self.searched.append(SearchedPath(str(path), outcome))
+        self.refused += [why] if why else []
+
+    @property
+    def code(self) -> ElfObject | None:
+        """The file that was mapped: it has the code and correct program headers."""
+        return next((file for file in self.files if has_code(file)), None)
+
+    @property
+    def symbols(self) -> ElfObject | None:
+        """The first file with a ``.symtab``, else the first with a ``.dynsym``."""
+        return self._first_with(".symtab") or self._first_with(".dynsym")
+
+    @property
+    def dwarf(self) -> ElfObject | None:
+        """The first file with ``.debug_info``."""
+        return self._first_with(".debug_info")
+
+    def _first_with(self, section: str) -> ElfObject | None:
+        return next((file for file in self.files if file.section(section)), None)
+
+    @property
+    def reason(self) -> str:
+        """The reason why no file was found, "" when there is one."""
+        if self.files:
+            return ""
+        return self.refused[0] if self.refused else "file not found"
+
+
+def has_code(file: ElfObject) -> bool:
+    """Return whether the file holds instructions; in a debug-only file ``.text`` is SHT_NOBITS."""
+    if not file.sections:
+        return any(segment.type == "PT_LOAD" and segment.file_size for segment in file.segments)
+    return any(s.type == "SHT_PROGBITS" and s.flags & 0x6 == 0x6 and s.size for s in file.sections)
+
+
+_ANY_RECORDING = RecordedFiles()
+_Refusal = Callable[[Path], str]
+"""Why a file at a recorded path is not taken; "" if it is."""
+Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
+"""Further files by (``executable`` or ``debuginfo``, build id): archives, a debuginfod client. Asked last, and only
+for files that are still missing.
+"""
+
+
+class Finder:
+    """Finds the files of objects and caches the results; shared by unwinder and symbolizer."""
+
+    def __init__(
+        self,
+        search_paths: SearchPaths,
+        fetchers: tuple[Fetcher, ...] = (),
+        bundled: Callable[[str], Iterator[ElfObject]] = lambda _: iter(()),
+    ) -> None:
+        """``bundled`` has files by recorded name, for recordings without build ids; it is asked before this machine."""
+        self.search_paths = search_paths
+        self._fetchers = fetchers
+        self._bundled = bundled
+        self._known: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
+        self._provided: dict[str, ObjectFiles] = {}
+
+    @property
+    def is_local(self) -> bool:
+        """True when only files on this machine are searched: no archives, which are open files, and no servers."""
+        return not self._fetchers
+
+    def find(self, name: str, build_id: bytes, pid: int = -1, recorded: RecordedFiles = _ANY_RECORDING) -> ObjectFiles:
+        """Find every file of the object ``recorded`` as ``name`` with ``build_id`` (b"": none) in process ``pid``."""
+        build_id = unpadded(build_id)
+        if not build_id and name in self._provided:
+            return self._provided[name]
+        recorded = _ANY_RECORDING if build_id or self.search_paths.symfs is not None else recorded
+        key = (name, build_id, recorded.key(name))
+        if key not in self._known:
+            refusal, doubtful = partial(recorded.refusal, name), recorded.made_elsewhere
+            is_there = any(map(is_file, self.search_paths.on_disk(name)))  # whatever its name ends with
+            searched = name if is_there else without_deleted(name)
+            self._known[key] = self._search(searched, build_id, pid, refusal, doubtful)
+        return self._known[key]
+
+    def provide(self, name: str, file: ElfObject) -> None:
+        """Register ``file`` for searches for ``name`` without a build id: an object that exists in no file."""
+        self._provided[name] = ObjectFiles([file])
+
+    def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
+        """Fetch files from archives and servers: ``executable`` or ``debuginfo`` by build id, not yet checked."""
+        for fetch in self._fetchers:
+            yield from fetch(kind, build_id)
+
+    def _search(self, name: str, build_id: bytes, pid: int, refusal: _Refusal, doubtful: bool) -> ObjectFiles:
+        found = ObjectFiles(doubtful=doubtful)
+        self._find_mapped_file(found, name, build_id, pid, refusal)
+        build_id = build_id or (found.files[0].build_id if found.files else b"")
+        taken = {file.name for file in found.files}
+        for path in self._debug_paths(found, name, build_id):
+            if str(path) not in taken and _exists(found, path):
+                self._take(found, path, build_id)
+                taken.add(str(path))
+        _add_mini_debug_info(found)
+        self._fetch_missing(found, build_id)
+        return found
+
+    def _find_mapped_file(self, found: ObjectFiles, name: str, build_id: bytes, pid: int, refusal: _Refusal) -> None:
+        """Find the file itself: bundled, in the build-id cache, in the process's root, at the recorded path."""
+        if not build_id:
+            self._keep_all(found, self._bundled(name), build_id)
+            if found.files:
+                return
+        for path in self.search_paths.runtime_paths(name, build_id, pid):
+            if _exists(found, path) and not self._refused(found, path, refusal) and self._take(found, path, build_id):
+                return
+
+    def _refused(self, found: ObjectFiles, path: Path, refusal: _Refusal) -> bool:
+        """Whether a file is refused because nothing shows that it is the recorded one; note it if so."""
+        why = refusal(path)
+        if not why or self.search_paths.allow_mismatch:
+            found.mismatched = found.mismatched or bool(why)
+            return False
+        found.doubtful = True
+        found.note(path, OTHER_FILE, why)
+        return True
+
+    def _debug_paths(self, found: ObjectFiles, name: str, build_id: bytes) -> Iterator[Path]:
+        links = (debug_link(file) for file in list(found.files))
+        for link_name, crc in filter(None, links):
+            for path in self.search_paths.debug_link_paths(name, link_name):
+                if build_id or not is_file(path) or has_crc(path, crc):
+                    yield path
+                else:
+                    found.note(path, OTHER_CHECKSUM)
+        named = self.search_paths.debug_dirs
+        for path in self.search_paths.debug_paths(name, build_id):
+            if not found.doubtful or any(map(path.is_relative_to, named)):
+                yield path
+
+    def _take(self, found: ObjectFiles, path: Path, build_id: bytes) -> bool:
+        """Open a file and keep it when its build id is the recorded one."""
+        try:
+            file = open_object(path)
+        except ObjectError as error:
+            found.note(path, UNREADABLE, str(error))
+            return False
+        kept = self._keep(found, file, build_id)
+        found.note(path, TAKEN if kept else OTHER_BUILD)
+        return kept
+
+    def _keep(self, found: ObjectFiles, file: ElfObject, build_id: bytes) -> bool:
+        if build_id and not same_build_id(build_id, file.build_id):
+            other = f"build id {file.build_id.hex()}" if file.build_id else "no build id"
+            if not self.search_paths.allow_mismatch:
+                found.refused.append(f"{file.name} is another build: it has {other}")
+                return False
+            found.mismatched = True
+        found.files.append(file)
+        return True
+
+    def _fetch_missing(self, found: ObjectFiles, build_id: bytes) -> None:
+        for fetch in self._fetchers if build_id else ():
+            if found.code is None:
+                self._fetch_kind(found, fetch, "executable", build_id)
+            if found.dwarf is None:
+                self._fetch_kind(found, fetch, "debuginfo", build_id)
+
+    def _fetch_kind(self, found: ObjectFiles, fetch: Fetcher, kind: str, build_id: bytes) -> None:
+        before = len(found.files)
+        self._keep_all(found, fetch(kind, build_id), build_id)
+        outcome = TAKEN if len(found.files) > before else ABSENT
+        found.note(f"{kind} of this build id in archives and on servers", outcome)
+
+    def _keep_all(self, found: ObjectFiles, files: Iterator[ElfObject], build_id: bytes) -> None:
+        try:
+            for file in files:
+                self._keep(found, file, build_id)
+        except ObjectError as error:
+            found.refused.append(str(error))
+
+
+def _exists(found: ObjectFiles, path: Path) -> bool:
+    if is_file(path):
+        return True
+    found.note(path, ABSENT)
+    return False
+
+
+def _add_mini_debug_info(found: ObjectFiles) -> None:
+    """Add the symbol table that strip removed, where no file has a full one."""
+    for file in list(found.files):
+        if any(f.section(".symtab") for f in found.files):
+            return
+        try:
+            inner = mini_debug_info(file)
+        except ObjectError as error:
+            found.refused.append(str(error))
+        else:
+            found.files += [inner] if inner is not None else []

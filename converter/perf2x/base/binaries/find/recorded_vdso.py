@@ -1,0 +1,125 @@
+"""Find the recorded kernel's vDSO: code for user programs that lies in the kernel and has no path.
+
+Source of truth: tools/perf/util/vdso.c. perf copies its own vDSO into the build-id cache; so does every machine that
+installs kernels with ``make vdso_install``, below /lib/modules. The running kernel has its own in memory, and shows
+the one of 32 bits only to programs of 32 bits, such as perf-read-vdso32, which comes with perf.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from perf2x.base.binaries.elf.build_id_notes import same_build_id
+from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf, open_object
+from perf2x.base.binaries.find.object_finder import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, Finder, ObjectFiles
+from perf2x.base.binaries.find.recorded_files import RecordedOn
+from perf2x.base.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.sysroot import VDSO_PATHS, is_file, is_folder_name, sysroot
+from perf2x.base.mapping_names import VDSO
+
+IN_MEMORY = f"{VDSO} of this machine"
+_READERS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
+"""perf's program that writes the vDSO of 32 bits out."""
+
+
+def find_vdso(
+    finder: Finder, session: RecordedOn, build_id: bytes, kernel_build_id: bytes, *, is_64: bool
+) -> ObjectFiles:
+    """Find the vDSO of programs of 64 or 32 bits: like every object, below /lib/modules, or that of this machine.
+
+    A file has to have the recorded ``build_id``. Without one, the recorded release below /lib/modules names it, and
+    this machine's vDSO serves for recordings of the running kernel. ``kernel_build_id`` is b"" if it was not recorded.
+    """
+    found = finder.find(VDSO, build_id)
+    if found.files:
+        return found
+    found = ObjectFiles(refused=[*found.refused], searched=[*found.searched])
+    known = bool(build_id) or _is_running(session, kernel_build_id)
+    in_memory = _in_memory(found, is_64) if known and finder.search_paths.symfs is None else iter(())
+    for file in (*_installed(finder, session.os_release, found), *in_memory):
+        right = same_build_id(build_id, file.build_id) if build_id else _serves(file, is_64)
+        found.note(file.name, TAKEN if right else OTHER_BUILD)
+        if right:
+            return ObjectFiles([file], searched=found.searched)
+        found.refused.append(f"{file.name} is another build")
+    return found
+
+
+def _serves(file: ElfObject, is_64: bool) -> bool:
+    """Whether a vDSO is that of programs of 64 or 32 bits; not the one of 64 bits with short addresses (x32)."""
+    return file.is_64 if is_64 else not file.is_64 and file.machine != "EM_X86_64"
+
+
+def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[ElfObject]:
+    """The files that came with the recorded release, on the recorded machine's disk or on this one's."""
+    if not is_folder_name(release):
+        return
+    for recorded in VDSO_PATHS:
+        for path in finder.search_paths.on_disk(recorded.format(release)):
+            if not is_file(path):
+                found.note(path, ABSENT)
+                continue
+            try:
+                yield open_object(path)
+            except ObjectError as error:
+                found.note(path, UNREADABLE, str(error))
+
+
+def _in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
+    """The vDSO of this very process, or of a program of 32 bits."""
+    image, name = (running_vdso_image(), IN_MEMORY) if is_64 else (running_vdso32_image(), f"the 32-bit {IN_MEMORY}")
+    if not image:
+        found.note(name, ABSENT)
+        return
+    try:
+        yield open_elf(image, name)
+    except ObjectError as error:
+        found.refused.append(str(error))
+
+
+def _is_running(session: RecordedOn, kernel_build_id: bytes) -> bool:
+    """True if the recording is one of the running kernel: by build id, else by release and the machine's name."""
+    if kernel_build_id:
+        return running_kernel_build_id() == kernel_build_id
+    known = bool(session.os_release and session.hostname)
+    return known and (session.os_release, session.hostname) == (running_kernel_release(), running_host_name())
+
+
+_MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)
+
+
+def running_vdso_image() -> bytes:
+    """Return the vDSO's ELF image; b"" when there is none, a sysroot hides it, or it cannot be read."""
+    return b"" if sysroot() else _mapped_vdso()
+
+
+def running_vdso32_image() -> bytes:
+    """Return the ELF image of the vDSO of programs of 32 bits, as `running_vdso_image`."""
+    return b"" if sysroot() else _read_vdso32()
+
+
+@cache
+def _read_vdso32() -> bytes:
+    import subprocess  # rarely needed
+
+    program = next((path for path in _READERS if Path(path).is_file()), "")
+    try:
+        return subprocess.run([program], capture_output=True, check=False, timeout=5).stdout if program else b""
+    except (OSError, subprocess.SubprocessError):
+        return b""
+
+
+@cache
+def _mapped_vdso() -> bytes:
+    try:
+        found = _MAPPING.search(Path("/proc/self/maps").read_text())
+        if found is None:
+            return b""
+        start, end = (int(text, 16) for text in found.groups())
+        with Path("/proc/self/mem").open("rb") as memory:
+            memory.seek(start)
+            return memory.read(end - start)
+    except (OSError, ValueError):
+        return b""

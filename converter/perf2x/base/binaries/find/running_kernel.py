@@ -1,0 +1,33 @@
+"""Identity of the running kernel, to tell whether a recording was made on it; a sysroot hides it."""
+
+import platform
+import sys
+
+from perf2x.base.binaries.elf.build_id_notes import gnu_build_id
+from perf2x.base.files.sysroot import HOST_NAME, KERNEL_NOTES, KERNEL_RELEASE, host_path, sysroot
+
+
+def running_kernel_build_id() -> bytes:
+    """Build id of the running kernel, from /sys/kernel/notes; b"" if unknown."""
+    try:
+        notes = host_path(KERNEL_NOTES).read_bytes()
+    except OSError:
+        return b""
+    return gnu_build_id(notes, "<" if sys.byteorder == "little" else ">")
+
+
+def running_kernel_release() -> str:
+    """Release of the running kernel, as uname(2) states it; "" if unknown."""
+    return _line(KERNEL_RELEASE)
+
+
+def running_host_name() -> str:
+    """Name of this machine, as uname(2) states it; "" if unknown."""
+    return _line(HOST_NAME) or ("" if sysroot() else platform.node())
+
+
+def _line(path: str) -> str:
+    try:
+        return host_path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,115 @@
+"""Finds and reads source files by the paths that debug info has.
+
+Such paths are data of a recording. Files are read below the folders that the user named, never outside of them,
+whatever ``..`` or symbolic links say; under the recorded path itself only if the user wants that, and below a symfs or
+as `recorded_files.py` allows; and from debuginfod, which finds them by build id. What is no text, made by the kernel,
+or larger than MOST, is refused.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.files.sysroot import is_file, paths_in_root
+from perf2x.base.frozen import Frozen
+
+MOST = 4 << 20
+"""Bytes of the largest source file that is read."""
+_MOST_PARTS = 64
+"""Parts of a path that are tried below a folder."""
+_NO_FILES = ("/proc/", "/sys/", "/dev/")
+"""Folders whose files are made by the kernel."""
+
+NOT_OWN = (
+    "not read from this machine, because its program was recorded elsewhere or found in another place; "
+    "--source-dir DIR says where it is"
+)
+
+Fetch = Callable[[bytes, str], Path | None]
+"""Fetches a source file by build id of an object and recorded path."""
+
+
+class SourceText(Frozen):
+    """Lines of a source file, or the reason why there are none."""
+
+    lines: Sequence[str] = ()
+    reason: str = ""
+
+    def line(self, number: int) -> str | None:
+        """Text of a line, counted from 1; None where there is none."""
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else None
+
+
+class SourceFiles:
+    """Source files by recorded path; each is read once."""
+
+    def __init__(
+        self,
+        search_paths: SearchPaths,
+        folders: Sequence[Path] = (),
+        fetch: Fetch | None = None,
+        *,
+        as_recorded: bool = False,
+    ) -> None:
+        """``folders`` are searched first, then the recorded path if ``as_recorded``, then ``fetch`` is asked."""
+        self._search_paths, self._folders, self._fetch, self._as_recorded = search_paths, folders, fetch, as_recorded
+        self._known: dict[tuple[str, bool], SourceText] = {}
+
+    def find(self, recorded: str, build_id: bytes, last_line: int, *, is_own: bool = False) -> SourceText:
+        """Find the file that debug info of an object calls ``recorded``; it must have ``last_line`` lines.
+
+        ``is_own``: the object is this machine's, so that its paths are, too.
+        """
+        is_own = is_own or self._search_paths.symfs is not None
+        if (recorded, is_own) not in self._known:
+            self._known[recorded, is_own] = self._read_first(recorded, build_id, is_own)
+        found = self._known[recorded, is_own]
+        if not found.reason and last_line > len(found.lines):
+            return SourceText(reason=f"the file has {len(found.lines)} lines, the recorded one had {last_line}")
+        return found
+
+    def _read_first(self, recorded: str, build_id: bytes, is_own: bool) -> SourceText:
+        """Read the first candidate that is a text; else tell why the first one is none."""
+        if not recorded or "\0" in recorded:
+            return SourceText(reason="debug info names no file")
+        reasons = []
+        for path in self._candidates(recorded, build_id, is_own):
+            if is_file(path) and not os.path.realpath(path).startswith(_NO_FILES):
+                found = _read_source(path)
+                if not found.reason:
+                    return found
+                reasons.append(found.reason)
+        if self._as_recorded and not is_own:
+            reasons.append(NOT_OWN)
+        return SourceText(reason=reasons[0] if reasons else "the source file was not found")
+
+    def _candidates(self, recorded: str, build_id: bytes, is_own: bool) -> Iterator[Path]:
+        for folder in self._folders:
+            yield from _below(folder, recorded)
+        is_absolute = recorded.startswith("/")
+        if self._as_recorded and is_absolute and is_own:
+            yield from self._search_paths.on_disk(recorded)
+        if self._fetch is not None and is_absolute and build_id:
+            yield from filter(None, [self._fetch(build_id, recorded)])
+
+
+def _below(folder: Path, recorded: str) -> Iterator[Path]:
+    """Yield the path below a folder, then without its first part, and so on: trees lie elsewhere on each machine."""
+    parts = [part for part in recorded.split("/") if part not in ("", ".")][-_MOST_PARTS:]
+    yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))
+
+
+def _read_source(path: Path) -> SourceText:
+    """Read a file as lines of text; undecodable bytes become U+FFFD."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST + 1)
+    except OSError as error:
+        return SourceText(reason=f"{path}: {error.strerror or error}")
+    if len(data) > MOST:
+        return SourceText(reason=f"{path}: larger than {MOST >> 20} MiB")
+    if b"\0" in data:
+        return SourceText(reason=f"{path}: not a text file")
+    text = data.decode("utf-8", "replace").removesuffix("\n")
+    return SourceText([line.removesuffix("\r") for line in text.split("\n")])
