@@ -105,7 +105,7 @@ def test_a_profile_with_an_address_outside_its_mapping_is_broken() -> None:
             builder.build()
 
 
-@pytest.mark.parametrize(("how", "left"), [("drop", 1), ("mark", 3), ("keep", 3)])
+@pytest.mark.parametrize(("how", "left"), [("drop", 1), ("mark", 3), ("kernel-only", 3)])
 def test_samples_without_their_user_part_are_always_counted(tmp_path: Path, how: str, left: int) -> None:
     path = tmp_path / "perf.data"
     event = Event(flags=frozenset({"sample_id_all", "defer_callchain", "defer_output"}))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from perf2x.base.abi import ENDIAN
 from perf2x.base.columnar import I64, Ragged, RaggedInterner, zeros
 from perf2x.model.recording import Event, Session
 from perf2x.reader.records.format_tokens import PrintFormatError
@@ -12,7 +13,7 @@ from perf2x.reader.records.print_format import ORDER, PARTS, Function, compile_f
 from perf2x.reader.records.tracepoint_decoder import decode_fields, field_bytes
 
 if TYPE_CHECKING:
-    from perf2x.base.abi import ENDIAN, ByteOrder
+    from perf2x.base.abi import ByteOrder
 
 
 class TracedText:

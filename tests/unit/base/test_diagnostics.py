@@ -1,6 +1,6 @@
 """Counts of what was skipped, lost or guessed."""
 
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity
 
 
 def test_losses_are_neither_guesses_nor_remarks() -> None:
