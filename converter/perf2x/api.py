@@ -65,7 +65,7 @@ import numpy.typing as npt
 
 from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
-from perf2x.kernel.conversion import convert_to, write_file
+from perf2x.kernel.conversion import convert_recordings, write_file
 from perf2x.kernel.format_suffix import format_of
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
@@ -155,7 +155,7 @@ def convert(
     name, emitter = _emitter(to, target, settings)
     wanted = _load_options(symbols, options)
     timeline = options.get("timeline")
-    return convert_to(lambda whole: [(target, whole)], names, name, emitter, wanted, timeline=timeline)[0]
+    return convert_recordings(lambda whole: [(target, whole)], names, name, emitter, wanted, timeline=timeline)[0]
 
 
 def write(
@@ -238,7 +238,7 @@ def top(
       25.6 % 25.6 % compute 1048/1050, 24.8 % 24.8 % read zero 1048/1051
       columns: name, object, self, total
     """
-    wanted = _load_options(symbols, options).but(**value_options(by, value), beside=bool(columns))
+    wanted = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
     return TopTable(_read(inputs, wanted).profile, by, sort, value, limit, columns)
 
 
@@ -277,7 +277,7 @@ def diff(
     how = PairOptions(
         normalize, per, per_value, parse_object_names([f"{old}={new}" for old, new in (map or {}).items()])
     )
-    wanted = _load_options(symbols, options).but(**value_options(by, value), beside=bool(columns))
+    wanted = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
     loaded = [_read(one, how.to_load(wanted)) for one in (before, after)]
     names = [one.recording.session.source if isinstance(one, Loaded) else fspath(one) for one in (before, after)]
     pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, how, () if columns else wanted.events)

@@ -45,7 +45,7 @@ class TableOptions(TypedDict, total=False):
     """Names or globs of the events to keep; empty: all."""
     join_events: bool
     """Show what is one event on several kinds of CPU core, or in several control groups, as one."""
-    beside: bool
+    keep_other_events: bool
     """Keep the other events, too, behind those to keep."""
     itrace: str
     """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
@@ -66,7 +66,7 @@ class TableOptions(TypedDict, total=False):
     jobs: int
     """Processes that read, stitch and look up names (Linux), 0: as many as are worth it. A library does not fork
     unasked."""
-    look_up: bool
+    symbolize: bool
     """False: use ``symbols`` only to find objects for unwinding; name nothing."""
     max_unpacked: int | None
     """Bytes that each compressed input may unpack to (None: 200 times its size, and never less than 256 MiB), or a pipe

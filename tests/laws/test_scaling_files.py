@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.base.abi.perffile import Feature
+from perf2x.base.abi.perffile import HeaderFeature
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
 from perf2x.base.binaries.dwarf.line_lookup import UnitLines
@@ -52,31 +52,30 @@ def listed(count: int, entry: bytes) -> bytes:
     return WORD.pack(count) + count * entry
 
 
-def sections(count: int) -> dict[Feature, bytes]:
+def sections(count: int) -> dict[HeaderFeature, bytes]:
     """Every header section that has a list."""
     name, pair = text("name", "<"), struct.pack("<II", 1, 2)
     capabilities = listed(count, 2 * name)
     program = struct.pack("<IIQ", 80, 8, 0) + struct.pack("<II8s", 1, 2, b"tagged!!") + bytes(64) + bytes(8)
+    named = forge.Features(build_ids=tuple((f"/bin/{n}", bytes(20)) for n in range(count)))
     return {
-        Feature.CMDLINE: listed(count, name),
-        Feature.BUILD_ID: forge.Features(build_ids=tuple((f"/bin/{n}", bytes(20)) for n in range(count))).sections(
-            [forge.Event()], "<"
-        )[Feature.BUILD_ID],
-        Feature.EVENT_DESC: struct.pack("<II", count, 64) + count * (bytes(64) + WORD.pack(2) + name + bytes(16)),
-        Feature.CPU_TOPOLOGY: listed(count, name) + listed(count, name) + count * pair + listed(9, name)
+        HeaderFeature.CMDLINE: listed(count, name),
+        HeaderFeature.BUILD_ID: named.sections([forge.Event()], "<")[HeaderFeature.BUILD_ID],
+        HeaderFeature.EVENT_DESC: struct.pack("<II", count, 64) + count * (bytes(64) + WORD.pack(2) + name + bytes(16)),
+        HeaderFeature.CPU_TOPOLOGY: listed(count, name) + listed(count, name) + count * pair + listed(9, name)
         + WORD.pack(1) * count,
-        Feature.NUMA_TOPOLOGY: listed(count, struct.pack("<IQQ", 1, 2, 3) + name),
-        Feature.CACHE: WORD.pack(1) + listed(count, bytes(16) + 3 * name),
-        Feature.MEM_TOPOLOGY: struct.pack("<QQQ", 1, 1, count) + count * struct.pack("<QQQQ", 1, 1, 64, 1),
-        Feature.PMU_MAPPINGS: listed(count, WORD.pack(4) + name),
-        Feature.GROUP_DESC: listed(count, name + pair),
-        Feature.CPU_PMU_CAPS: capabilities,
-        Feature.PMU_CAPS: listed(count, listed(1, 2 * name) + name),
-        Feature.HYBRID_TOPOLOGY: capabilities,
-        Feature.CPU_DOMAIN_INFO: pair + count * (struct.pack("<II", 1, 1) + WORD.pack(1) + 2 * name),
-        Feature.BPF_PROG_INFO: listed(count, program),
-        Feature.BPF_BTF: listed(count, struct.pack("<II", 1, 8) + bytes(8)),
-        Feature.SIMPLEPERF_META_INFO: b"".join(b"k%d\0v\0" % row for row in range(count)),
+        HeaderFeature.NUMA_TOPOLOGY: listed(count, struct.pack("<IQQ", 1, 2, 3) + name),
+        HeaderFeature.CACHE: WORD.pack(1) + listed(count, bytes(16) + 3 * name),
+        HeaderFeature.MEM_TOPOLOGY: struct.pack("<QQQ", 1, 1, count) + count * struct.pack("<QQQQ", 1, 1, 64, 1),
+        HeaderFeature.PMU_MAPPINGS: listed(count, WORD.pack(4) + name),
+        HeaderFeature.GROUP_DESC: listed(count, name + pair),
+        HeaderFeature.CPU_PMU_CAPS: capabilities,
+        HeaderFeature.PMU_CAPS: listed(count, listed(1, 2 * name) + name),
+        HeaderFeature.HYBRID_TOPOLOGY: capabilities,
+        HeaderFeature.CPU_DOMAIN_INFO: pair + count * (struct.pack("<II", 1, 1) + WORD.pack(1) + 2 * name),
+        HeaderFeature.BPF_PROG_INFO: listed(count, program),
+        HeaderFeature.BPF_BTF: listed(count, struct.pack("<II", 1, 8) + bytes(8)),
+        HeaderFeature.SIMPLEPERF_META_INFO: b"".join(b"k%d\0v\0" % row for row in range(count)),
     }  # fmt: skip
 
 
@@ -103,7 +102,7 @@ def topology(count: int, _: Path) -> Work:
 
     def read() -> None:
         for data in held:
-            SessionBuilder("x", "<", False, Diagnostics()).add_feature(Feature.CPU_TOPOLOGY, data)
+            SessionBuilder("x", "<", False, Diagnostics()).add_feature(HeaderFeature.CPU_TOPOLOGY, data)
 
     return read
 

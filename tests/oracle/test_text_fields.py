@@ -54,7 +54,7 @@ def folds(tmp_path_factory: pytest.TempPathFactory) -> Folds:
 
 
 def sets() -> Iterator[Any]:
-    """Texts, heads and frames; quick ones have each head once, and pair each text with all frames."""
+    """DictionaryColumn, heads and frames; quick ones have each head once, and pair each text with all frames."""
     for number, head in enumerate(HEADS):
         for text, frame in product(range(len(TEXTS)), range(len(FRAMES))):
             is_quick = (text, frame) == (number % len(TEXTS), number // len(TEXTS) % len(FRAMES))

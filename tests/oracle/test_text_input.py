@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES
+from perf2x.model.profile.synthetic_frames import ROOT_FRAME_NAMES
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support import outputs
 from tests.support.command import folded, perf2x

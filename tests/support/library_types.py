@@ -21,7 +21,7 @@ from perf2x.model.setting import hints_of, setting_of
 FILE = Path(perf2x.__file__).with_name("library_types.py")
 OF_READ = ("value", "data_objects", "latency")
 """Fields for which ``top`` and ``diff`` have keywords of their own."""
-OTHERS = {"symbols", "sums_do", "every_event", "features"}
+OTHERS = {"symbols", "times_optional", "every_event", "features"}
 """A keyword of its own, what a format decides, and what only commands look at."""
 HEAD = '''"""Keyword arguments of the library, written for type checkers: ``python -m tests.support.library_types``."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from perf2x.base.columnar.arrays import AnyArray
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.model.recording.events import Recording as Product
 from perf2x.model.recording.events import Samples, UserStacks, Want
 from perf2x.reader import open_recording
@@ -131,7 +131,7 @@ def table_rows(sideband: Any, table: str, columns: tuple[str, ...]) -> list[Row]
 
 
 def column_values(column: Any) -> list[Any]:
-    if isinstance(column, Texts):
+    if isinstance(column, DictionaryColumn):
         return list(column)
     if isinstance(column, np.ndarray):
         return list(column.tolist())

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.ragged import Ragged, SharedRows
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
+from perf2x.base.columnar.list_array import ListArray, SharedRows
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording.events import ALL, Samples, Shard, Want
 from perf2x.reader import PerfRecording, open_recording
 from tests.forge import Record, Session, write_file
 
-EVERYTHING = ~Want.AGAIN
+EVERYTHING = ~Want.REREAD
 
 
 def reopened(folder: Path, session: Session, records: Iterable[Record]) -> PerfRecording:
@@ -63,11 +63,11 @@ def _rows(column: Any, count: int) -> list[Any]:
 
 def plain(value: Any) -> Any:
     """A table as lists."""
-    if isinstance(value, Texts):
+    if isinstance(value, DictionaryColumn):
         return list(value)
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, Ragged | SharedRows):
+    if isinstance(value, ListArray | SharedRows):
         return [row.tolist() for row in value.rows()]
     if isinstance(value, Struct):
         return {name: plain(getattr(value, name)) for name in value.__struct_fields__}

@@ -96,7 +96,7 @@ def test_the_typed_options_are_those_of_loading() -> None:
     declared = {
         name: hint for kind in (perf2x.LoadOptions, *feature_settings()) for name, hint in hints_of(kind).items()
     }
-    others = {"symbols", "sums_do", "every_event", "features"}
+    others = {"symbols", "times_optional", "every_event", "features"}
     assert hints_of(perf2x.ReadOptions) == {name: hint for name, hint in declared.items() if name not in others}
 
 

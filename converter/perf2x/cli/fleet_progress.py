@@ -10,7 +10,7 @@ from perf2x.cli.messages import print_message
 from perf2x.model.number_format import plural
 
 if TYPE_CHECKING:
-    from perf2x.fleet.executors import Totals
+    from perf2x.fleet.executors import TaskTotals
 
 _EACH_S = 15.0
 """Seconds between two lines in a log."""
@@ -24,7 +24,7 @@ class FleetProgress:
         self._quiet, self._is_terminal = quiet, sys.stderr.isatty()
         self._start = self._last = time.monotonic()
 
-    def __call__(self, totals: "Totals") -> None:
+    def __call__(self, totals: "TaskTotals") -> None:
         """Say how far the run is, if it is time to."""
         now = time.monotonic()
         wait = 0.2 if self._is_terminal else _EACH_S
@@ -43,7 +43,7 @@ class FleetProgress:
             typer.echo("\r\x1b[K", err=True, nl=False)
 
 
-def progress_line(totals: "Totals", seconds: float, things: str = "recordings") -> str:
+def progress_line(totals: "TaskTotals", seconds: float, things: str = "recordings") -> str:
     """Number done, rate and estimate: ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``."""
     rate = totals.done / seconds if seconds > 0 else 0.0
     parts = [f"{totals.done:,} of {totals.of:,} {things}", f"{rate:.1f}/s"]

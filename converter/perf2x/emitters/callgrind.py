@@ -27,7 +27,7 @@ import numpy as np
 
 from perf2x.base.columnar import (
     I64,
-    Ragged,
+    ListArray,
     arange,
     argsort,
     as_int64,
@@ -61,7 +61,7 @@ from perf2x.model.profile import (
     merge_stacks,
     paths,
     plain_names,
-    with_made_up_frames,
+    with_synthetic_frames,
 )
 
 _MOST_EVENTS = 200
@@ -130,7 +130,7 @@ class _Graph:
         """Print positions by ``form``, made of address and line."""
         self._form, text = form, profile.strings
         roots, self._group = number_keys(f"[thread {text[row]}]" for row in profile.threads.comm.tolist())
-        self._profile, root = with_made_up_frames(profile, roots)
+        self._profile, root = with_synthetic_frames(profile, roots)
         frames, functions = location_frames(self._profile), self._profile.functions
         known, function = number_keys(zip(frames.name, frames.object, strict=True))
         self._names = [name for name, _ in known]
@@ -150,7 +150,7 @@ class _Graph:
         first, place = group_rows([function[frame], file[frame], line, instruction])
         self._function, self._file, self._line = function[frame][first], file[frame][first], line[first]
         self._address = instruction[first]
-        self._places = Ragged(frames.of_location.offsets, place)
+        self._places = ListArray(frames.of_location.offsets, place)
         self._roots = place[frames.of_location.offsets[root] :]
         self._numbers: dict[str, dict[str | int, int]] = {"ob": {}, "fl": {}, "fn": {}}
         self._known: dict[int, list[str]] = {}

@@ -29,7 +29,7 @@ _SAFE = frozenset(("tls", "wss"))
 _AGAIN = "what was added is kept; run the same command again to continue"
 
 
-class Totals(Struct):
+class TaskTotals(Struct):
     """Numbers of one task, or of all so far."""
 
     of: int = 0

@@ -18,7 +18,7 @@ from perf2x.base.columnar import Frozen, unique
 from perf2x.base.errors import FormatError
 from perf2x.base.files.object_stores import is_address
 from perf2x.base.files.unpack_limit import limit_unpacking
-from perf2x.fleet.executors import Totals, done
+from perf2x.fleet.executors import TaskTotals, done
 from perf2x.fleet.input_names import changed_ns, local_copy
 from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups
 from perf2x.kernel.load_options import LoadOptions
@@ -58,7 +58,7 @@ class Job(Frozen):
     """Columns that tables are partitioned by."""
 
 
-class IngestTotals(Totals):
+class IngestTotals(TaskTotals):
     """Numbers of recordings."""
 
     added: int = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import field
 
 from perf2x.base.columnar import Frozen, flatnonzero, sum_of
-from perf2x.fleet.executors import Totals, done
+from perf2x.fleet.executors import TaskTotals, done
 from perf2x.model.printable_text import base_name
 from perf2x.sources.dataset.dataset_schema import KEY, arrow
 from perf2x.sources.dataset.delta_tables import DeltaTables
@@ -34,7 +34,7 @@ class NamingJob(Frozen):
     max_unpacked: int | None = None
 
 
-class NamingTotals(Totals):
+class NamingTotals(TaskTotals):
     """Numbers of objects whose places were looked up, and of places."""
 
     places: int = 0

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from perf2x.base.files.atomic import open_output, wants_gzip
-from perf2x.kernel.for_output import for_output
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, Progress
 from perf2x.kernel.load_result import Loaded
+from perf2x.kernel.options_for_format import options_for_format
 from perf2x.kernel.registry import Emitter
 from perf2x.kernel.stage_timer import Stages
 from perf2x.model.profile import View
@@ -15,7 +15,7 @@ Outputs = Callable[[View], Iterable[tuple[str, View]]]
 """Makes names of outputs, and the profile of each, from the whole profile."""
 
 
-def convert_to(
+def convert_recordings(
     outputs: Outputs,
     sources: Sequence[str],
     name: str,
@@ -29,10 +29,10 @@ def convert_to(
 ) -> tuple[Loaded, list[str]]:
     """Load what the format ``name`` is made of, hand each output to ``write``; return what was loaded, and their names.
 
-    ``timeline`` is that of ``for_output``. SettingError for options that the format does not honour.
+    ``timeline`` is that of ``options_for_format``. SettingError for options that the format does not honour.
     """
     stages, targets = stages or Stages(), []
-    loaded = load(sources, for_output(options, name, emitter.needs, timeline), progress, stages)
+    loaded = load(sources, options_for_format(options, name, emitter.needs, timeline), progress, stages)
     for target, profile in outputs(loaded.profile):
         with stages.stage("emit"):
             (write or write_file)(emitter, profile, target, sources)

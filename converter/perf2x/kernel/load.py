@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from perf2x.base.diagnostics import Diagnostics, comment
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.kernel.feature import SessionRun, features, with_profile
-from perf2x.kernel.for_output import ONE_RECORDING
 from perf2x.kernel.load_options import LoadContext, LoadOptions, Progress
 from perf2x.kernel.load_result import Loaded, event_counts
 from perf2x.kernel.open_sessions import Input, SessionInput, SessionPart, find_sessions
+from perf2x.kernel.options_for_format import ONE_RECORDING
 from perf2x.kernel.stage_timer import Stages
 from perf2x.model.profile import view_of
 

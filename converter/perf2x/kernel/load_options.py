@@ -38,7 +38,7 @@ class LoadOptions(Frozen):
 
     timeline: bool = False
     """Keep one row per sample in order of time, not one per distinct stack."""
-    sums_do: bool = False
+    times_optional: bool = False
     """Whether a timeline, and its CPUs, may be missing where only sums are known, as in datasets without times."""
     by_thread: bool = True
     """False: sum samples of threads that have one name, where nothing else is asked of threads; all are listed."""
@@ -64,7 +64,7 @@ class LoadOptions(Frozen):
     """Whether the user said so: a format may show each by itself."""
     join_events: bool = True
     """Show what is one event on several kinds of CPU core, or in several control groups, as one."""
-    beside: bool = False
+    keep_other_events: bool = False
     """Keep the other events, too, behind those to keep."""
     itrace: Annotated[
         str,
@@ -135,7 +135,7 @@ class LoadOptions(Frozen):
         Setting("Do not look up symbols.", ("--no-symbols",), panel=SymbolOptions.PANEL),
     ] = None
     """None: leave every location without names."""
-    look_up: bool = True
+    symbolize: bool = True
     """False: use ``symbols`` only to find objects for unwinding; name nothing."""
     features: tuple[FeatureSettings, ...] = ()
     """Settings of features that are asked for something, one of each."""

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from perf2x.base.columnar import Frozen, join_tables
 from perf2x.base.errors import FormatError, OptionError
-from perf2x.kernel.for_output import refuse_lacking
 from perf2x.kernel.load_options import LoadContext
+from perf2x.kernel.options_for_format import refuse_lacking
 from perf2x.kernel.perf_data import PerfData
 from perf2x.kernel.source import Source, SourceKind, source_kinds
 from perf2x.model.recording import COUNTED, Event, Losts, Session

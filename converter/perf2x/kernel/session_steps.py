@@ -54,7 +54,9 @@ def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
     from perf2x.model.filters import choice
 
     kept = choice.keep_events(profile, wanted, run.context.unmatched)
-    return with_profile(loaded, replace(profile, default_event=kept.default_event) if run.options.beside else kept)
+    if run.options.keep_other_events:
+        kept = replace(profile, default_event=kept.default_event)
+    return with_profile(loaded, kept)
 
 
 def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
@@ -78,7 +80,7 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
     """Look up names."""
     context, profile, recording = run.context, loaded.profile, run.recording
     symbols = run.options.symbols
-    if symbols is None or not run.options.look_up or not all(one.LOOKS_UP_NAMES for one in run.options.features):
+    if symbols is None or not run.options.symbolize or not all(one.LOOKS_UP_NAMES for one in run.options.features):
         return loaded
     with context.stages.stage("symbolize"):
         from perf2x.kernel.registry import load_symbol_sources

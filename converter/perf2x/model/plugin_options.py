@@ -1,4 +1,4 @@
-"""What an emitter declares: its options, what it is made of, and which options of a conversion it honours.
+"""Declarations of an emitter: its options, the data and features it needs, and the options of a conversion it honours.
 
 Separate from the registry, so that emitters need not import that; plugins import it from ``perf2x.plugins``.
 """
@@ -39,7 +39,7 @@ class Needs(Frozen):
     lines: bool = True
     """Whether it shows anything that only debug info tells."""
     honours: frozenset[str] = FINISHED
-    """Groups of options that show in the output; kernel/for_output.py has their options, and refuses others.
+    """Groups of options that show in the output; kernel/options_for_format.py has their options, and refuses others.
 
     ``samples`` (as stitched), ``frames`` (filters of stacks), ``stacks``, ``waits`` (off-CPU time), ``names`` and
     ``inline`` (of a finished profile), ``tags``, ``start_time``, ``listings`` (source lines and instructions).

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from perf2x.base.abi import Feature, ReadFormat, RecordType, SampleType, UserRecordType
+from perf2x.base.abi import HeaderFeature, ReadFormat, RecordType, SampleType, UserRecordType
 from perf2x.base.columnar import (
     I32,
     U32,
@@ -82,7 +82,7 @@ def run_index_pass(
         if progress is not None:
             progress(done, walk.total)
     for data in walk.findings.tracing_data:
-        opened.builder.add_feature(Feature.TRACING_DATA, data.tobytes())
+        opened.builder.add_feature(HeaderFeature.TRACING_DATA, data.tobytes())
     if walk.findings.kallsyms is not None:
         opened.builder.kallsyms = walk.findings.kallsyms.tobytes()
     index = collector.finish(walk)

@@ -11,7 +11,7 @@
 import re
 from pathlib import Path
 
-from perf2x.base.abi import Feature
+from perf2x.base.abi import HeaderFeature
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import FormatError
 from perf2x.base.frozen import Frozen
@@ -43,7 +43,7 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFi
     builder = SessionBuilder(source or name, container.order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)
     builder.add_container(container)
     limit = builder.features.get("compressed", {}).get("mmap_len", 0)
-    init_map = container.features.get(Feature.SIMPLEPERF_INIT_MAP)  # maps at the start: as if in front of the records
+    init_map = container.features.get(HeaderFeature.SIMPLEPERF_INIT_MAP)  # maps, as if in front
     parts = [container.records] if init_map is None else [init_map, container.records]
     sections = [DataSection(file, part.offset, part.end, container.name, limit) for part in parts]
     for thread_file in [] if directory is None else _thread_files(directory):

@@ -135,7 +135,7 @@ class PerfRecording(Frozen, eq=False):
         if self._index.delivered is not None:
             batch = _deliver(batch, self._index.delivered[number], self._groups.is_group_read)
         batch = clamp_samples(batch, damage)
-        if not want & Want.AGAIN:
+        if not want & Want.REREAD:
             self.diagnostics.absorb(damage.counts.values())
         return batch
 

@@ -18,7 +18,7 @@ from perf2x.base.abi import (
     ClockId,
     EventType,
     EventUpdate,
-    Feature,
+    HeaderFeature,
     SimpleperfRecordType,
     UserRecordType,
     hardware_trace,
@@ -37,7 +37,7 @@ from perf2x.reader.records.record_names import RECORD_NAMES, SESSION_RECORDS
 
 _SHORT_CLOCK = 18
 """Bytes by which newer versions of perf made TIME_CONV longer, for clocks that wrap."""
-_NAMES = {int(feature): feature.name.lower() for feature in Feature}
+_NAMES = {int(feature): feature.name.lower() for feature in HeaderFeature}
 
 
 class SessionBuilder(Struct):
@@ -74,13 +74,13 @@ class SessionBuilder(Struct):
         """Add one feature section, from the end of the file or from a HEADER_FEATURE record."""
         name = _NAMES.get(number, f"feature_{number}")
         try:
-            if number == Feature.BUILD_ID:
+            if number == HeaderFeature.BUILD_ID:
                 self._add_build_ids(data)
-            elif number == Feature.TRACING_DATA:
+            elif number == HeaderFeature.TRACING_DATA:
                 from perf2x.reader.records.tracepoint_decoder import parse_tracing_data
 
                 self.features[name] = parse_tracing_data(data, self.order)
-            elif number in (Feature.SIMPLEPERF_FILE, Feature.SIMPLEPERF_FILE2):
+            elif number in (HeaderFeature.SIMPLEPERF_FILE, HeaderFeature.SIMPLEPERF_FILE2):
                 held = self.features[name] = {"files": 0, "symbols": 0}
                 for path, file in read_files(number, SectionReader(data, self.order)):
                     self.recorded_files.setdefault(path, file)
@@ -95,7 +95,7 @@ class SessionBuilder(Struct):
             self.diagnostics.add(
                 "features_malformed", Severity.GUESS, "A header section could not be read.", where=f"{name}: {error}"
             )
-        if number == Feature.EVENT_DESC:
+        if number == HeaderFeature.EVENT_DESC:
             for index, described in enumerate(self.features.get(name, [])[: len(self.events.events)]):
                 if described["name"]:
                     self.events.update(index, name=described["name"])
@@ -183,7 +183,7 @@ class SessionBuilder(Struct):
 
         That number is a real section in a newer perf (perf_event__synthesize_features in header.c).
         """
-        if data or number in (Feature.BRANCH_STACK, Feature.STAT):
+        if data or number in (HeaderFeature.BRANCH_STACK, HeaderFeature.STAT):
             self.add_feature(number, data)
 
     def _add_attr(self, payload: bytes) -> None:

@@ -19,7 +19,7 @@ from perf2x.base.columnar import (
     U64,
     Bools,
     ColumnTable,
-    RaggedInterner,
+    ListInterner,
     SharedRows,
     as_int32,
     flatnonzero,
@@ -79,7 +79,7 @@ class _TableBuilder(Struct):
 
     kind: type[ColumnTable]
     parts: list[Any] = field(default_factory=list)
-    chains: RaggedInterner = field(default_factory=RaggedInterner)
+    chains: ListInterner = field(default_factory=ListInterner)
     """Of deferred chains, each once: a long system call repeats one user stack a thousand times."""
 
     def append(self, columns: dict[str, Any], keep: Bools) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import Ragged, arange, as_uint64, zeros
+from perf2x.base.columnar import ListArray, arange, as_uint64, zeros
 from perf2x.kernel.load_options import LoadContext, LoadOptions
 from perf2x.kernel.source import Lacks, Stitched
 from perf2x.model.profile import Profile, keep_samples, without_times
@@ -90,5 +90,5 @@ def batch_of(profile: Profile) -> Samples:
         ip=np.zeros(count, np.uint64),
         period=as_uint64(samples.value),
         cpumode=np.zeros(count, np.uint8),
-        chain=Ragged.of_empty_rows(count, np.uint64),
+        chain=ListArray.of_empty_rows(count, np.uint64),
     )

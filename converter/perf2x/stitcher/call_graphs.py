@@ -21,9 +21,9 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    DirectMappedCache,
     Frozen,
-    Ragged,
-    RecentLookups,
+    ListArray,
     arange,
     as_int32,
     as_int64,
@@ -131,7 +131,7 @@ class CallGraphs:
 
         self._unwinder = unwinder(self._copied, options.max_depth)
         self._leaf_unwinder = unwinder(self._linked, LEAF_FRAMES)
-        self._mappings = RecentLookups(columns=2)
+        self._mappings = DirectMappedCache(columns=2)
         """Mappings by process image and address: callers repeat, from depth to depth and from sample to sample."""
 
     @property
@@ -196,7 +196,7 @@ class CallGraphs:
                 problem,
             )
 
-    def _unwound(self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, use: Bools) -> tuple[Ragged, U8]:
+    def _unwound(self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, use: Bools) -> tuple[ListArray, U8]:
         from perf2x.stitcher.unwind.join_chains import with_user_part
 
         stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
@@ -230,7 +230,7 @@ class CallGraphs:
 
         return MappingFinder(image, spaces.rank(epoch), spaces.made, at_last, at_moment)
 
-    def _with_calls(self, samples: Samples, branches: Branches) -> Ragged:
+    def _with_calls(self, samples: Samples, branches: Branches) -> ListArray:
         older = None
         if self._options.stitch_lbr and branches.hw_index is not None and self._depth:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
@@ -242,7 +242,7 @@ class CallGraphs:
         if called.all():
             return chain
         rows = arange(len(chain))
-        return Ragged.joined([chain, samples.chain])[np.where(called, rows, rows + len(rows))]
+        return ListArray.joined([chain, samples.chain])[np.where(called, rows, rows + len(rows))]
 
 
 def completes_stacks(session: Session) -> bool:

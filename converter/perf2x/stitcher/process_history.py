@@ -27,10 +27,10 @@ from perf2x.base.columnar import (
     I32,
     I64,
     U64,
+    DictionaryColumn,
     Frozen,
     KeyedValues,
     StringInterner,
-    Texts,
     arange,
     argsort_rows,
     as_int32,
@@ -90,7 +90,8 @@ def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
         column[rows] = column[source]
     return replace(
         mmaps, pgoff=pgoff, file=file,
-        filename=Texts(filename, mmaps.filename.distinct), build_id=Texts(build_id, mmaps.build_id.distinct),
+        filename=DictionaryColumn(filename, mmaps.filename.distinct),
+        build_id=DictionaryColumn(build_id, mmaps.build_id.distinct),
     )  # fmt: skip
 
 

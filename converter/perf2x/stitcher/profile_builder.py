@@ -18,7 +18,7 @@ from perf2x.base.columnar import (
     I64,
     U64,
     AnyArray,
-    Ragged,
+    ListArray,
     StringInterner,
     argsort_rows,
     as_int32,
@@ -126,7 +126,7 @@ def _resolve_stacks(
     keys, index = distinct_keys(result.stacks.values)
     mappings, locations, functions, rank = _locations(history, result, keys, strings)
     del keys  # as many as there are different addresses, which may be most of a file
-    parent, item, leaf = prefix_tree(Ragged(result.stacks.offsets, rank[index]), innermost_first=True)
+    parent, item, leaf = prefix_tree(ListArray(result.stacks.offsets, rank[index]), innermost_first=True)
     return mappings, locations, functions, Stacks(parent, item), leaf
 
 

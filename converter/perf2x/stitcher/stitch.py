@@ -27,9 +27,9 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    DirectMappedCache,
     Frozen,
-    Ragged,
-    RecentLookups,
+    ListArray,
     as_int32,
     as_int64,
     as_uint64,
@@ -91,7 +91,7 @@ class StitchResult(Frozen):
     stitcher that made it: take the result last.
     """
 
-    stacks: Ragged
+    stacks: ListArray
     """Frame keys of every distinct stack, innermost first."""
     side_table: SideTable
     """Addresses that frame keys refer to by number."""
@@ -116,9 +116,9 @@ class ThreadEpochs:
     def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool = True) -> None:
         """Without ``by_thread``, a thread is the first one of its name (``StackInterner.namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
-        self._moments = RecentLookups(columns=2, bits=13)
+        self._moments = DirectMappedCache(columns=2, bits=13)
         """By rank, and pid and tid; the thread in the upper half of the answer, the epoch in the lower one."""
-        self._named = RecentLookups(columns=2, bits=12)
+        self._named = DirectMappedCache(columns=2, bits=12)
         """Threads by name and start, and pid and tid: most changes are of other threads."""
 
     def of(self, pid: I64, tid: I64, rank: I64) -> tuple[I32, I64]:
@@ -202,7 +202,7 @@ class Stitcher:
         record, outcome = self._join.join(samples, cookies, has_cookie)
         roots = self._roots(outcome, has_cookie, root)
         if has_cookie.any():
-            chain = Ragged(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
+            chain = ListArray(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
         chain = with_lone_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
         if self._options.user_only:
             roots[self._hidden(samples, chain, (record < 0) & (roots == RootFrame.NONE))] = RootFrame.KERNEL_HIDDEN
@@ -220,7 +220,7 @@ class Stitcher:
     def located(self, samples: Samples) -> I32:
         """(n,) the stack of each sample's instruction alone; nothing is counted."""
         none = minus_ones(len(samples))
-        chain = Ragged(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
+        chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         rank, (pid, tid) = self._history.ranks_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
         return self._stacks(samples, chain, none, none + 1, rank, self._threads.of(pid, tid, rank)[1])
 
@@ -262,7 +262,7 @@ class Stitcher:
             roots[outcome >= JoinOutcome.MISSING] = RootFrame.USER_MISSING
         return roots
 
-    def _hidden(self, samples: Samples, chain: Ragged, alone: Bools) -> I64:
+    def _hidden(self, samples: Samples, chain: ListArray, alone: Bools) -> I64:
         """Rows of events that exclude the kernel whose address is 0, and whose chain has markers only."""
         rows = flatnonzero(alone & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
@@ -271,7 +271,7 @@ class Stitcher:
         found: I64 = rows[np.diff(addresses) == 0]
         return found
 
-    def _add_rows(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> tuple[I32, I32]:
+    def _add_rows(self, samples: Samples, chain: ListArray, record: I64, roots: I64) -> tuple[I32, I32]:
         """Intern threads and stacks of samples, which are returned, and sum up or keep their rows."""
         rank = self._history.ranks_of(samples)
         pid, tid = as_int64(samples.pid), as_int64(samples.tid)
@@ -286,7 +286,7 @@ class Stitcher:
             self._sums.add(SampleRows(event, thread, stack, value, np.ones(len(samples), np.int64), **extra))
         return thread, stack
 
-    def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, rank: I64, epoch: I64) -> I32:
+    def _stacks(self, samples: Samples, chain: ListArray, record: I64, roots: I64, rank: I64, epoch: I64) -> I32:
         """(n,) the stack of each sample."""
         joined = record >= 0
         if not (len(chain.values) or joined.any() or roots.any()):

@@ -1,4 +1,4 @@
-"""What timelines show besides samples: context switches, lost records, which process forked which."""
+"""Tables that timelines show besides samples: context switches, lost records, forks."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from perf2x.base.columnar import (
     I32,
     I64,
+    DictionaryColumn,
     StringInterner,
-    Texts,
     argsort_rows,
     as_int32,
     as_int64,
@@ -108,7 +108,7 @@ def parents(forks: Tasks, threads: Threads) -> I32:
     return np.fromiter(rows, np.int32, len(threads))
 
 
-def thread_names(texts: list[str], name: I64, tid: I64) -> Texts[str]:
+def thread_names(texts: list[str], name: I64, tid: I64) -> DictionaryColumn[str]:
     """(n,) names of threads by their numbers, −1 for those that no record names.
 
     perf's names stand for those (thread__comm_str in tools/perf/util/thread.c).
@@ -121,4 +121,4 @@ def thread_names(texts: list[str], name: I64, tid: I64) -> Texts[str]:
         return texts[number]
 
     keys, row = unique_inverse(np.where(name >= 0, name << 1, tid << 1 | 1))
-    return Texts.of(map(text, keys.tolist()))[row]
+    return DictionaryColumn.of(map(text, keys.tolist()))[row]

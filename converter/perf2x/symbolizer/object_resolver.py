@@ -19,7 +19,7 @@ from perf2x.base.columnar import (
     U64,
     Bools,
     Frozen,
-    Ragged,
+    ListArray,
     as_int32,
     as_int64,
     cumsum,
@@ -162,7 +162,7 @@ class ObjectResolver:
             counts=list(counts.values()),
         )
 
-    def functions_at(self, dso: Dso, address: U64) -> tuple[Ragged, list[FunctionRow]]:
+    def functions_at(self, dso: Dso, address: U64) -> tuple[ListArray, list[FunctionRow]]:
         """Rows of (function, line) of each address (n,), sorted and unique, innermost first, and the functions.
 
         Values of the rows are (rows, 2). Names are those that `resolve` gives locations.
@@ -172,7 +172,7 @@ class ObjectResolver:
         rows = ranges(answers.start, answers.count)
         values = as_int64(np.stack([function[rows], answers.line[rows]], 1))
         functions = [function_row(each, self._context.options.names) for each in used]
-        return Ragged(offsets_of(answers.count), values), _of_kind(dso.kind, functions)
+        return ListArray(offsets_of(answers.count), values), _of_kind(dso.kind, functions)
 
     def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_SourceAnswers":
         """Ask each source in order for the addresses that earlier ones did not name."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES
+from perf2x.model.profile.synthetic_frames import ROOT_FRAME_NAMES
 from tests.oracle.fresh.known import FRAME, ONES, Recorded, frame_rule, name_rule, stack_rule
 from tests.oracle.fresh.recording import FIELDS, Commands, Tasks
 from tests.support.against_perf import PERF_MAP

@@ -76,7 +76,7 @@ def test_formats_of_one_event_show_instructions(spe: Path) -> None:
 
 
 def test_the_library_chooses_samples(spe: Path) -> None:
-    loaded = library.read(str(spe / "perf.data"), itrace="b", look_up=False)
+    loaded = library.read(str(spe / "perf.data"), itrace="b", symbolize=False)
     assert {event.name for event in loaded.events if event.samples} == {"branch"}
 
 

@@ -194,9 +194,9 @@ def test_every_diagnostic_has_words() -> None:
     counts = Diagnostics()
     counts.add("file_cut", Severity.LOSS, "", 6657)
     counts.add("lost_samples", Severity.LOSS, "", 1)
-    counts.add("made_up_elsewhere", Severity.LOSS, "", 2)
+    counts.add("synthetic_elsewhere", Severity.LOSS, "", 2)
     assert [count.words for count in counts.counts.values()] == [
-        "6,657 bytes missing at the end of the file", "1 lost sample", "2 made up elsewhere",
+        "6,657 bytes missing at the end of the file", "1 lost sample", "2 synthetic elsewhere",
     ]  # fmt: skip
 
 

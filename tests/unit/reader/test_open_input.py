@@ -32,7 +32,7 @@ BOTH = pytest.mark.parametrize("order", ["<", ">"])
 
 
 def _facts(recording: PerfRecording) -> object:
-    batches: list[Samples] = list(recording.samples(~Want.AGAIN))
+    batches: list[Samples] = list(recording.samples(~Want.REREAD))
     rows = [
         (int(batch.event[row]), int(batch.ip[row]), batch.chain.row(row).tolist())
         for batch in batches

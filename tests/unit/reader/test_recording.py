@@ -17,7 +17,7 @@ SAMPLE = forge.Sample(ip=1, pid=2, tid=2, time=9, chain=(7, 8))
 def test_damage_is_counted_once_however_often_samples_are_read(tmp_path: Path) -> None:
     damaged = [replace(SAMPLE, nr=2**61), replace(SAMPLE, cpu=1 << 31), SAMPLE]
     recording = reopened(tmp_path, forge.Session((EVENT,)), damaged)
-    for want in Want.CHAIN, Want.CHAIN | Want.AGAIN:
+    for want in Want.CHAIN, Want.CHAIN | Want.REREAD:
         (batch,) = recording.samples(want)
         assert len(batch) == 2
         assert recording.diagnostics["samples_malformed"] == recording.diagnostics["implausible_cpu"] == 1

@@ -119,7 +119,7 @@ def test_samples_without_their_user_part_are_always_counted(tmp_path: Path, how:
     assert (found.deferred.joined, found.deferred.missing, found.deferred.refused) == (1, 2, 0)
     assert int(found.profile.samples.count.sum()) == left
     assert found.recorded_samples == 3
-    assert not found.profile.locations.line_number.any(), "frames that are made up have no line"
+    assert not found.profile.locations.line_number.any(), "synthetic frames have no line"
 
 
 def test_a_timeline_without_times_is_reported(tmp_path: Path) -> None:

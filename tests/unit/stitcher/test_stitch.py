@@ -66,9 +66,9 @@ def frames_of(profile) -> list[list[str | int]]:  # type: ignore[no-untyped-def]
         frames = []
         while node >= 0:
             place = int(profile.stacks.location[node])
-            made_up = bool(profile.locations.synthetic[place])
+            synthetic = bool(profile.locations.synthetic[place])
             frames.append(
-                profile.strings[functions[begin[place]]] if made_up else int(profile.locations.address[place])
+                profile.strings[functions[begin[place]]] if synthetic else int(profile.locations.address[place])
             )
             node = int(profile.stacks.parent[node])
         found.append(frames)

@@ -10,7 +10,7 @@ from perf2x.base.abi.perffile import (
     MISC_BUILD_ID_SIZE,
     MISC_LOST_SAMPLES_BPF,
     EventUpdate,
-    Feature,
+    HeaderFeature,
     SimpleperfRecordType,
     UserRecordType,
 )

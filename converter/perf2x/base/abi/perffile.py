@@ -62,7 +62,7 @@ class SimpleperfRecordType(IntEnum):
     SIMPLEPERF_DEBUG = 32778
 
 
-class Feature(IntEnum):
+class HeaderFeature(IntEnum):
     """HEADER_*: the bits of adds_features, and simpleperf's own from 128 on."""
 
     TRACING_DATA = 1

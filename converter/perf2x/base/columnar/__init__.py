@@ -46,11 +46,12 @@ from perf2x.base.columnar.arrays import (
     trues,
     zeros,
 )
-from perf2x.base.columnar.interner import RaggedInterner, RowInterner, StringInterner, prefix_tree
+from perf2x.base.columnar.dictionary_column import DictionaryColumn, TextInterner
+from perf2x.base.columnar.direct_mapped_cache import DirectMappedCache
+from perf2x.base.columnar.interner import ListInterner, RowInterner, StringInterner, prefix_tree
 from perf2x.base.columnar.keyed_values import KeyedTimes, KeyedValues, KeyNumbers
-from perf2x.base.columnar.lookup_cache import RecentLookups
-from perf2x.base.columnar.ragged import (
-    Ragged,
+from perf2x.base.columnar.list_array import (
+    ListArray,
     SharedRows,
     argsort_small,
     end_to_end,
@@ -61,7 +62,6 @@ from perf2x.base.columnar.ragged import (
     row_numbers,
     side_by_side,
 )
-from perf2x.base.columnar.texts import TextInterner, Texts
 from perf2x.base.columnar.unique import (
     argsort_rows,
     group_alike,

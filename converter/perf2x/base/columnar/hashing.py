@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, AnyArray, sum_of, take
-from perf2x.base.columnar.ragged import end_to_end, offsets_of, row_batches
+from perf2x.base.columnar.list_array import end_to_end, offsets_of, row_batches
 from perf2x.base.frozen import Frozen
 
 

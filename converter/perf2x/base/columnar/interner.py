@@ -21,10 +21,10 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
     take,
 )
+from perf2x.base.columnar.dictionary_column import TextInterner
 from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
-from perf2x.base.columnar.ragged import Ragged, argsort_small, end_to_end, offsets_of
-from perf2x.base.columnar.texts import TextInterner
+from perf2x.base.columnar.list_array import ListArray, argsort_small, end_to_end, offsets_of
 from perf2x.base.columnar.unique import group_pairs
 
 
@@ -82,7 +82,7 @@ class RowInterner:
         return list(self._rows.columns())
 
 
-class RaggedInterner:
+class ListInterner:
     """Unique rows of words (chains of addresses, of numbers), numbered from 0.
 
     With ``columns`` every row has so many int64 besides, which tell rows apart as well.
@@ -133,13 +133,13 @@ class RaggedInterner:
 
         return self._index.number(hashes, equal, add, asked)
 
-    def number_rows(self, rows: Ragged, *columns: I64) -> I64:
+    def number_rows(self, rows: ListArray, *columns: I64) -> I64:
         """``number_spans`` of whole ragged rows."""
         return self.number_spans(rows.values, rows.offsets[:-1], rows.lengths, *columns)
 
-    def table(self) -> Ragged:
+    def table(self) -> ListArray:
         """Every unique row, by number."""
-        return Ragged(offsets_of(self._spans[1]), self._words[0])
+        return ListArray(offsets_of(self._spans[1]), self._words[0])
 
 
 def rows_equal(
@@ -157,7 +157,7 @@ def rows_equal(
     return same
 
 
-def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, I32]:
+def prefix_tree(rows: ListArray, innermost_first: bool = False) -> tuple[I32, I32, I32]:
     """Rows of item numbers, root first, to a tree: (parent, item) of every node and the last node of each row, or −1.
 
     ``innermost_first``: the rows have their roots at the end.

@@ -7,7 +7,7 @@ one column                  its distinct values; with each row's place among the
 several columns, complete   a row of each kind, the kind of each row; sums         `group_rows`; `sorted_runs`
 …, of few kinds             the same                                               `group_alike`
 rows that come in batches   a number for each row that later batches share         `interner.RowInterner` (columns),
-                                                                                   `RaggedInterner` (chains)
+                                                                                   `ListInterner` (chains)
 ==========================  =====================================================  ==============================
 
 Costs, where 1 is np.sort of a column of random 64-bit numbers (2 million rows: 10 to 20 ns a row):

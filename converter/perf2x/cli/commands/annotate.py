@@ -56,7 +56,7 @@ def annotate(
     found = asked.of(ListingSettings).listings or ListingOptions()
     lines = found.as_recorded or not found.assembly  # instructions stand alone unless lines are asked for, too
     wanted = replace(found, function=function, source=lines, columns=columns, value=value)
-    options = asked.but(listings=wanted, beside=bool(columns))
+    options = asked.but(listings=wanted, keep_other_events=bool(columns))
     loaded = load_shown(sources, options, quiet)
     form.show(listing_report(loaded.profile, columns))
     print_messages(quality_lines(loaded, verbose), quiet)

@@ -62,7 +62,7 @@ def bundle(
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
     with limit_unpacking(asked.max_unpacked), progress_bar(quiet) as progress, _as_file(source) as path:
-        loaded = load(str(path), asked.but(look_up=False), progress)
+        loaded = load(str(path), asked.but(symbolize=False), progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, sideband = loaded.recording.session, loaded.recording.sideband
         context = make_context(loaded.profile, session, options, loaded.diagnostics, finder, sideband)

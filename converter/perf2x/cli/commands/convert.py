@@ -50,8 +50,8 @@ def convert(
         perf2x convert perf.data -t collapsed -o - | flamegraph.pl > flame.svg
     """
     from perf2x.base.files.atomic import STDOUT
-    from perf2x.kernel.conversion import convert_to
-    from perf2x.kernel.for_output import check_of_command
+    from perf2x.kernel.conversion import convert_recordings
+    from perf2x.kernel.options_for_format import check_of_command
     from perf2x.kernel.registry import load_emitter, notes
     from perf2x.kernel.stage_timer import Stages
 
@@ -77,7 +77,7 @@ def convert(
     check_gates(gates, options.symbols is not None)
     started, stages = monotonic(), Stages()
     with progress_bar(quiet) as progress:
-        loaded, files = convert_to(
+        loaded, files = convert_recordings(
             lambda whole: formatting.outputs(whole, target, emitter.suffix),
             sources,
             name,

@@ -29,7 +29,7 @@ def perf_to_profile(
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x as a replacement for perf_data_converter)."""
     from perf2x.base.files.atomic import STDOUT
-    from perf2x.kernel.conversion import convert_to
+    from perf2x.kernel.conversion import convert_recordings
     from perf2x.kernel.load_options import LoadOptions
     from perf2x.kernel.registry import build_emitter
     from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -39,7 +39,9 @@ def perf_to_profile(
         raise OutputError(f"{target} exists; -f overwrites it")
     options = LoadOptions(allow_empty=False, symbols=SymbolOptions())
     write = _overwrite if exists else None
-    convert_to(lambda whole: [(target, whole)], (source,), "pprof", build_emitter("pprof"), options, write=write)
+    convert_recordings(
+        lambda whole: [(target, whole)], (source,), "pprof", build_emitter("pprof"), options, write=write
+    )
 
 
 def _overwrite(emitter: "Emitter", profile: "View", target: str, inputs: Sequence[str]) -> None:

@@ -40,12 +40,12 @@ def script(
     """
     from perf2x.base.files.atomic import STDOUT, open_output
     from perf2x.cli.render.summary import quality_lines
-    from perf2x.kernel.for_output import for_output
+    from perf2x.kernel.options_for_format import options_for_format
     from perf2x.kernel.registry import build_emitter
 
     sources = recordings([*inputs, *([input_file] if input_file else ())])
     emitter = build_emitter(_NAME, given_flags(shown))
-    options = for_output(asked, _NAME, emitter.needs)
+    options = options_for_format(asked, _NAME, emitter.needs)
     loaded = load_shown(sources, options, quiet)
     with open_output(STDOUT, inputs=sources) as out:
         emitter.emit(loaded.profile, out)

@@ -55,7 +55,7 @@ def view(
     from perf2x.cli.render.summary import quality_lines
     from perf2x.cli.view.recording_pages import Page, file_name, make_page, with_each_alone
     from perf2x.cli.view.view_page import open_pages, serve_pages
-    from perf2x.kernel.for_output import for_output
+    from perf2x.kernel.options_for_format import options_for_format
     from perf2x.kernel.registry import build_emitter, notes
 
     if port is not None and not serve:
@@ -64,7 +64,7 @@ def view(
     settings = given_flags(shown)
     emitter = build_emitter("html", settings)
     listings = asked.of(ListingSettings).listings
-    options = for_output(asked.but(listings=listings and listings.on_page()), "html", emitter.needs)
+    options = options_for_format(asked.but(listings=listings and listings.on_page()), "html", emitter.needs)
     loaded = load_shown(sources, options, quiet)
     print_messages([*quality_lines(loaded, verbose), *notes(emitter, loaded.profile)], quiet)
 

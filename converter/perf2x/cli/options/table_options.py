@@ -42,7 +42,7 @@ class RowFlags(Frozen):
         """Fields of LoadOptions."""
         from perf2x.model.transforms.weights_and_mispredicts import value_options
 
-        return value_options(self.by, self.value) | {"beside": bool(self.columns)}
+        return value_options(self.by, self.value) | {"keep_other_events": bool(self.columns)}
 
 
 class GraphFlags(RowFlags, frozen=True):

@@ -8,8 +8,8 @@ Short rows are words, of which each uses the first few bytes (`Cells`); all colu
     folded   08 97 01 10 05 00 ··                      5        as long as all rows of both fit one word
     bytes    08 97 01 10 05
 
-Rows of any length are a Ragged of uint8, one row for each message, glued with ragged.side_by_side, which costs several
-times that where fields are as short as these.
+Rows of any length are a ListArray of uint8, one row for each message, glued with
+list_array.side_by_side, which costs several times that where fields are as short as these.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     as_int64,
     as_intp,
@@ -133,9 +133,9 @@ class Cells(Frozen):
         """All rows, one behind the other."""
         return self._octets().tobytes()
 
-    def rows(self) -> Ragged:
+    def rows(self) -> ListArray:
         """(n,) rows of bytes."""
-        return Ragged(offsets_of(self.sizes), self._octets())
+        return ListArray(offsets_of(self.sizes), self._octets())
 
     def _octets(self) -> U8:
         columns = list(_folded(self.columns))
@@ -250,49 +250,49 @@ class Ids:
         tag = varint(field << 3 | _VARINT) if field else b""
         (self._column,) = varints(arange(1, count + 1), tag).columns
 
-    def rows(self, rows: Ragged) -> Ragged:
+    def rows(self, rows: ListArray) -> ListArray:
         """The ids of every row end to end, as bytes; numbers count from 0."""
         data = without_nulls(self._column.words[rows.values])
-        return Ragged(self._ends(rows), np.frombuffer(data, np.uint8))
+        return ListArray(self._ends(rows), np.frombuffer(data, np.uint8))
 
-    def packed(self, field: int, rows: Ragged) -> Ragged:
+    def packed(self, field: int, rows: ListArray) -> ListArray:
         """`packed_field` of the ids of every row; tag and length are one more cell in front of them."""
         sizes = np.diff(self._ends(rows))
         (head,) = _lengths(field, sizes).without(sizes == 0).columns
         words = np.insert(self._column.words[rows.values], as_intp(rows.offsets[:-1]), head.words)
-        return Ragged(offsets_of(sizes + head.sizes), np.frombuffer(without_nulls(words), np.uint8))
+        return ListArray(offsets_of(sizes + head.sizes), np.frombuffer(without_nulls(words), np.uint8))
 
-    def _ends(self, rows: Ragged) -> I64:
+    def _ends(self, rows: ListArray) -> I64:
         return np.append(0, cumsum(self._column.sizes[rows.values]))[rows.offsets]
 
 
-def number_field(field: int, values: AnyArray) -> Ragged:
+def number_field(field: int, values: AnyArray) -> ListArray:
     """A varint field of every message; value 0 is left out, as proto3 does."""
     return numbers_but_0(field, values).rows()
 
 
-def number_fields(columns: Mapping[int, AnyArray]) -> Ragged:
+def number_fields(columns: Mapping[int, AnyArray]) -> ListArray:
     """Messages of varint fields, in this order; a value 0 is left out."""
     return beside([numbers_but_0(field, values) for field, values in columns.items()]).rows()
 
 
-def packed_field(field: int, rows: Ragged) -> Ragged:
+def packed_field(field: int, rows: ListArray) -> ListArray:
     """A repeated varint field in packed form; rows without values are left out."""
     return message_field(field, _concatenated(varints(rows.values).rows(), rows.offsets))
 
 
-def message_field(field: int, messages: Ragged) -> Ragged:
+def message_field(field: int, messages: ListArray) -> ListArray:
     """Bytes as a length-delimited field; empty rows are left out."""
     sizes = messages.lengths
     return side_by_side([_lengths(field, sizes).without(sizes == 0).rows(), messages])
 
 
-def nested_field(field: int, messages: Ragged, offsets: I64) -> Ragged:
+def nested_field(field: int, messages: ListArray, offsets: I64) -> ListArray:
     """A repeated message field: owner i holds ``messages[offsets[i]:offsets[i + 1]]``. Empty messages are kept."""
     return _concatenated(side_by_side([_lengths(field, messages.lengths).rows(), messages]), offsets)
 
 
-def top_level(field: int, messages: Ragged) -> bytes:
+def top_level(field: int, messages: ListArray) -> bytes:
     """All messages as one repeated field of the outermost message, ready to be written."""
     return bytes(side_by_side([_lengths(field, messages.lengths).rows(), messages]).values)
 
@@ -305,16 +305,16 @@ class EncodedRows(Frozen):
 
 
 Chosen = tuple[EncodedRows, I64]
-"""Texts, and the row of each message: message i holds row ``chosen[1][i]``."""
+"""DictionaryColumn, and the row of each message: message i holds row ``chosen[1][i]``."""
 
 
-def texts_of(rows: Ragged) -> EncodedRows:
+def texts_of(rows: ListArray) -> EncodedRows:
     """Return every row as an object."""
     data = rows.values.tobytes()
     return EncodedRows(chunk_array([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
 
 
-def whole(rows: Ragged) -> Chosen:
+def whole(rows: ListArray) -> Chosen:
     """Choose every row once, in order."""
     return texts_of(rows), arange(len(rows))
 
@@ -327,6 +327,6 @@ def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
     return interleaved(*(texts.pieces[rows] for texts, rows in (head, *parts)))
 
 
-def _concatenated(rows: Ragged, offsets: I64) -> Ragged:
+def _concatenated(rows: ListArray, offsets: I64) -> ListArray:
     """Neighbouring rows made one: row i is rows[offsets[i]:offsets[i + 1]]; no byte moves."""
-    return Ragged(rows.offsets[offsets], rows.values)
+    return ListArray(rows.offsets[offsets], rows.values)

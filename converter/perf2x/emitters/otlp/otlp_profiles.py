@@ -21,7 +21,7 @@ from perf2x.base.columnar import (
     I64,
     U64,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     row_slices,
     searchsorted,
@@ -87,24 +87,24 @@ def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, 
     return SampleGroups(stack, tuple(rest), offsets, values[order], times[order], resource, event)
 
 
-def _sample_rows(groups: SampleGroups, messages: slice) -> Iterator[Ragged]:
+def _sample_rows(groups: SampleGroups, messages: slice) -> Iterator[ListArray]:
     """Yield the given messages, some thousand at a time."""
     first = messages.start
     for part in row_slices(messages.stop - first, _SAMPLES_AT_ONCE):
         yield _encoded(groups, slice(first + part.start, first + part.stop))
 
 
-def _encoded(groups: SampleGroups, part: slice) -> Ragged:
+def _encoded(groups: SampleGroups, part: slice) -> ListArray:
     offsets = groups.offsets[part.start : part.stop + 1]
     held = slice(int(offsets[0]), int(offsets[-1]))
     attributes = number_rows([column[part] for column in groups.attributes], part.stop - part.start)
     fields = [
         number_field(Sample.STACK_INDEX, groups.stack[part]),
         packed_field(Sample.ATTRIBUTE_INDICES, attributes),
-        packed_field(Sample.VALUES, Ragged(offsets - offsets[0], groups.values[held])),
+        packed_field(Sample.VALUES, ListArray(offsets - offsets[0], groups.values[held])),
     ]
     if groups.times is not None:
-        words = Ragged((offsets - offsets[0]) * 8, groups.times[held].astype("<u8").view(np.uint8))
+        words = ListArray((offsets - offsets[0]) * 8, groups.times[held].astype("<u8").view(np.uint8))
         fields.append(message_field(Sample.TIMESTAMPS_UNIX_NANO, words))
     return side_by_side(fields)
 

@@ -17,7 +17,7 @@ from perf2x.base.columnar import (
     I64,
     AnyArray,
     Frozen,
-    Ragged,
+    ListArray,
     StringInterner,
     arange,
     as_int64,
@@ -108,11 +108,11 @@ def _any_value(field: int, value: Value) -> bytes:
     return message(field, number(AnyValue.BOOL_VALUE if isinstance(value, bool) else AnyValue.INT_VALUE, value))
 
 
-def number_rows(columns: Sequence[I64], count: int) -> Ragged:
+def number_rows(columns: Sequence[I64], count: int) -> ListArray:
     """Return (count,) rows of the numbers in the columns, without those that are 0."""
     if not columns:
-        return Ragged.of_empty_rows(count, np.int64)
-    held = [Ragged(offsets_of(as_int64(column > 0)), column[column > 0]) for column in columns]
+        return ListArray.of_empty_rows(count, np.int64)
+    held = [ListArray(offsets_of(as_int64(column > 0)), column[column > 0]) for column in columns]
     return side_by_side(held)
 
 
@@ -195,7 +195,7 @@ class StackTables:
             yield message(field, b"")
             yield from (top_level(field, rows) for rows in parts)
 
-    def _encoded_mappings(self, dictionary: Dictionary) -> Iterator[Ragged]:
+    def _encoded_mappings(self, dictionary: Dictionary) -> Iterator[ListArray]:
         mappings, rows = self._profile.mappings, self._mappings.rows
         name = dictionary.texts.add_rows(self._strings.texts, mappings.filename[rows])
         build_ids = [text or None for text in self._strings.texts]
@@ -215,7 +215,7 @@ class StackTables:
         )
         yield side_by_side([numbers, packed_field(Mapping.ATTRIBUTE_INDICES, attributes)])
 
-    def _encoded_locations(self, dictionary: Dictionary) -> Iterator[Ragged]:
+    def _encoded_locations(self, dictionary: Dictionary) -> Iterator[ListArray]:
         """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
         locations, types = self._locations, _frame_types(self._profile)[self._of_location.rows]
         kinds = dictionary.add_column(_FRAME_TYPE, _FRAME_TYPES, types)
@@ -237,7 +237,7 @@ class StackTables:
                 ]
             )
 
-    def _encoded_functions(self, dictionary: Dictionary) -> Iterator[Ragged]:
+    def _encoded_functions(self, dictionary: Dictionary) -> Iterator[ListArray]:
         functions = self._functions
         columns = {
             Function.NAME_STRINDEX: functions.name,
@@ -248,13 +248,13 @@ class StackTables:
         fields = {field: add(texts, column) for field, column in columns.items()}
         yield number_fields({**fields, Function.START_LINE: np.maximum(functions.start_line, 0)})
 
-    def _encoded_stacks(self) -> Iterator[Ragged]:
+    def _encoded_stacks(self) -> Iterator[ListArray]:
         """Yield stacks, innermost location first, some ten thousand frames at a time."""
         stacks = self._profile.stacks
         lengths = depths(stacks.parent)[self._leaves] + 1
         for rows in row_batches(lengths, _FRAMES_AT_ONCE):
             path = paths_of_length(stacks.parent, self._leaves[rows], lengths[rows])
-            entries = Ragged(path.offsets, self._of_location.entry[stacks.location[path.values]])
+            entries = ListArray(path.offsets, self._of_location.entry[stacks.location[path.values]])
             yield packed_field(Stack.LOCATION_INDICES, entries)
 
 
@@ -268,7 +268,7 @@ _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
 
 
 def _frame_types(profile: Profile) -> I64:
-    """(locations,) numbers of types; frames that perf2x made up have none.
+    """(locations,) numbers of types; synthetic frames have none.
 
     The outermost function of a location decides, since the others were inlined into it.
     """

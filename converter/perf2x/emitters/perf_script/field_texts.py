@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from perf2x.base.abi.data_source import level, operation, snoop, translation
-from perf2x.base.columnar import I32, U64, AnyArray, Ragged, as_int64, group_rows, unique_inverse
+from perf2x.base.columnar import I32, U64, AnyArray, ListArray, as_int64, group_rows, unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.emitters.perf_script.frame_lines import PlaceText
 from perf2x.model.printable_text import without_controls
@@ -177,7 +177,7 @@ def branch_column(samples: Samples, fields: frozenset[str], places: PlaceText | 
     numbers = zip(flags.tolist(), type_numbers(flags).tolist(), speculations(flags).tolist(), strict=True)
     start, end = _ends(columns, fields, places)
     texts: AnyArray = start + b"/" + end + chunk_array([_flag_text(*row).encode() for row in numbers])
-    return chunk_array([b"".join(row.tolist()) for row in Ragged(branches.offsets, texts[kind]).rows()])
+    return chunk_array([b"".join(row.tolist()) for row in ListArray(branches.offsets, texts[kind]).rows()])
 
 
 def _ends(columns: list[AnyArray], fields: frozenset[str], places: PlaceText | None) -> Iterator[AnyArray]:

@@ -35,10 +35,10 @@ class PlaceText:
 
     def __init__(self, places: NamedPlaces, reader: SampleReader) -> None:
         self.locate = places.locate
-        self.texts = FrameLines(places.profile, places.symbol_start, reader.session.build_ids).places
+        self.texts = FrameTexts(places.profile, places.symbol_start, reader.session.build_ids).places
 
 
-class FrameLines:
+class FrameTexts:
     """Texts of a profile's locations and stacks; those of locations are made once."""
 
     def __init__(self, profile: Profile, symbol_start: U64, listed: Container[str]) -> None:
@@ -80,7 +80,7 @@ class FrameLines:
         return self._named[fields][location]
 
     def _lines(self, fields: frozenset[str], *, unwound: bool) -> AnyArray:
-        """(locations,) lines, each with a tab in front; nothing for frames that are made up."""
+        """(locations,) lines, each with a tab in front; nothing for synthetic frames."""
         key = fields & _PLACE, unwound
         if key not in self._texts:
             locations = self._profile.locations

@@ -24,7 +24,7 @@ from perf2x.emitters.perf_script.field_texts import (
     last_columns,
     value_columns,
 )
-from perf2x.emitters.perf_script.frame_lines import FrameLines, PlaceText
+from perf2x.emitters.perf_script.frame_lines import FrameTexts, PlaceText
 from perf2x.emitters.perf_script.time_order import TimeOrder
 from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Format, Needs, option
@@ -83,7 +83,7 @@ class _Writer:
             raise SettingError(
                 "", "branch_filter", f" {options.branch_filter}: there is no brstack among the ", "fields"
             )
-        self._frames = FrameLines(profile, reader.symbol_start, reader.session.build_ids)
+        self._frames = FrameTexts(profile, reader.symbol_start, reader.session.build_ids)
         self._places = {kind: PlaceText(places, reader) for kind, places in reader.places.items()}
         self._start = StartColumns(profile, nanoseconds=options.ns)
         self._memory = MemoryText()

@@ -11,7 +11,7 @@ import numpy as np
 
 from perf2x.base.columnar import (
     I64,
-    Ragged,
+    ListArray,
     arange,
     as_int32,
     as_int64,
@@ -170,7 +170,7 @@ class Pprof(Format):
         yield texts(6, strings.texts)
 
     def _samples(
-        self, profile: Profile, kinds: list[ValueKind], strings: StringTable, written: Ragged | None
+        self, profile: Profile, kinds: list[ValueKind], strings: StringTable, written: ListArray | None
     ) -> Iterator[bytes]:
         """Yield Profile.sample (2): distinct (stack, labels), in this order, values of all sample types side by side.
 
@@ -210,7 +210,7 @@ def _distinct_samples(profile: Profile, labels: Sequence[I64], kinds: list[Value
 class _StackIds:
     """The location ids of stacks, encoded as Sample.location_id (1), innermost first."""
 
-    def __init__(self, profile: Profile, written: Ragged | None) -> None:
+    def __init__(self, profile: Profile, written: ListArray | None) -> None:
         """``written``: the locations in the file of each of the profile's; None: the same."""
         self.count = len(profile.locations) if written is None else len(written.values)
         """Locations in the file, which are numbered from 1."""
@@ -222,10 +222,10 @@ class _StackIds:
         """Encode the ids of (n,) stack rows; each distinct stack is encoded once."""
         leaf, place = unique_inverse(stack)
         path = paths_of_length(self._stacks.parent, leaf, self.lengths[leaf])
-        locations = Ragged(path.offsets, self._stacks.location[path.values])
+        locations = ListArray(path.offsets, self._stacks.location[path.values])
         if self._written is not None:
             lines = self._written[as_int64(locations.values)]
-            locations = Ragged(lines.offsets[path.offsets], lines.values)
+            locations = ListArray(lines.offsets[path.offsets], lines.values)
         return texts_of(self._ids.packed(1, locations)), place
 
 
@@ -237,7 +237,7 @@ def _encoded_rest(values: I64, location: int) -> bytes:
 def _encoded_samples(location_ids: Chosen, values: I64, labels: Chosen) -> bytes:
     """Encode samples: location ids and labels are encoded already, ``values`` are (rows, sample types)."""
     first, kind = group_rows(list(values.T))  # most samples of a stack came once
-    numbers = Ragged(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1))
+    numbers = ListArray(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1))
     return chosen_messages(2, [location_ids, (texts_of(packed_field(2, numbers)), kind), labels])
 
 

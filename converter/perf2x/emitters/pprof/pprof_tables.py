@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar import (
     I64,
     AnyArray,
-    Ragged,
+    ListArray,
     arange,
     as_int32,
     as_int64,
@@ -129,7 +129,7 @@ def without_inlining(locations: Locations) -> Locations:
     return replace(locations, line_offsets=offsets_of(some), line_function=function, line_number=number)
 
 
-def one_location_per_line(locations: Locations) -> tuple[Locations, Ragged]:
+def one_location_per_line(locations: Locations) -> tuple[Locations, ListArray]:
     """Inlined functions as locations of their own, for viewers that show one line of each.
 
     Returns the new locations, and those of each old one (innermost first).
@@ -140,7 +140,7 @@ def one_location_per_line(locations: Locations) -> tuple[Locations, Ragged]:
     names = ("address", "lookup", "mapping", "mode", "synthetic")
     columns = {name: getattr(locations, name)[owner] for name in names}
     made = replace(locations, line_offsets=offsets_of((lines > 0)[owner]), **columns)
-    return made, Ragged(offsets_of(count), arange(len(owner)))
+    return made, ListArray(offsets_of(count), arange(len(owner)))
 
 
 def encode_locations(locations: Locations, order: I64) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from perf2x.base.columnar import (
     I64,
     AnyArray,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     as_int64,
     flatnonzero,
@@ -88,7 +88,7 @@ class Labels:
         kinds = [group_rows(threads)[1][self._profile.samples.thread]] if threads else []
         return [*kinds, *(column.values for column in self._columns if not column.by_thread)]
 
-    def encoded(self, rows: I64) -> Ragged:
+    def encoded(self, rows: I64) -> ListArray:
         """The label fields (Sample.label) of sample rows, labels of the whole profile included."""
         intern = self._intern
         fixed = [(intern(key), intern(value)) for key, value in self._of_all]
@@ -97,7 +97,7 @@ class Labels:
             for one in self._columns
         ]
         parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
-        return side_by_side(parts) if parts else Ragged.of_empty_rows(len(rows), np.uint8)
+        return side_by_side(parts) if parts else ListArray.of_empty_rows(len(rows), np.uint8)
 
 
 def labels_of(profile: Profile, wanted: tuple[str, ...], intern: Intern) -> Labels:
@@ -140,7 +140,7 @@ class LabelBytes:
         return self._known, self._place[start:stop]
 
 
-def _encoded_label(key: int, values: I64, unit: int) -> Ragged:
+def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
     """One Label message per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. An empty text is no label."""
     distinct, inverse = unique_inverse(values)
     count = len(distinct)

@@ -13,7 +13,7 @@ from perf2x.base.columnar import (
     I64,
     U64,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     as_int64,
     as_uint64,
@@ -199,7 +199,7 @@ def _costs(profile: Profile, places: Sequence[_Place], first: I64, stacks: Stack
             instruction[place.locations] = start + place.rows
     held = instruction >= 0
     own = sum_at(instruction[held], own_by_location(profile, stacks)[held], count)
-    kinds = Ragged(offsets_of(held), instruction[held])
+    kinds = ListArray(offsets_of(held), instruction[held])
     return own, total_by_kind(profile, stacks, kinds, count)
 
 

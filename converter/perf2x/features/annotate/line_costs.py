@@ -9,7 +9,7 @@ from perf2x.base.columnar import (
     I64,
     Bools,
     Frozen,
-    Ragged,
+    ListArray,
     as_int64,
     bincount,
     falses,
@@ -51,7 +51,7 @@ def own_by_location(profile: Profile, stacks: StackWeights) -> I64:
     return sum_at(profile.stacks.location[stacks.leaf], stacks.weight, len(profile.locations))
 
 
-def total_by_kind(profile: Profile, stacks: StackWeights, kinds: Ragged, count: int) -> I64:
+def total_by_kind(profile: Profile, stacks: StackWeights, kinds: ListArray, count: int) -> I64:
     """(count, measures) weight of the stacks that have a kind; one that has it twice counts once.
 
     ``kinds`` are those of each location, none or several, from 0 to ``count`` − 1.
@@ -113,5 +113,5 @@ def sums_by_kind(
     """Self and total of each of ``count`` kinds of entries, as of functions: (count, measures) each."""
     mine = flatnonzero(entries.is_innermost)
     own = sum_at(kind[mine], own_by_location(profile, stacks)[entries.location[mine]], count)
-    kinds = Ragged(offsets_of(bincount(entries.location, len(profile.locations))), kind)
+    kinds = ListArray(offsets_of(bincount(entries.location, len(profile.locations))), kind)
     return own, total_by_kind(profile, stacks, kinds, count)

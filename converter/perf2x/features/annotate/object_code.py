@@ -20,7 +20,7 @@ from perf2x.base.binaries.elf.elf_file import MOST, ElfObject, open_elf, whole_c
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.binaries.find.running_kernel import running_kernel_build_id
 from perf2x.base.binaries.go.go_table import go_functions, has_go_table
-from perf2x.base.columnar import I64, U64, Ragged, argsort, as_uint64, flatnonzero, minus_ones, searchsorted
+from perf2x.base.columnar import I64, U64, ListArray, argsort, as_uint64, flatnonzero, minus_ones, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KCORE, host_path, is_file
 from perf2x.base.files.temporary import shown_name
@@ -204,7 +204,7 @@ class ObjectCode:
         """(n,) address of what other code refers to as ``shown``."""
         return self._dump.offsets_of(shown) if self._dump is not None else shown
 
-    def functions_at(self, address: U64) -> tuple[Ragged, Sequence[FunctionRow]]:
+    def functions_at(self, address: U64) -> tuple[ListArray, Sequence[FunctionRow]]:
         """Rows of (function, line) at each address (n,), sorted and unique, innermost first, and the functions."""
         return self._resolver.functions_at(self._dso, address)
 

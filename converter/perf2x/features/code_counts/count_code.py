@@ -116,7 +116,7 @@ def count_code(
     counter = CodeCounter(history, counted.rows, request)
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
-        for batch in recording.samples(Want.BRANCHES | Want.AGAIN):
+        for batch in recording.samples(Want.BRANCHES | Want.REREAD):
             counter.add(select_rows(batch, selection.passing.passing(batch) & np.isin(batch.event, events)))
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):

@@ -30,7 +30,7 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
     """Counts of code leave out what shows in stacks."""
     wanted = options.of(CodeSettings).code
     if wanted is not None:
-        from perf2x.kernel.for_output import refuse_unhonoured
+        from perf2x.kernel.options_for_format import refuse_unhonoured
         from perf2x.model.profile import COUNTS_CODE
 
         refuse_unhonoured(options, "code", Needs(honours=frozenset(), why=COUNTS_CODE))

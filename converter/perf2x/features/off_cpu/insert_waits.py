@@ -29,7 +29,7 @@ from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.features.schedule.schedule import Schedule
 from perf2x.features.schedule.thread_times import ThreadTimes, next_time
 from perf2x.model.filters.time_ranges import Range
-from perf2x.model.profile import Profile, ProfileSamples, Stacks, Wait, with_made_up_frames
+from perf2x.model.profile import Profile, ProfileSamples, Stacks, Wait, with_synthetic_frames
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 
 
@@ -129,7 +129,7 @@ def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
     names = [name for name, rows in ((_WAITING, is_unknown), (_PREEMPTED, is_preempted)) if rows.any()]
     if not names:
         return profile, waits
-    grown, first = with_made_up_frames(profile, names)
+    grown, first = with_synthetic_frames(profile, names)
     stack = waits.stack.copy()
     if is_unknown.any():
         grown, stack[is_unknown] = _hung_below(grown, waits.stack[is_unknown], first)

@@ -23,7 +23,7 @@ from perf2x.base.columnar import (
     Bools,
     ColumnTable,
     Frozen,
-    Ragged,
+    ListArray,
     argsort,
     argsort_rows,
     as_int32,
@@ -85,7 +85,7 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
     rows = rows_called(recording.session.events, SWITCH)
     fields = [_fields(recording, row) for row in rows]
     parts, last, missed = [no_rows(SwitchSamples)], 0, 0
-    for batch in recording.samples(Want.RAW | Want.AGAIN):
+    for batch in recording.samples(Want.RAW | Want.REREAD):
         if batch.time is None:
             continue
         last = max(last, _latest(batch.time))
@@ -135,7 +135,7 @@ def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchS
     )
 
 
-def _numbers(raw: Ragged | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
+def _numbers(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
     """Return those of ``rows`` whose bytes reach the end of a field, and its number in each; none without the field."""
     if raw is None or field is None or field[1] not in (4, 8):
         return zeros(0), zeros(0)

@@ -18,7 +18,7 @@ def _read_again(loaded: "Loaded", run: SessionRun) -> "Loaded":
     """Add what reads the samples once more, as they were recorded."""
     if loaded.profile.recorded is None:
         return loaded
-    from perf2x.features.single_samples.read_again import sample_reader
+    from perf2x.features.single_samples.reread_samples import sample_reader
 
     reader = sample_reader(loaded.profile, run.recording, run.selection, run.context)
     return with_profile(loaded, replace(loaded.profile, single_samples=reader))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from perf2x.base.abi import ENDIAN
-from perf2x.base.columnar import I64, Ragged, RaggedInterner, zeros
+from perf2x.base.columnar import I64, ListArray, ListInterner, zeros
 from perf2x.model.recording import Event, Session
 from perf2x.reader.records.format_tokens import PrintFormatError
 from perf2x.reader.records.print_format import ORDER, PARTS, Function, compile_format, field_text
@@ -27,12 +27,12 @@ class TracedText:
         self._order: ByteOrder = cast("ByteOrder", session.byte_order)
         self._printers: dict[int, Callable[[bytes], str]] = {}
 
-    def of(self, event: Event, raw: Ragged) -> tuple[list[str], I64]:
+    def of(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
         """Distinct texts of samples of an event, and (n,) the text of each; "" where its format was not recorded."""
         known = self._session.tracepoint_format(event)
         if known is None:
             return [""], zeros(len(raw))
-        distinct = RaggedInterner(np.uint8)
+        distinct = ListInterner(np.uint8)
         row = distinct.number_rows(raw)
         if event.config not in self._printers:
             self._printers[event.config] = _printer(known, self._order, self._function, self._strings)

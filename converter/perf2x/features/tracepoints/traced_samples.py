@@ -16,8 +16,8 @@ from perf2x.base.columnar import (
     I64,
     AnyArray,
     ColumnTable,
-    Ragged,
-    RaggedInterner,
+    ListArray,
+    ListInterner,
     argsort,
     as_int32,
     as_int64,
@@ -34,7 +34,7 @@ class _Traced(ColumnTable):
     """Samples of one event."""
 
     position: I64
-    raw: Ragged
+    raw: ListArray
 
 
 def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
@@ -50,7 +50,7 @@ def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any
 def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced]:
     """Read the samples of these events that have raw bytes; events without any are left out."""
     parts: dict[int, list[_Traced]] = {}
-    for batch in recording.samples(Want.RAW | Want.AGAIN):
+    for batch in recording.samples(Want.RAW | Want.REREAD):
         if batch.raw is None:
             continue
         for event in events:
@@ -60,7 +60,7 @@ def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced
     return {event: join_tables(held) for event, held in sorted(parts.items())}
 
 
-def _numbers_at(raw: Ragged, offset: int, size: int, signed: bool, order: str) -> AnyArray:
+def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, order: str) -> AnyArray:
     """(n,) int64 or uint64 numbers of 1, 2, 4 or 8 bytes; bytes beyond a row's end are zeros."""
     values = raw.numbers_at(offset, f"{order}{'i' if signed else 'u'}{size}")
     return values.astype(np.int64 if signed else np.uint64)
@@ -88,13 +88,13 @@ def with_fields(profile: Profile, recording: Recording) -> Profile:
     return replace(profile, samples=samples, fields=tuple(tables))
 
 
-def decode_columns(fields: list[Mapping[str, Any]], raw: Ragged, order: str) -> TracepointFields:
+def decode_columns(fields: list[Mapping[str, Any]], raw: ListArray, order: str) -> TracepointFields:
     """Decode fields of all rows; bytes beyond a row's end are zeros."""
     columns = [column for field in fields for column in _columns(field, raw, order)]
     return TracepointFields(len(raw), tuple(columns))
 
 
-def _columns(field: Mapping[str, Any], raw: Ragged, order: str) -> list[FieldColumn]:
+def _columns(field: Mapping[str, Any], raw: ListArray, order: str) -> list[FieldColumn]:
     """One column for each field, one for each element of an array of numbers."""
     kind, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
     if kind.startswith(("__data_loc", "__rel_loc")):
@@ -130,11 +130,11 @@ def _number_column(name: str, kind: str, values: AnyArray) -> FieldColumn:
     return FieldColumn(name, "integer", as_int64(values))
 
 
-def _text_column(name: str, raw: Ragged, start: I64, length: I64, is_text: bool) -> FieldColumn:
+def _text_column(name: str, raw: ListArray, start: I64, length: I64, is_text: bool) -> FieldColumn:
     """Texts up to their first NUL; other bytes as hexadecimal digits."""
     start = np.minimum(start, raw.lengths)
     length = np.minimum(length, raw.lengths - start)
-    distinct = RaggedInterner(np.uint8)
+    distinct = ListInterner(np.uint8)
     row = distinct.number_spans(raw.values, raw.offsets[:-1] + start, length)
     texts = [_text(entry.tobytes(), is_text) for entry in distinct.table().rows()]
     # in order of appearance: an interner's numbers are those of its hashes, which differ from run to run

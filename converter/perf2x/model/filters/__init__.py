@@ -1,1 +1,1 @@
-"""What the user asked for: filters on samples before stitching, and on the profile after it."""
+"""Filters that the user asked for: on samples before stitching, and on the profile after it."""

@@ -104,7 +104,7 @@ def _bounds(recording: Recording) -> tuple[int, int]:
         return known
     bounds = [
         (int(batch.time.min()), int(batch.time.max()))
-        for batch in recording.samples(Want.AGAIN)
+        for batch in recording.samples(Want.REREAD)
         if batch.time is not None and len(batch)
     ]
     if not bounds:

@@ -17,7 +17,7 @@ from perf2x.base.columnar import (
     I64,
     Bools,
     Frozen,
-    Ragged,
+    ListArray,
     argsort,
     as_int64,
     falses,
@@ -213,9 +213,9 @@ def keep_frames(profile: Profile, kind: str, _: UnmatchedFilters | None = None) 
 def innermost(profile: Profile, frames: int) -> Profile:
     """Cut every stack to its innermost frames; 0 leaves none."""
 
-    def cut(rows: Ragged) -> Ragged:
+    def cut(rows: ListArray) -> ListArray:
         lengths = np.minimum(rows.lengths, frames)
-        return Ragged.of(rows.values, rows.offsets[1:] - lengths, lengths)
+        return ListArray.of(rows.values, rows.offsets[1:] - lengths, lengths)
 
     return rewrite_stacks(profile, cut)
 

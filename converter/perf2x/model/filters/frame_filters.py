@@ -10,7 +10,7 @@ from perf2x.base.columnar import (
     I64,
     Bools,
     ColumnTable,
-    Ragged,
+    ListArray,
     arange,
     as_int32,
     as_int64,
@@ -43,10 +43,10 @@ from perf2x.model.profile import (
     rewrite_stacks,
     select_entries,
     take_locations,
-    with_made_up_frames,
+    with_synthetic_frames,
 )
 
-Texts = tuple[str, ...]
+Patterns = tuple[str, ...]
 
 
 class _FrameLines(ColumnTable, frozen=True):
@@ -59,30 +59,30 @@ class _FrameLines(ColumnTable, frozen=True):
     """Line number, 0: unknown."""
 
 
-def hide(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+def hide(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Leave frames out of stacks: their callers have their cost; samples that have no frame left go."""
     lines, is_hit = _hit(profile, "hide", texts, unmatched)
     return _with_frames(profile, lines, ~is_hit, unmatched)
 
 
-def keep(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+def keep(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Leave all other frames out of stacks; samples that have no frame left go."""
     return _with_frames(profile, *_hit(profile, "keep", texts, unmatched), unmatched)
 
 
-def focus(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+def focus(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Leave out samples without such a frame."""
     touched = _has_any(profile, _any_line(profile, *_hit(profile, "focus", texts, unmatched)))
     return keep_samples(profile, touched)
 
 
-def ignore(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+def ignore(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Leave out samples with such a frame."""
     touched = _has_any(profile, _any_line(profile, *_hit(profile, "ignore", texts, unmatched)))
     return keep_samples(profile, ~touched)
 
 
-def skip_after(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+def skip_after(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Leave out what called such a frame, the innermost of a stack; stacks without one stay whole."""
     lines, is_hit = _hit(profile, "skip_after", texts, unmatched)
     before: I64 = cumsum(is_hit) - is_hit  # innermost lines come first
@@ -91,14 +91,14 @@ def skip_after(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> P
     cut = _with_lines(profile, inner_lines, arange(len(profile.locations)))
     has_hit = _any_line(profile, lines, is_hit)
 
-    def inner(rows: Ragged) -> Ragged:
+    def inner(rows: ListArray) -> ListArray:
         hits = np.append(0, cumsum(has_hit[rows.values]))  # outermost locations come first
         return select_entries(rows, repeat(hits[rows.offsets[1:]], rows.lengths) == hits[1:])
 
     return rewrite_stacks(cut, inner)
 
 
-def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+def collapse(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Make such frames that call each other one, called ``[libfoo.so]`` where the object matched, else what matched.
 
     ::
@@ -125,17 +125,17 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
     origin = np.append(arange(len(profile.locations)), rest)
     made = _with_lines(_with_functions(profile, names), join_tables([lines, of_rest]), origin)
 
-    def joined(rows: Ragged) -> Ragged:
+    def joined(rows: ListArray) -> ListArray:
         values = rows.values
         goes_on = (outer[values] >= 0) & (outer[values] == of_previous(inner[values], -1))
         goes_on[rows.offsets[:-1][rows.lengths > 0]] = False
         changed = np.where(goes_on, twin[values], values)
-        return select_entries(Ragged(rows.offsets, changed), changed >= 0)
+        return select_entries(ListArray(rows.offsets, changed), changed >= 0)
 
     return rewrite_stacks(made, joined)
 
 
-def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
+def rename(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
     r"""Replace what ``RE=NAME`` matches in the names of functions, and of code that is called after its object."""
     lines, renames = _lines_of(profile), renames_of("rename", texts)
     mapping = as_int64(np.where(lines.function < 0, profile.locations.mapping[lines.location], -1))
@@ -187,7 +187,7 @@ def all_match(profile: Profile, text: str) -> Bools:
 
 def _with_functions(profile: Profile, names: list[str]) -> Profile:
     """The profile with functions of these names behind its own."""
-    return replace(with_made_up_frames(profile, names)[0], locations=profile.locations)
+    return replace(with_synthetic_frames(profile, names)[0], locations=profile.locations)
 
 
 def _any_line(profile: Profile, lines: _FrameLines, is_hit: Bools) -> Bools:
@@ -212,14 +212,14 @@ def _has_any(profile: Profile, locations: Bools) -> Bools:
     return np.append(count > 0, False)[profile.samples.stack]
 
 
-def _hit(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> tuple[_FrameLines, Bools]:
+def _hit(profile: Profile, setting: str, texts: Patterns, unmatched: UnmatchedFilters) -> tuple[_FrameLines, Bools]:
     """The frames of all locations, and (lines,) True where a pattern matches."""
     lines = _lines_of(profile)
     return lines, _matches(profile, lines, setting, texts, unmatched)[0] >= 0
 
 
 def _matches(
-    profile: Profile, lines: _FrameLines, setting: str, texts: Texts, unmatched: UnmatchedFilters
+    profile: Profile, lines: _FrameLines, setting: str, texts: Patterns, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
     """(lines,) number of what the first pattern that fits matched, −1: none does; and the texts of these numbers."""
     mapping = as_int64(profile.locations.mapping[lines.location])

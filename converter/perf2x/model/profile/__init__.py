@@ -35,13 +35,6 @@ from perf2x.model.profile.listings import (
     SourceListing,
 )
 from perf2x.model.profile.location_tables import join_locations, take_locations
-from perf2x.model.profile.made_up_frames import (
-    ROOT_FRAME_NAMES,
-    RootFrame,
-    named_functions,
-    root_functions,
-    with_made_up_frames,
-)
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import (
     Functions,
@@ -100,6 +93,13 @@ from perf2x.model.profile.stack_tree import (
     used_stacks,
     with_callers,
     without_times,
+)
+from perf2x.model.profile.synthetic_frames import (
+    ROOT_FRAME_NAMES,
+    RootFrame,
+    named_functions,
+    root_functions,
+    with_synthetic_frames,
 )
 from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
 from perf2x.model.profile.view import NamedPlaces, RecordedBatch, SampleReader, View, names_data, view_of

@@ -14,7 +14,7 @@ from perf2x.base.columnar import (
     Bools,
     ColumnTable,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     argsort_rows,
     argsort_small,
@@ -61,7 +61,7 @@ class FrameTree(ColumnTable):
     depth: I64
 
 
-def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
+def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
     """One row per frame; a location's outermost frame hangs on its caller's innermost one."""
     rows = frames_of_location[as_int64(stacks.location)]
     start, end = rows.offsets[:-1], rows.offsets[1:]

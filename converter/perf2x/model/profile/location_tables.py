@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, Ragged, arange, join_tables, offsets_of
+from perf2x.base.columnar import I64, ListArray, arange, join_tables, offsets_of
 from perf2x.model.profile.profile import Locations
 
 _OF_LINES = ("line_function", "line_number")
@@ -13,7 +13,7 @@ _OF_LINES = ("line_function", "line_number")
 
 def take_locations(locations: Locations, rows: I64) -> Locations:
     """Return these locations, in this order."""
-    lines = Ragged(locations.line_offsets, arange(len(locations.line_function)))[rows]
+    lines = ListArray(locations.line_offsets, arange(len(locations.line_function)))[rows]
     names = (name for name in Locations.__struct_fields__ if name != "line_offsets")
     columns = {name: getattr(locations, name)[lines.values if name in _OF_LINES else rows] for name in names}
     return Locations(**columns, line_offsets=lines.offsets)

@@ -13,7 +13,7 @@ from perf2x.base.columnar import (
     U8,
     Bools,
     ColumnTable,
-    Ragged,
+    ListArray,
     as_int64,
     group_rows,
     minus_ones,
@@ -47,7 +47,7 @@ class LocationFrames(ColumnTable):
     """uapi.CpuMode"""
     inlined: Bools
     """True for a function inlined into the next outer frame of the same location."""
-    of_location: Ragged
+    of_location: ListArray
     """Frame rows of each location, outermost first; never empty."""
 
 
@@ -81,7 +81,7 @@ def location_frames(profile: Profile) -> LocationFrames:
         function[first],
         mode[first].astype(np.uint8),
         inlined[first],
-        Ragged(offsets, frame),
+        ListArray(offsets, frame),
     )
 
 

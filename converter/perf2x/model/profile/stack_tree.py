@@ -10,7 +10,7 @@ from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
-    Ragged,
+    ListArray,
     arange,
     argsort_small,
     as_int32,
@@ -115,7 +115,7 @@ def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple
     return Stacks(np.concatenate(parents), np.concatenate(items)), number
 
 
-def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> Ragged:
+def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> ListArray:
     """Return the rows from each given row to its root, both included, innermost first by default.
 
     Row −1 has an empty path. ``depth`` is depths(parent).
@@ -124,7 +124,7 @@ def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> 
     return paths_of_length(parent, rows, lengths, outermost_first)
 
 
-def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: bool = False) -> Ragged:
+def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: bool = False) -> ListArray:
     """Return the first ``lengths`` rows of the path from each given row towards its root."""
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
@@ -134,7 +134,7 @@ def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: 
     for number, done in enumerate(cumsum(bincount(lengths, 1))[:-1].tolist()):
         values[at[done:] + step * number] = cursor[done:]
         cursor[done:] = parent[cursor[done:]]
-    return Ragged(offsets, values)
+    return ListArray(offsets, values)
 
 
 def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
@@ -161,14 +161,16 @@ def used_stacks(profile: Profile) -> tuple[I64, I64]:
     return leaves - 1, place
 
 
-def location_rows(profile: Profile, leaves: I64) -> Ragged:
+def location_rows(profile: Profile, leaves: I64) -> ListArray:
     """Return (leaves,) rows of location numbers, outermost first; empty for −1."""
     parent = as_int64(profile.stacks.parent)
     path = paths(parent, depths(parent), leaves, outermost_first=True)
-    return Ragged(path.offsets, as_int64(profile.stacks.location[path.values]))
+    return ListArray(path.offsets, as_int64(profile.stacks.location[path.values]))
 
 
-def kinds_in_stacks(profile: Profile, leaves: I64, kinds: Ragged, count: int) -> Iterator[tuple[slice, I64, I64, I64]]:
+def kinds_in_stacks(
+    profile: Profile, leaves: I64, kinds: ListArray, count: int
+) -> Iterator[tuple[slice, I64, I64, I64]]:
     """Yield some stacks at a time: which, the innermost kind of each with any, and each stack with each of its kinds.
 
     ``kinds`` are those of each location, none or several, from 0 to ``count`` − 1, outermost first.
@@ -183,7 +185,7 @@ def kinds_in_stacks(profile: Profile, leaves: I64, kinds: Ragged, count: int) ->
 
 
 def costs_of_kinds(
-    profile: Profile, leaves: I64, kinds: Ragged, count: int, columns: Sequence[AnyArray]
+    profile: Profile, leaves: I64, kinds: ListArray, count: int, columns: Sequence[AnyArray]
 ) -> list[tuple[AnyArray, AnyArray]]:
     """Sum columns of weights (stacks, …) by kind: (count, …) of stacks that end in one, and of those that have it.
 
@@ -197,7 +199,7 @@ def costs_of_kinds(
     return [(own[:-1], total[:-1]) for own, total in sums]
 
 
-def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
+def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -> Profile:
     """Change every stack that samples use; samples that are equal afterwards are summed.
 
     ``change`` takes rows of location numbers, outermost first, and returns as many rows. Samples of a timeline stay one
@@ -215,10 +217,10 @@ def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Prof
     return sum_samples(replace(profile, stacks=Stacks(parent, location), samples=samples, recorded=recorded))
 
 
-def select_entries(rows: Ragged, keep: Bools) -> Ragged:
+def select_entries(rows: ListArray, keep: Bools) -> ListArray:
     """Select the entries where ``keep`` holds; rows may become empty."""
     lengths = bincount(row_numbers(rows.lengths)[keep], len(rows))
-    return Ragged(offsets_of(lengths), rows.values[keep])
+    return ListArray(offsets_of(lengths), rows.values[keep])
 
 
 def sum_samples(profile: Profile) -> Profile:

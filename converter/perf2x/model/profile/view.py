@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec.structs import asdict
 
 from perf2x.base.abi import EventType, SoftwareConfig
-from perf2x.base.columnar import I32, I64, U64, Frozen, Ragged
+from perf2x.base.columnar import I32, I64, U64, Frozen, ListArray
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
 from perf2x.model.profile.profile import Profile
@@ -45,7 +45,7 @@ class SampleReader(Frozen):
     """Reads the samples once more: all that is known of them."""
 
     read: Callable[[Want], Iterator[RecordedBatch]]
-    worded: Callable[[Event, Ragged], tuple[list[str], I64]]
+    worded: Callable[[Event, ListArray], tuple[list[str], I64]]
     """Distinct texts of the raw bytes of a tracepoint's samples, and (n,) the text of each."""
     places: Mapping[str, NamedPlaces]
     """By their kind; see Needs.places."""

@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import Texts, flatnonzero
+from perf2x.base.columnar import DictionaryColumn, flatnonzero
 from perf2x.base.mapping_names import VDSO, VDSO_32, VDSO_X32
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Mmaps
@@ -33,9 +33,9 @@ def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
     if not is_low.any() or not has_64_bits(session):
         return mmaps
     known = [name for name in (VDSO_32, VDSO_X32) if name in session.build_ids]
-    filename = Texts.of([*mmaps.filename.distinct, known[0] if len(known) == 1 else VDSO_32])
+    filename = DictionaryColumn.of([*mmaps.filename.distinct, known[0] if len(known) == 1 else VDSO_32])
     number = np.where(is_low, filename.number[-1], mmaps.filename.number)
-    return replace(mmaps, filename=Texts(number, filename.distinct))
+    return replace(mmaps, filename=DictionaryColumn(number, filename.distinct))
 
 
 def build_id_by_name(session: Session, name: str) -> bytes:

@@ -17,7 +17,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.base.abi import EventType
-from perf2x.base.columnar import I32, I64, U8, U64, Frozen, Ragged, SampleColumns, offsets_of, ranges, zeros
+from perf2x.base.columnar import I32, I64, U8, U64, Frozen, ListArray, SampleColumns, offsets_of, ranges, zeros
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband
@@ -234,14 +234,14 @@ class Samples(SampleColumns):
     period: U64
     """The recorded period, else attr.sample_period of a fixed-period event, else 1."""
     cpumode: U8
-    chain: Ragged
+    chain: ListArray
     addr: U64 | None = None
     cgroup: U64 | None = None
     weight: U64 | None = None
     data_src: U64 | None = None
     user_stacks: UserStacks | None = None
     branches: Branches | None = None
-    raw: Ragged | None = None
+    raw: ListArray | None = None
     """uint8 bytes of PERF_SAMPLE_RAW, in the file's byte order."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Columns that only ``dump`` shows: id, stream_id, read values, transaction, phys_addr, page sizes …"""
@@ -263,7 +263,7 @@ class Want(Flag):
     EXTRA = auto()
     COUNTS = auto()
     """Readings of perf stat, as samples without a stack whose period is what was counted since the one before."""
-    AGAIN = auto()
+    REREAD = auto()
     """Damage is not counted: another reading does that."""
 
 

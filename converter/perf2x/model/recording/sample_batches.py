@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from msgspec.structs import asdict, replace
 
-from perf2x.base.columnar import I64, Bools, Ragged, argsort, flatnonzero
-from perf2x.base.columnar.ragged import join_columns
+from perf2x.base.columnar import I64, Bools, ListArray, argsort, flatnonzero
+from perf2x.base.columnar.list_array import join_columns
 from perf2x.model.recording.events import Samples
 
 _FILL = {"cpu": -1}
@@ -63,4 +63,4 @@ def _absent_rows(name: str, like: Any, count: int) -> Any:
     """Make rows for samples whose layout lacks the column."""
     if isinstance(like, np.ndarray):
         return np.full((count, *like.shape[1:]), _FILL.get(name, 0), like.dtype)
-    return Ragged.of_empty_rows(count, like.values.dtype) if isinstance(like, Ragged) else like.empty(count)
+    return ListArray.of_empty_rows(count, like.values.dtype) if isinstance(like, ListArray) else like.empty(count)

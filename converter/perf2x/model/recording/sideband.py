@@ -16,10 +16,10 @@ from perf2x.base.columnar import (
     U64,
     Bools,
     ColumnTable,
+    DictionaryColumn,
     Frozen,
-    Ragged,
+    ListArray,
     SharedRows,
-    Texts,
     falses,
     join_tables,
     no_rows,
@@ -50,8 +50,8 @@ class Mmaps(_OfThread):
     """−1 for records that lack it, as MMAP; PROT_EXEC is 4."""
     flags: I32
     cpumode: U8
-    filename: Texts[str]
-    build_id: Texts[bytes]
+    filename: DictionaryColumn[str]
+    build_id: DictionaryColumn[bytes]
     """b"" where the record carries none."""
     is_data: Bools
     """MISC_MMAP_DATA: a data mapping without code."""
@@ -69,7 +69,7 @@ def further_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> M
         prot=np.full(count, prot, np.int32),
         flags=np.full(count, -1, np.int32),
         cpumode=np.full(count, mode, np.uint8),
-        build_id=Texts(np.zeros(count, np.int32), [b""]),
+        build_id=DictionaryColumn(np.zeros(count, np.int32), [b""]),
         is_data=falses(count),
         file=np.zeros(count, np.uint64),
         inode=np.zeros(count, np.uint64),
@@ -81,7 +81,7 @@ def further_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> M
 class Comms(_OfThread):
     """PERF_RECORD_COMM; ``is_exec`` is MISC_COMM_EXEC."""
 
-    comm: Texts[str]
+    comm: DictionaryColumn[str]
     is_exec: Bools
 
 
@@ -144,7 +144,7 @@ class Ksymbols(_Records):
     length: U64
     type: I32
     unregister: Bools
-    name: Texts[str]
+    name: DictionaryColumn[str]
 
 
 class Switches(_OfThread):
@@ -159,13 +159,13 @@ class Cgroups(_Records):
     """PERF_RECORD_CGROUP: names of the ids in the samples' cgroup column."""
 
     id: U64
-    path: Texts[str]
+    path: DictionaryColumn[str]
 
 
 class Namespaces(_OfThread):
     """PERF_RECORD_NAMESPACES; ``links`` rows are (dev, inode) pairs, flattened, indexed by namespace kind."""
 
-    links: Ragged
+    links: ListArray
 
 
 class Readings(_Records):

@@ -12,7 +12,7 @@ from perf2x.base.columnar import (
     F64,
     I64,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     as_int64,
     flatnonzero,
@@ -193,11 +193,11 @@ def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:
     return distinct, sums
 
 
-def _lines_of_locations(profile: Profile, by: str) -> tuple[list[tuple[str, str]], Ragged]:
+def _lines_of_locations(profile: Profile, by: str) -> tuple[list[tuple[str, str]], ListArray]:
     """(name, object) of every line, and the lines of each location, outermost first."""
     frames = location_frames(profile)
     names, line = lines_of_frames(frames, by)
-    return names, Ragged(frames.of_location.offsets, line[frames.of_location.values])
+    return names, ListArray(frames.of_location.offsets, line[frames.of_location.values])
 
 
 def lines_of_frames(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:

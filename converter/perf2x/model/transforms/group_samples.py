@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import (
     I64,
-    Ragged,
+    ListArray,
     arange,
     as_int32,
     as_int64,
@@ -31,7 +31,7 @@ from perf2x.model.profile import (
     select_entries,
     sum_samples,
     used_stacks,
-    with_made_up_frames,
+    with_synthetic_frames,
 )
 from perf2x.model.transforms.drop_unused import compact
 
@@ -56,7 +56,7 @@ def _fold_recursion(profile: Profile) -> Profile:
     """
     kind = _functions_of(profile)
 
-    def folded(rows: Ragged) -> Ragged:
+    def folded(rows: ListArray) -> ListArray:
         return select_entries(rows, ends_run(row_numbers(rows.lengths), kind[rows.values]))
 
     return rewrite_stacks(profile, folded)
@@ -93,7 +93,7 @@ def _with_roots(profile: Profile, root: str) -> Profile:
     name = _ROOT_TEXTS[root]
     texts = [name(profile, row) for row in used.tolist()]
     titles, title = number_keys(texts)
-    grown, first_location = with_made_up_frames(profile, titles)
+    grown, first_location = with_synthetic_frames(profile, titles)
     return _hung(grown, title[kind] + first_location)
 
 
@@ -115,7 +115,7 @@ def _hung(profile: Profile, root: I64) -> Profile:
     leaves, place = used_stacks(profile)
     first, pair = group_rows([root, place])
     rows = location_rows(profile, leaves)[place[first]] if len(leaves) else location_rows(profile, leaves)
-    roots = Ragged(arange(len(first) + 1), root[first])
+    roots = ListArray(arange(len(first) + 1), root[first])
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
     stacks = replace(profile.stacks, parent=parent, location=location)
     samples = replace(profile.samples, stack=leaf[pair] if len(pair) else profile.samples.stack)
@@ -125,5 +125,5 @@ def _hung(profile: Profile, root: I64) -> Profile:
 def _functions_of(profile: Profile) -> I64:
     """(locations,) a number that is equal where the functions of the lines are; the location itself without lines."""
     locations = profile.locations
-    lines = prefix_tree(Ragged(locations.line_offsets, as_int64(locations.line_function)))[2]
+    lines = prefix_tree(ListArray(locations.line_offsets, as_int64(locations.line_function)))[2]
     return np.where(lines >= 0, lines, -1 - arange(len(locations)))

@@ -14,7 +14,7 @@ from perf2x.base.columnar import (
     I32,
     I64,
     AnyArray,
-    Ragged,
+    ListArray,
     StringInterner,
     as_int32,
     as_int64,
@@ -207,7 +207,7 @@ def _locations(
     ]
     whole = join_locations(parts)
     _, line = group_rows([whole.line_function, whole.line_number])
-    lists = prefix_tree(Ragged(whole.line_offsets, line))[2]
+    lists = prefix_tree(ListArray(whole.line_offsets, line))[2]
     first, group = group_rows([whole.mapping, whole.address, whole.lookup, whole.mode, whole.synthetic, lists])
     return take_locations(whole, first), _of_each(group, olds)
 

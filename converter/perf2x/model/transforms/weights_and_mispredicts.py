@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode, SampleType
-from perf2x.base.columnar import I64, U8, U64, Ragged, arange, flatnonzero, row_numbers, zeros
+from perf2x.base.columnar import I64, U8, U64, ListArray, arange, flatnonzero, row_numbers, zeros
 from perf2x.base.errors import SettingError
 from perf2x.model.profile import Profile
 from perf2x.model.recording import Recording, Samples, Want, take_rows
@@ -96,7 +96,7 @@ def _accessed(samples: Samples) -> Samples:
 
 def placed(samples: Samples, row: I64, address: U64) -> Samples:
     """Return rows of samples, without stacks, at other addresses; the upper half of all addresses is the kernel's."""
-    chain = Ragged.of_empty_rows(len(samples), np.uint64)
+    chain = ListArray.of_empty_rows(len(samples), np.uint64)
     found = take_rows(replace(samples, chain=chain, branches=None, user_stacks=None, raw=None, extra={}), row)
     mode: U8 = np.where(address >= _KERNEL_HALF, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8)
     return replace(found, ip=address, cpumode=mode)

@@ -170,10 +170,10 @@ def _feature_numbers(bits: bytes, order: ByteOrder) -> list[int]:
     width that sets HOSTNAME (perf_file_header__read in tools/perf/util/header.c); otherwise known numbers decide.
     """
     wide, narrow = _set_bits(bits, order, "Q"), _set_bits(bits, order, "I")
-    if order == "<" or perffile.Feature.HOSTNAME in wide:
+    if order == "<" or perffile.HeaderFeature.HOSTNAME in wide:
         return wide
-    known = {int(feature) for feature in perffile.Feature}
-    return narrow if perffile.Feature.HOSTNAME in narrow or not known.issuperset(wide) else wide
+    known = {int(feature) for feature in perffile.HeaderFeature}
+    return narrow if perffile.HeaderFeature.HOSTNAME in narrow or not known.issuperset(wide) else wide
 
 
 def _set_bits(bits: bytes, order: ByteOrder, code: str) -> list[int]:

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.abi import Feature
+from perf2x.base.abi import HeaderFeature
 from perf2x.base.columnar import argsort, as_uint64
 from perf2x.model.recording import FileKind, RecordedFile, shown_path
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
@@ -99,8 +99,8 @@ def _read_message(one: SectionReader) -> _Draft:
 
 
 _DECODERS: dict[int, Callable[[SectionReader], _Draft]] = {
-    Feature.SIMPLEPERF_FILE: _read_struct,
-    Feature.SIMPLEPERF_FILE2: _read_message,
+    HeaderFeature.SIMPLEPERF_FILE: _read_struct,
+    HeaderFeature.SIMPLEPERF_FILE2: _read_message,
 }
 
 

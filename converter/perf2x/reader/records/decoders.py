@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from perf2x.base.abi import MISC_LOST_SAMPLES_BPF, RecordType, SampleType, UserRecordType, uapi
-from perf2x.base.columnar import Bools, Frozen, Texts, arange, take
+from perf2x.base.columnar import Bools, DictionaryColumn, Frozen, arange, take
 from perf2x.base.columnar.hashing import identity_of
 from perf2x.model.recording import Event
 from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
@@ -77,7 +77,7 @@ def _mmap(at: FieldCursor, columns: Columns) -> Columns:
     unknown = np.full(len(at), -1, np.int32)
     return {
         "prot": unknown, "flags": unknown, **dict.fromkeys(("file", "inode"), np.zeros(len(at), np.uint64)),
-        **_mapped_file_columns(at, Texts(np.zeros(len(at), np.int32), [b""])),
+        **_mapped_file_columns(at, DictionaryColumn(np.zeros(len(at), np.int32), [b""])),
     }  # fmt: skip
 
 
@@ -120,18 +120,18 @@ def _holds_build_id(at: FieldCursor) -> Bools:
     return found
 
 
-def _mapping_build_ids(at: FieldCursor, carried: Bools) -> Texts[bytes]:
+def _mapping_build_ids(at: FieldCursor, carried: Bools) -> DictionaryColumn[bytes]:
     """Read { u8 size; u8 padding[3]; u8 build_id[20]; } where ``carried`` holds; b"" elsewhere."""
     words = at.at[carried][:, None] + arange(3)
     unions = take(at.block.data.view("V8"), words, mode="clip").view("V24").ravel().tolist()
-    ids = Texts.of(unions).changed(lambda union: union[4 : 4 + union[0]])
-    with_none = Texts.joined([Texts.of([b""]), ids])
+    ids = DictionaryColumn.of(unions).changed(lambda union: union[4 : 4 + union[0]])
+    with_none = DictionaryColumn.joined([DictionaryColumn.of([b""]), ids])
     number = np.zeros(len(at), np.int32)
     number[carried] = with_none.number[1:]
-    return Texts(number, with_none.distinct)
+    return DictionaryColumn(number, with_none.distinct)
 
 
-def _mapped_file_columns(at: FieldCursor, build_ids: Texts[bytes]) -> Columns:
+def _mapped_file_columns(at: FieldCursor, build_ids: DictionaryColumn[bytes]) -> Columns:
     return {
         "cpumode": (at.block.misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
         "filename": at.texts(),

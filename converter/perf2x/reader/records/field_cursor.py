@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, Texts, falses, offsets_of, ranges, take
+from perf2x.base.columnar import I32, I64, U64, Bools, DictionaryColumn, ListArray, falses, offsets_of, ranges, take
 from perf2x.reader.record_block import Block
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -166,22 +166,22 @@ class FieldCursor:
         """(n,) records whose readable fields lie within them."""
         return ~self.bad if self.given_up is None else ~self.bad | self.given_up
 
-    def ragged(self, first: I64, lengths: I64) -> Ragged:
+    def ragged(self, first: I64, lengths: I64) -> ListArray:
         """Copy the words of the arrays that ``counted`` found."""
-        return Ragged(offsets_of(lengths), take(self.block.words, ranges(first, lengths), mode="clip"))
+        return ListArray(offsets_of(lengths), take(self.block.words, ranges(first, lengths), mode="clip"))
 
-    def texts(self) -> Texts[str]:
+    def texts(self) -> DictionaryColumn[str]:
         """Read the rest of each record as text up to its first NUL (or the record's end)."""
         return self.strings().changed(lambda raw: raw.decode("utf-8", "surrogateescape"))
 
-    def strings(self) -> Texts[bytes]:
+    def strings(self) -> DictionaryColumn[bytes]:
         """Read the rest of each record as bytes up to its first NUL (or the record's end)."""
         starts = self.at * 8
         stops = np.maximum(starts, self.start * 8 + (self.block.sizes - self._trailer_bytes))
         first = int(starts.min(initial=len(self.block.data)))
         data = self.block.data[first : int(stops.max(initial=0))].tobytes()
         rests = map(data.__getitem__, map(slice, (starts - first).tolist(), (stops - first).tolist()))
-        return Texts.of(rests).changed(lambda rest: rest.partition(b"\0")[0])
+        return DictionaryColumn.of(rests).changed(lambda rest: rest.partition(b"\0")[0])
 
     def _check(self, count: int) -> None:
         """Mark records that end before the next ``count`` words."""

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import ByteOrder, EventType, SampleType, SoftwareConfig
-from perf2x.base.columnar import Bools, Ragged, offsets_of, ranges, take
+from perf2x.base.columnar import Bools, ListArray, offsets_of, ranges, take
 from perf2x.model.recording import Event, Samples, Want
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.reader.record_block import make_block
@@ -59,7 +59,7 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
     return measured, whole & ~at.bad
 
 
-def _payload_cursor(raw: Ragged, order: ByteOrder) -> FieldCursor:
+def _payload_cursor(raw: ListArray, order: ByteOrder) -> FieldCursor:
     """Return a cursor at the first word of every payload; the payloads are copied to word boundaries."""
     sizes = np.minimum(-(-raw.lengths // 8) * 8 + _HEADER, _LARGEST)
     used = np.minimum(raw.lengths, sizes - _HEADER)

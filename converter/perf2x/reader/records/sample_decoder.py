@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from perf2x.base.abi import MISC_CPUMODE_MASK, CpuMode, SampleType
-from perf2x.base.columnar import I32, U64, Bools, Frozen, Ragged, take
+from perf2x.base.columnar import I32, U64, Bools, Frozen, ListArray, take
 from perf2x.model.recording import Event, Samples, Want
 from perf2x.reader.record_block import Block
 from perf2x.reader.records.field_cursor import FieldCursor
@@ -122,7 +122,7 @@ def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, colum
         if Want.CHAIN in want:
             columns["chain"] = at.ragged(first, lengths)
     if "chain" not in columns:
-        columns["chain"] = Ragged.of_empty_rows(len(at), np.uint64)
+        columns["chain"] = ListArray.of_empty_rows(len(at), np.uint64)
 
 
 def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:

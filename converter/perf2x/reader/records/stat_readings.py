@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from perf2x.base.columnar import (
     U64,
     AnyArray,
-    Ragged,
-    Texts,
+    DictionaryColumn,
+    ListArray,
     as_int32,
     as_uint64,
     begins_run,
@@ -44,7 +44,7 @@ def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
     named = [(tid, comm or _ALL) for tid, comm in session.thread_map if comm or tid < 0]
     tid = as_int32([tid for tid, _ in named])
     zeros = np.zeros(len(named), np.int64)
-    found = Comms(as_uint64(zeros), zeros, tid, tid, Texts.of(comm for _, comm in named), zeros > 0)
+    found = Comms(as_uint64(zeros), zeros, tid, tid, DictionaryColumn.of(comm for _, comm in named), zeros > 0)
     return replace(sideband, comms=join_tables([sideband.comms, found]))
 
 
@@ -89,7 +89,7 @@ def delivered_readings(sideband: Sideband, session: Session) -> Samples:
         ip=np.zeros(count, np.uint64),
         period=np.concatenate([none, period]),
         cpumode=np.zeros(count, np.uint8),
-        chain=Ragged.of_empty_rows(count, np.uint64),
+        chain=ListArray.of_empty_rows(count, np.uint64),
     )
 
 

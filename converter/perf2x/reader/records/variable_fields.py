@@ -26,7 +26,7 @@ from perf2x.base.columnar import (
     Bools,
     ColumnTable,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     argsort,
     as_int64,
@@ -55,27 +55,27 @@ _BIG_ENDIAN_FLAGS = (
 In this order: mispred, predicted, in_tx, abort, cycles, type, spec, new_type, priv."""
 
 
-def raw_bytes(at: FieldCursor, wanted: bool) -> Ragged | None:
+def raw_bytes(at: FieldCursor, wanted: bool) -> ListArray | None:
     """PERF_SAMPLE_RAW: { u32 size; u8 data[size]; }, size + 4 being a multiple of 8."""
     size = at.split(at.peek())[0]
     return _sized_bytes(at, size, 4, wanted)
 
 
-def bytes_with_size(at: FieldCursor, wanted: bool) -> Ragged | None:
+def bytes_with_size(at: FieldCursor, wanted: bool) -> ListArray | None:
     """PERF_SAMPLE_AUX: { u64 size; u8 data[size]; }."""
     return _sized_bytes(at, at.u64(), 0, wanted)
 
 
-def _sized_bytes(at: FieldCursor, size: U64, begin: int, wanted: bool) -> Ragged | None:
+def _sized_bytes(at: FieldCursor, size: U64, begin: int, wanted: bool) -> ListArray | None:
     """Read ``size`` (n,) bytes that begin so far behind the next word's first byte, and skip the words of all."""
     end = size + np.uint64(begin)
     first, lengths = at.counted((end >> np.uint64(3)) + ((end & np.uint64(7)) != 0))
     if not wanted:
         return None
-    return Ragged.of(at.block.data, first * 8 + begin, np.where(lengths > 0, as_int64(size), 0))
+    return ListArray.of(at.block.data, first * 8 + begin, np.where(lengths > 0, as_int64(size), 0))
 
 
-def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tuple[Branches | None, Ragged | None]:
+def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tuple[Branches | None, ListArray | None]:
     """PERF_SAMPLE_BRANCH_STACK: { u64 nr; [u64 hw_idx]; { from, to, flags } [nr]; [u64 counters[nr]]; }."""
     count = at.u64()
     hw_index = at.u64() if branch_sample_type & BranchSampleType.HW_INDEX else None

@@ -11,7 +11,19 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode, EventType, SampleType
-from perf2x.base.columnar import I32, I64, U64, Bools, Frozen, Ragged, as_int32, as_int64, as_uint64, offsets_of, trues
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    Frozen,
+    ListArray,
+    as_int32,
+    as_int64,
+    as_uint64,
+    offsets_of,
+    trues,
+)
 from perf2x.base.errors import SettingError
 from perf2x.model.recording import Branches, Event, Samples, Want
 from perf2x.reader.spe.data_sources import uses_memory
@@ -116,7 +128,7 @@ def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_ev
         ip=ip,
         period=np.full(len(row), kinds.period, np.uint64),
         cpumode=np.where(ip >= _KERNEL_HALF, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8),
-        chain=Ragged.of_empty_rows(len(row), np.uint64),
+        chain=ListArray.of_empty_rows(len(row), np.uint64),
         addr=np.where(jumps, records.target[row], records.data[row]),
         weight=records.latency[row],
         data_src=np.where(is_branch, none, told.data_src[row]),

@@ -63,7 +63,7 @@ class TextRecording(StitchedRecording):
         return {
             **dict.fromkeys(("files", "records", "trace"), untold),
             "as_recorded": (f"{named} has no records, which would be printed",),
-            **dict.fromkeys(("listings", "code", "look_up"), no_code),
+            **dict.fromkeys(("listings", "code", "symbolize"), no_code),
         }
 
     @cached_property

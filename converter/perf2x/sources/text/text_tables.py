@@ -22,8 +22,8 @@ from perf2x.base.columnar import (
     Bools,
     ColumnTable,
     Frozen,
-    Ragged,
-    RaggedInterner,
+    ListArray,
+    ListInterner,
     TextInterner,
     as_int64,
     flatnonzero,
@@ -86,7 +86,7 @@ class Text(Frozen):
     events: Sequence[str]
     comms: Sequence[str]
     frames: Sequence[Frame]
-    stacks: Ragged
+    stacks: ListArray
     """Distinct stacks of numbers of frames, innermost first."""
     samples: TextSamples
     with_period: frozenset[int]
@@ -125,8 +125,8 @@ class _StackTable:
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
         self._lines = _LineNumbers(parse)
-        self._joined = RaggedInterner(np.int64)
-        self._stacks = RaggedInterner(np.int64)
+        self._joined = ListInterner(np.int64)
+        self._stacks = ListInterner(np.int64)
         self.cut = 0
 
     @property
@@ -144,7 +144,7 @@ class _StackTable:
 
     def stacks(self, lines: AnyArray, lengths: I64) -> I32:
         """(n,) the number of each stack, given the numbers of its lines, innermost first; −1 for no lines."""
-        rows = Ragged(offsets_of(lengths), as_int64(lines))
+        rows = ListArray(offsets_of(lengths), as_int64(lines))
         flags = np.frombuffer(bytes(self._lines.flags), np.uint8)[rows.values]
         if flags.any():
             rows = self._with_joined(rows, flags > 1, flags & 1 > 0)
@@ -158,7 +158,7 @@ class _StackTable:
             self.cut += sum_of(found[held[lengths[held] > kept]] >= before)
         return found
 
-    def _with_joined(self, rows: Ragged, is_source: Bools, inlined: Bools) -> Ragged:
+    def _with_joined(self, rows: ListArray, is_source: Bools, inlined: Bools) -> ListArray:
         """Rows in which lines that belong together are one number, −2 or below."""
         inlined[1:] |= is_source[1:] & inlined[:-1]
         begins = ~is_source & ~of_previous(inlined, False)
@@ -167,9 +167,9 @@ class _StackTable:
         lengths = np.diff(np.append(starts, len(begins)))
         numbers, several = rows.values[starts], flatnonzero(lengths > 1)
         numbers[several] = -2 - self._joined.number_spans(rows.values, starts[several], lengths[several])
-        return Ragged(searchsorted(starts, rows.offsets), numbers)
+        return ListArray(searchsorted(starts, rows.offsets), numbers)
 
-    def table(self) -> tuple[list[Frame], Ragged]:
+    def table(self) -> tuple[list[Frame], ListArray]:
         """The distinct frames in the order of their contents, and stacks of their numbers."""
         lines, joined = self._lines.frames(), self._joined.table()
         stacks = self._stacks.table()
@@ -179,7 +179,7 @@ class _StackTable:
         frames = sorted(set(found), key=_place)
         rank = {frame: number for number, frame in enumerate(frames)}
         number = as_int64([rank[frame] for frame in found])
-        return frames, Ragged(stacks.offsets, number[place])
+        return frames, ListArray(stacks.offsets, number[place])
 
 
 def _place(frame: Frame) -> tuple[bool, Frame]:

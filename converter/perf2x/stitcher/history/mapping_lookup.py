@@ -13,7 +13,7 @@ else ever lies in it::
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, Bools, Frozen, RecentLookups, arange, falses, flatnonzero, repeat, take
+from perf2x.base.columnar import I64, U64, Bools, DirectMappedCache, Frozen, arange, falses, flatnonzero, repeat, take
 from perf2x.model.recording import Mmaps
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
@@ -74,7 +74,7 @@ class MappingLookup:
         """(2 × epochs + 2,) the first key of the image's last epoch, by context"""
         self._rank = repeat(spaces.rank(epoch), 2)
         """(2 × epochs + 2,) by context"""
-        self._recent = RecentLookups()
+        self._recent = DirectMappedCache()
         self.hit = falses(mappings + 1)
         """(mappings + 1,) whether an address lay in each mapping; the last row stands for none."""
 

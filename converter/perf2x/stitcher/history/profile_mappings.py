@@ -15,9 +15,9 @@ from perf2x.base.columnar import (
     I64,
     U64,
     Bools,
+    DictionaryColumn,
     Frozen,
     StringInterner,
-    Texts,
     arange,
     as_int32,
     as_int64,
@@ -57,7 +57,7 @@ class MergedMappings(Frozen):
     shift: U64
     """(mappings + 1,) the distance that addresses in each are moved, modulo 2⁶⁴."""
     mmaps: Mmaps
-    build_ids: Texts[str]
+    build_ids: DictionaryColumn[str]
     """Of each recorded mapping, in hexadecimal."""
     is_data: Bools
     """(mappings,) whether each is memory of a process that holds no code, whatever stray words of stacks point there"""
@@ -98,7 +98,7 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
     # those of few objects are looked up and spelled, however many mappings there are
     rows, kind = group_rows([mmaps.filename.number, mmaps.build_id.number])
     known = zip(mmaps.filename[rows], mmaps.build_id[rows], strict=True)
-    build_ids = Texts.of((own or build_id_by_name(session, name)).hex() for name, own in known)[kind]
+    build_ids = DictionaryColumn.of((own or build_id_by_name(session, name)).hex() for name, own in known)[kind]
     private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES)) & ~build_ids.which(bool)
     is_data = private & ~may_hold_code(mmaps)
     traits = _traits(mmaps, build_ids, private, is_data, per_process)
@@ -116,7 +116,7 @@ def may_hold_code(mmaps: Mmaps) -> Bools:
 
 
 def _traits(
-    mmaps: Mmaps, build_ids: Texts[str], private: Bools, is_data: Bools, per_process: bool
+    mmaps: Mmaps, build_ids: DictionaryColumn[str], private: Bools, is_data: Bools, per_process: bool
 ) -> list[I32 | I64 | U64]:
     """Columns that are equal in mappings of one group, the most significant first; texts as ranks in sorted order."""
     kernel, start = is_kernel_mapping(mmaps), mmaps.start

@@ -17,7 +17,7 @@ from perf2x.base.columnar import (
     U64,
     Bools,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     cumsum,
     falses,
@@ -83,7 +83,7 @@ class ChainFrames(Frozen):
     parts: ChainParts
 
 
-def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
+def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
     """Decode chains; ``mode`` (rows,) holds until the first marker.
 
     Frames after an unknown marker (programs without frame pointers leave such words) have mode UNKNOWN; perf gives up
@@ -111,16 +111,16 @@ def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
     return ChainFrames(chains.offsets - before, chains.values.compress(~is_marker), parts)
 
 
-def decode_user_chains(chains: Ragged) -> ChainFrames:
+def decode_user_chains(chains: ListArray) -> ChainFrames:
     """Decode chains of deferred records: all addresses are user addresses, whatever markers earlier kernels wrote."""
     frames = decode_chains(chains, np.full(len(chains), CpuMode.USER, np.uint8))
     frames.parts.mode[:] = CpuMode.USER
     return frames
 
 
-def with_lone_addresses(chains: Ragged, address: U64, alone: Bools) -> Ragged:
+def with_lone_addresses(chains: ListArray, address: U64, alone: Bools) -> ListArray:
     """Fill the empty rows that are ``alone`` with their instruction pointer, unless it is 0."""
     has = alone & (address != np.uint64(0))
     if not has.any():
         return chains
-    return side_by_side([chains, Ragged(offsets_of(has), address[has])])
+    return side_by_side([chains, ListArray(offsets_of(has), address[has])])

@@ -21,8 +21,8 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    DirectMappedCache,
     Frozen,
-    RecentLookups,
     RowInterner,
     arange,
     as_int32,
@@ -100,7 +100,7 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
     distinct = unique(keys)
     if _MANY * len(distinct) > len(keys):
         return distinct, as_int32(unique_inverse(keys)[1])
-    index, known = np.empty(len(keys), np.int32), RecentLookups(bits=18)
+    index, known = np.empty(len(keys), np.int32), DirectMappedCache(bits=18)
     known.learn(arange(len(distinct)), distinct.view(np.int64))
     for rows in row_slices(len(keys), _AT_ONCE):
         part = keys[rows]

@@ -22,7 +22,7 @@ from perf2x.base.columnar import (
     U64,
     Bools,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     argsort,
     begins_run,
@@ -51,7 +51,7 @@ class LbrState(Frozen):
 
     thread: I64
     branches: Branches
-    older: Ragged
+    older: ListArray
     """uint64 ``from`` addresses"""
 
 
@@ -59,10 +59,10 @@ def empty_lbr_state() -> LbrState:
     """The state before the first batch."""
     none = np.zeros(0, np.uint64)
     start = zeros(1)
-    return LbrState(zeros(0), Branches(start, none, none, none, none), Ragged(start, none))
+    return LbrState(zeros(0), Branches(start, none, none, none, none), ListArray(start, none))
 
 
-def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged | None = None) -> Ragged:
+def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: ListArray | None = None) -> ListArray:
     """Take the user part of chains (n rows) from the branches; rows without a user part or branches keep theirs.
 
     The innermost user address of a sample that was taken in user mode is its own ``ip``: processors tell it precisely
@@ -77,23 +77,23 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
     kept = np.where(use, user - chain.offsets[:-1], chain.lengths)
     head = chain.heads(kept)
     leaf = _leaf(chain, user, ip, branches)[use]
-    calls = Ragged.of(branches.from_ip, branches.offsets[:-1], np.where(use, count, 0))
-    parts = [head, _mark_each(Ragged(offsets_of(use), leaf)), _mark_each(calls)]
+    calls = ListArray.of(branches.from_ip, branches.offsets[:-1], np.where(use, count, 0))
+    parts = [head, _mark_each(ListArray(offsets_of(use), leaf)), _mark_each(calls)]
     if older is not None:
         parts.append(_mark_each(older.heads(np.where(use, older.lengths, 0))))
     return side_by_side(parts)
 
 
-def _with_own_addresses(chain: Ragged, user: I64, ip: U64) -> Ragged:
+def _with_own_addresses(chain: ListArray, user: I64, ip: U64) -> ListArray:
     """The chains, those of samples in user mode with ``ip`` behind their marker if an address stands there."""
     rows = flatnonzero((user == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
     rows = rows[chain.values[user[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
     values = chain.values.copy()
     values[user[rows] + 1] = ip[rows]
-    return Ragged(chain.offsets, values)
+    return ListArray(chain.offsets, values)
 
 
-def _first_user_marker(chain: Ragged) -> I64:
+def _first_user_marker(chain: ListArray) -> I64:
     """(n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
     marker = flatnonzero(chain.values == _USER_MARKER)
     row = row_numbers(chain.lengths)[marker]
@@ -102,7 +102,7 @@ def _first_user_marker(chain: Ragged) -> I64:
     return first
 
 
-def _leaf(chain: Ragged, user: I64, ip: U64, branches: Branches) -> U64:
+def _leaf(chain: ListArray, user: I64, ip: U64, branches: Branches) -> U64:
     """(n,) the innermost user address."""
     behind = user + 1
     recorded = (user >= 0) & (behind < chain.offsets[1:])
@@ -116,16 +116,16 @@ def _leaf(chain: Ragged, user: I64, ip: U64, branches: Branches) -> U64:
     return np.where(recorded, word, np.where(in_user_mode, ip, to))
 
 
-def _mark_each(rows: Ragged) -> Ragged:
+def _mark_each(rows: ListArray) -> ListArray:
     """Put a USER marker in front of every entry."""
     pairs = np.full((len(rows.values), 2), _USER_MARKER, np.uint64)
     pairs[:, 1] = rows.values
-    return Ragged(rows.offsets * 2, pairs.reshape(-1))
+    return ListArray(rows.offsets * 2, pairs.reshape(-1))
 
 
 def stitch_older_calls(
     branches: Branches, thread: I64, order: I64, depth: int, state: LbrState
-) -> tuple[Ragged, LbrState]:
+) -> tuple[ListArray, LbrState]:
     """Find older calls that left the registers but are in the thread's previous sample (``--stitch-lbr``).
 
     ``thread`` (n,) identifies threads, ``order`` (n,) sorts samples by time, ``depth`` is the processor's number of
@@ -142,7 +142,7 @@ def stitch_older_calls(
     # rows of the state, followed by those of the batch
     everything = Branches.joined([state.branches, replace(branches, hw_index=_indices(branches))])
     offsets = np.append(state.older.offsets, repeat(state.older.offsets[-1:], len(thread)))
-    older = Ragged(offsets, state.older.values)
+    older = ListArray(offsets, state.older.values)
     thread = np.concatenate([state.thread, thread])
     rows = lexsort([np.concatenate([minus_ones(len(state.thread)), order]), thread])
     thread = thread[rows]
@@ -180,16 +180,16 @@ def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tupl
 
 
 def _added_calls(
-    branches: Branches, older: Ragged, rows: I64, previous: I64, distance: I64, continued: Bools
-) -> Ragged:  # fmt: skip
+    branches: Branches, older: ListArray, rows: I64, previous: I64, distance: I64, continued: Bools
+) -> ListArray:  # fmt: skip
     """Calls that each sample adds: the previous sample's records after ``distance``; rows of the state: their own."""
     first = branches.offsets[previous] + distance + 1
     lengths = np.where(continued, branches.offsets[previous + 1] - first, older.lengths[rows])
     starts = np.where(continued, first, len(branches.from_ip) + older.offsets[:-1][rows])
-    return Ragged.of(np.concatenate([branches.from_ip, older.values]), starts, lengths)
+    return ListArray.of(np.concatenate([branches.from_ip, older.values]), starts, lengths)
 
 
-def _concatenate_runs(chunks: Ragged, continued: Bools) -> Ragged:
+def _concatenate_runs(chunks: ListArray, continued: Bools) -> ListArray:
     """Concatenate each row's calls and those of rows before it in its run, newest first, up to _MAX_STITCHED."""
     count = len(chunks)
     laid = chunks[arange(count)[::-1]]
@@ -197,4 +197,4 @@ def _concatenate_runs(chunks: Ragged, continued: Bools) -> Ragged:
     starts = laid.offsets[:-1][::-1]
     ends = laid.offsets[count - begin]
     lengths = np.minimum(ends - starts, _MAX_STITCHED)
-    return Ragged.of(laid.values, starts, lengths)
+    return ListArray.of(laid.values, starts, lengths)

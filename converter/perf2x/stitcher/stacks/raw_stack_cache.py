@@ -10,7 +10,7 @@ Samples of a batch are compared with each other, too: where a busy machine start
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, GrowableColumns, RaggedInterner, cumsum, flatnonzero, take
+from perf2x.base.columnar import I32, I64, GrowableColumns, ListInterner, cumsum, flatnonzero, take
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.interner import rows_equal
 from perf2x.stitcher.stacks.stack_rows import StackInputs
@@ -69,7 +69,7 @@ class RawStackCache:
     def clear(self) -> None:
         """Forget all stacks."""
         self._samples = 0
-        self._table = RaggedInterner(np.uint64, columns=3)
+        self._table = ListInterner(np.uint64, columns=3)
         self._stack = GrowableColumns(np.int32)
 
 

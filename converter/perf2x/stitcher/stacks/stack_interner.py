@@ -11,8 +11,8 @@ from perf2x.base.columnar import (
     U64,
     Frozen,
     GrowableColumns,
-    Ragged,
-    RaggedInterner,
+    ListArray,
+    ListInterner,
     RowInterner,
     as_int32,
     row_batches,
@@ -58,7 +58,7 @@ class StackInterner:
     """Numbers threads and stacks from 0, each distinct one once."""
 
     def __init__(self) -> None:
-        self._stacks = RaggedInterner(np.uint64)
+        self._stacks = ListInterner(np.uint64)
         self._threads = RowInterner(4)
         """pid, tid, index of the name, start."""
         self._first_rank = GrowableColumns(np.int64)
@@ -66,13 +66,13 @@ class StackInterner:
         """The first thread of each one's name."""
         self._first_of_name: dict[int, int] = {}
 
-    def intern_stacks(self, keys: Ragged) -> I32:
+    def intern_stacks(self, keys: ListArray) -> I32:
         """(n,) the number of each row of frame keys."""
         return as_int32(self._stacks.number_rows(keys))
 
     def intern_empty_stacks(self, count: int) -> I32:
         """(count,) the number of the stack without frames."""
-        empty = Ragged(zeros(2), np.zeros(0, np.uint64))
+        empty = ListArray(zeros(2), np.zeros(0, np.uint64))
         return np.full(count, self._stacks.number_rows(empty)[0], np.int32)
 
     def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64) -> I32:
@@ -96,7 +96,7 @@ class StackInterner:
         self._namesake.extend(as_int32(first))
         return take(self._namesake[0], thread)
 
-    def stacks(self) -> Ragged:
+    def stacks(self) -> ListArray:
         """Frame keys of every stack, innermost first; a view that the next stack may invalidate."""
         return self._stacks.table()
 
@@ -105,7 +105,9 @@ class StackInterner:
         pid, tid, comm, start = (column.copy() for column in self._threads.columns())
         return ThreadRows(pid, tid, comm, start, self._first_rank[0].copy())
 
-    def absorb(self, stacks: Ragged, threads: ThreadRows, side_numbers: U64, *, by_thread: bool = True) -> Renumbering:
+    def absorb(
+        self, stacks: ListArray, threads: ThreadRows, side_numbers: U64, *, by_thread: bool = True
+    ) -> Renumbering:
         """Add another interner's tables; ``side_numbers`` renumbers the side table its frame keys refer to.
 
         Without ``by_thread`` samples of threads of one name are summed.
@@ -113,7 +115,7 @@ class StackInterner:
         stack = np.empty(len(stacks), np.int32)
         for rows in row_batches(stacks.lengths, _WORDS_AT_ONCE):
             keys = stacks[rows]
-            stack[rows] = self.intern_stacks(Ragged(keys.offsets, renumber_keys(keys.values, side_numbers)))
+            stack[rows] = self.intern_stacks(ListArray(keys.offsets, renumber_keys(keys.values, side_numbers)))
         thread = self.intern_threads(threads.pid, threads.tid, threads.comm, threads.start)
         self.note_first(thread, threads.first_rank)
         return Renumbering(stack, thread if by_thread else self.namesakes(thread))

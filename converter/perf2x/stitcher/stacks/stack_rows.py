@@ -22,7 +22,7 @@ from perf2x.base.columnar import (
     U8,
     U64,
     ColumnTable,
-    Ragged,
+    ListArray,
     SharedRows,
     arange,
     as_int64,
@@ -45,7 +45,7 @@ _UPPER_HALF = np.uint64(1 << 63)
 class StackInputs(ColumnTable):
     """(n,) columns that determine the stacks of samples."""
 
-    chain: Ragged
+    chain: ListArray
     """Recorded chains without cookies; the instruction pointer of samples that have nothing else."""
     mode: U8
     user_epoch: I64
@@ -76,17 +76,17 @@ class StackRowBuilder:
         self._keys, self._has_call_addresses = keys, has_call_addresses
         self._deferred = deferred.table
 
-    def rows(self, inputs: StackInputs) -> Ragged:
+    def rows(self, inputs: StackInputs) -> ListArray:
         """(n,) uint64 frame keys of each stack, innermost first."""
         parts = [self._own_rows(inputs)]
         if (inputs.deferred_chain >= 0).any():
             parts.append(self._deferred_rows(inputs))
         if inputs.root.any():
             has = inputs.root > 0
-            parts.append(Ragged(offsets_of(has), root_frame_keys(inputs.root[has])))
+            parts.append(ListArray(offsets_of(has), root_frame_keys(inputs.root[has])))
         return parts[0] if len(parts) == 1 else side_by_side(parts)
 
-    def _own_rows(self, inputs: StackInputs) -> Ragged:
+    def _own_rows(self, inputs: StackInputs) -> ListArray:
         """(n,) keys of the frames in the sample's own chain."""
         frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
@@ -100,7 +100,7 @@ class StackRowBuilder:
             bits = np.append(bits, mode_bits(np.full(len(rows), CpuMode.KERNEL, np.uint8)))
         return self._encode(frames, part, context, bits)
 
-    def _deferred_rows(self, inputs: StackInputs) -> Ragged:
+    def _deferred_rows(self, inputs: StackInputs) -> ListArray:
         """(n,) keys of the deferred user parts, which belong to the program that the kernel returned to.
 
         A chain that several samples share is looked up once.
@@ -117,13 +117,13 @@ class StackRowBuilder:
         taken = keys[index]
         lengths = zeros(len(joined))
         lengths[joined] = taken.lengths
-        return Ragged(offsets_of(lengths), taken.values)
+        return ListArray(offsets_of(lengths), taken.values)
 
-    def _encode(self, frames: ChainFrames, part: I64, context: I64, bits: U64) -> Ragged:
+    def _encode(self, frames: ChainFrames, part: I64, context: I64, bits: U64) -> ListArray:
         keys = self._keys.encode(part, context, bits, frames.address)
         begins = slice(None) if self._has_call_addresses else frames.parts.begins
         keys[begins] = without_return(keys[begins])
-        return Ragged(frames.offsets, keys)
+        return ListArray(frames.offsets, keys)
 
 
 def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:

@@ -28,7 +28,7 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
-    RecentLookups,
+    DirectMappedCache,
     arange,
     argsort,
     as_int32,
@@ -54,7 +54,7 @@ from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
 class PlaceRules:
     """Rules by place; forgetful, so that no recording makes it grow.
 
-    Direct-mapped, as `RecentLookups`; what a step asks lies together in a row.
+    Direct-mapped, as `DirectMappedCache`; what a step asks lies together in a row.
     """
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class CodeMap:
         """(mappings,) the sum of this and an address is its file offset"""
         self._known: list[tuple[U64, I32]] = []
         """Runs of keys, each rising, and their rules."""
-        self._answers = RecentLookups()
+        self._answers = DirectMappedCache()
         """Whether a call may end there, by key."""
 
     def is_code(self, mapping: I32) -> Bools:

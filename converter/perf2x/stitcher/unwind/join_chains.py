@@ -25,7 +25,7 @@ from perf2x.base.abi import CallchainContext
 from perf2x.base.columnar import (
     I64,
     Bools,
-    Ragged,
+    ListArray,
     arange,
     cumsum,
     falses,
@@ -46,7 +46,7 @@ from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, MappingFinder, Us
 _USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.USER_DEFERRED)
 
 
-def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
+def with_user_part(recorded: ListArray, unwound: UserChains, use: Bools) -> ListArray:
     """Give the rows of ``use`` that were unwound their user part; other rows (of n) stay unchanged.
 
     Replaces a recorded user part, except a cookie, which refers to a deferred record.
@@ -67,15 +67,15 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
     place += markers[1:]
     place += arange(len(place))
     words[place] = chain.values
-    return Ragged(offsets, words)
+    return ListArray(offsets, words)
 
 
-def _only(chain: Ragged, use: Bools) -> Ragged:
+def _only(chain: ListArray, use: Bools) -> ListArray:
     """The chains of ``use``; other rows are empty."""
     return chain.heads(np.where(use, chain.lengths, 0))
 
 
-def _words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
+def _words_before_user_part(recorded: ListArray) -> tuple[I64, Bools]:
     """(n,) number of words before each row's user part, and whether that part is a cookie."""
     markers = flatnonzero((recorded.values == _USER) | (recorded.values == _DEFERRED))[::-1]
     row = row_numbers(recorded.lengths)[markers]
@@ -87,8 +87,8 @@ def _words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
 
 
 def with_leaf_callers(
-    recorded: Ragged, stacks: UserStacks, use: Bools, unwinder: Unwinder, finder: MappingFinder
-) -> Ragged:
+    recorded: ListArray, stacks: UserStacks, use: Bools, unwinder: Unwinder, finder: MappingFinder
+) -> ListArray:
     """Insert the caller behind the sampled instruction of the rows of ``use`` whose link register has it.
 
     ``unwinder`` leaves at most ``LEAF_FRAMES``; ``stacks`` have the link register, and no copies.
@@ -115,6 +115,6 @@ def with_leaf_callers(
     tail = recorded.lengths - head
     return side_by_side([
         recorded.heads(head),
-        Ragged(offsets_of(added), caller),
-        Ragged.of(recorded.values, recorded.offsets[:-1] + head, tail),
+        ListArray(offsets_of(added), caller),
+        ListArray.of(recorded.values, recorded.offsets[:-1] + head, tail),
     ])  # fmt: skip

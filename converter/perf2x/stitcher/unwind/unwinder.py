@@ -17,7 +17,7 @@ from perf2x.base.columnar import (
     U64,
     Bools,
     Frozen,
-    Ragged,
+    ListArray,
     as_uint64,
     bincount,
     falses,
@@ -73,7 +73,7 @@ class Unwinder(Struct):
         self._settle(end, chain, exact, finder)
         return UserChains(chain, exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
 
-    def _settle(self, end: U8, chain: Ragged, exact: Bools, finder: MappingFinder) -> None:
+    def _settle(self, end: U8, chain: ListArray, exact: Bools, finder: MappingFinder) -> None:
         """Put the ends that outermost functions tell into ``end`` (n,); without Go programs nothing is looked up."""
         maps = [code for code in self._code.values() if code.has_go]
         if not maps:
@@ -323,7 +323,7 @@ def _bits(mask: int) -> set[int]:
     return {bit for bit in range(64) if mask >> bit & 1}
 
 
-def _chains_of_visits(visits: list[U64], count: int) -> tuple[Ragged, Bools]:
+def _chains_of_visits(visits: list[U64], count: int) -> tuple[ListArray, Bools]:
     """Turn frames in order of depth into one chain per sample; returns the chains, and whether each entry is exact.
 
     ::
@@ -338,4 +338,4 @@ def _chains_of_visits(visits: list[U64], count: int) -> tuple[Ragged, Bools]:
     depth += take(offsets, rows)
     chain, exact = np.empty(len(depth), np.uint64), np.empty(len(depth), np.bool_)
     chain[depth], exact[depth] = address, ~is_called
-    return Ragged(offsets, chain), exact
+    return ListArray(offsets, chain), exact

@@ -3,7 +3,20 @@
 from collections.abc import Callable
 from enum import IntEnum
 
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Frozen, Ragged, Texts, flatnonzero, take, trues
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    ColumnTable,
+    DictionaryColumn,
+    Frozen,
+    ListArray,
+    flatnonzero,
+    take,
+    trues,
+)
 
 LEAF_FRAMES = 2
 """A leaf function and its caller: all that registers tell without a copy of the stack."""
@@ -39,8 +52,8 @@ class UserMappings(ColumnTable):
 
     start: U64
     pgoff: U64
-    filename: Texts[str]
-    build_id: Texts[bytes]
+    filename: DictionaryColumn[str]
+    build_id: DictionaryColumn[bytes]
     is_code: Bools
     """False for mappings that certainly hold no code."""
     is_jit: Bools
@@ -50,7 +63,7 @@ class UserMappings(ColumnTable):
 class UserChains(Frozen):
     """One user chain per sample of a batch."""
 
-    chain: Ragged
+    chain: ListArray
     """uint64, innermost first: entry 0 is the instruction pointer at kernel entry, the others are callers."""
     is_exact: Bools
     """One per entry of ``chain``: True for the address of an instruction (entry 0, signal trampolines, code that a

@@ -52,7 +52,7 @@ class BundleContents(Struct):
 
 
 def collect_contents(profile: Profile, context: Context, *, only_symbols: bool) -> BundleContents:
-    """Collect what a conversion of the recording would read; ``profile`` has no names yet (LoadOptions.look_up)."""
+    """Collect what a conversion of the recording would read; ``profile`` has no names yet (LoadOptions.symbolize)."""
     collector = _ContentsCollector(profile, context, only_symbols)
     for mapped in mapped_objects(profile, context.session):
         collector.add(mapped)

@@ -55,7 +55,7 @@ class PairOptions(Frozen):
         if self.work_event and options.value:
             replaces = f" {options.value} replaces; give "
             raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")
-        more = (self.work_event,) if self.work_event and options.events and not options.beside else ()
+        more = (self.work_event,) if self.work_event and options.events and not options.keep_other_events else ()
         return replace(options, events=(*options.events, *more))
 
 
@@ -164,7 +164,7 @@ def load_pair(
 
     wanted = how.to_load(replace(options, keep=options.keep | {"host"}))
     before, after = (load(source, wanted, progress) for source in sources)
-    return pair_of(sources, (before, after), value, how, () if options.beside else options.events)
+    return pair_of(sources, (before, after), value, how, () if options.keep_other_events else options.events)
 
 
 def pair_of(

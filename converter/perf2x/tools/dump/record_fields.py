@@ -13,13 +13,13 @@ from perf2x.base.abi import (
     AuxFlag,
     EventType,
     EventUpdate,
-    Feature,
+    HeaderFeature,
     ReadFormat,
     RecordType,
     SampleType,
     UserRecordType,
 )
-from perf2x.base.columnar import Ragged
+from perf2x.base.columnar import ListArray
 from perf2x.model.recording import Event
 from perf2x.reader.header.event_attributes import parse_attr
 from perf2x.reader.header.section_reader import SectionReader, text
@@ -116,7 +116,7 @@ _STRUCTS: dict[int, str] = {
 codes ``nr`` times.
 """
 _NAMES: dict[int, tuple[str, type[IntEnum]]] = {
-    UserRecordType.HEADER_FEATURE: ("feature", Feature),
+    UserRecordType.HEADER_FEATURE: ("feature", HeaderFeature),
     UserRecordType.EVENT_UPDATE: ("type", EventUpdate),
 }
 """Field of a record type that one of several names is for."""
@@ -127,7 +127,7 @@ _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 
 def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
     """Return the fields of one row of decoded columns; pairs of words of NAMESPACES by their namespace."""
-    fields = {name: column[row] for name, column in columns.items() if not isinstance(column, Ragged)}
+    fields = {name: column[row] for name, column in columns.items() if not isinstance(column, ListArray)}
     if fields.get("build_id"):
         fields = {name: value for name, value in fields.items() if name not in _FILE}
     links = columns["links"].row(row).tolist() if "links" in columns else []
@@ -166,6 +166,6 @@ def with_words(kind: int, fields: dict[str, Any]) -> dict[str, Any]:
     """Replace numbers for which the kernel or perf has names."""
     if kind == RecordType.AUX:
         fields["flags"] = _bit_names(int(fields["flags"]), AuxFlag)
-    name, family = _NAMES.get(kind, ("", Feature))
+    name, family = _NAMES.get(kind, ("", HeaderFeature))
     known = {int(member): member.name for member in family}
     return fields | {name: known[fields[name]]} if fields.get(name) in known else fields

@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar import I32, I64, Ragged, as_int32, number_keys, unique_inverse
+from perf2x.base.columnar import I32, I64, ListArray, as_int32, number_keys, unique_inverse
 from perf2x.base.columnar.arrow import Coded, Numbers
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Profile, location_frames, location_rows, used_stacks
@@ -78,7 +78,7 @@ def _texts_of(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list
     frames = location_frames(profile)
     rows = location_rows(profile, leaves)
     expanded = frames.of_location[rows.values]
-    whole = Ragged(expanded.offsets[rows.offsets], expanded.values)
+    whole = ListArray(expanded.offsets[rows.offsets], expanded.values)
     names, objects, stacks = [], [], []
     for row in whole.rows():
         last = int(row[-1]) if len(row) else -1

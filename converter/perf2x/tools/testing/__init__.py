@@ -1,1 +1,1 @@
-"""What ``perf2x.testing`` offers to the tests of plugins."""
+"""Contracts and builders that ``perf2x.testing`` offers to the tests of plugins."""

@@ -9,7 +9,7 @@ from perf2x.base.columnar import hashing
 from perf2x.base.columnar.arrays import GrowableColumns
 from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows, mix
-from perf2x.base.columnar.interner import RaggedInterner, RowInterner
+from perf2x.base.columnar.interner import ListInterner, RowInterner
 from tests.support.collisions import chains_alike, chains_alike_under_any_weights, other_weights, pairs_alike
 from tests.support.examples import examples
 
@@ -79,7 +79,7 @@ def test_the_work_is_linear_whatever_the_hashes(kind: str) -> None:
 
 def probes_of_chains(words: np.ndarray) -> int:
     """Of numbering (rows, length) words, all different."""
-    table = RaggedInterner()
+    table = ListInterner()
     count, length = words.shape
     starts, lengths = np.arange(0, words.size, length, dtype=np.int64), np.full(count, length, np.int64)
     numbers = table.number_spans(words.reshape(-1), starts, lengths)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.columnar import hashing
 from perf2x.base.columnar.hashing import hash_columns, hash_rows, mix
-from perf2x.base.columnar.ragged import offsets_of
+from perf2x.base.columnar.list_array import offsets_of
 from tests.support.ragged_rows import ragged_of
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))

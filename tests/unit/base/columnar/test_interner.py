@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.interner import RaggedInterner, prefix_tree
+from perf2x.base.columnar.interner import ListInterner, prefix_tree
 from tests.support.ragged_rows import ragged_of
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
@@ -11,7 +11,7 @@ ROWS = st.lists(st.lists(WORDS, max_size=5), max_size=30)
 
 @given(st.lists(ROWS, max_size=4))
 def test_equal_chains_get_equal_numbers(batches: list[list[list[int]]]) -> None:
-    table, numbers, seen = RaggedInterner(), [], []
+    table, numbers, seen = ListInterner(), [], []
     for rows in batches:
         ragged = ragged_of(rows)
         starts, lengths = ragged.offsets[:-1], ragged.lengths

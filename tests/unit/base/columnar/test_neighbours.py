@@ -15,7 +15,7 @@ from perf2x.base.columnar.arrays import (
     of_previous,
     row_slices,
 )
-from perf2x.base.columnar.ragged import join_tables
+from perf2x.base.columnar.list_array import join_tables
 
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=9)
 

@@ -1,12 +1,12 @@
-"""Ragged rows against plain Python lists of lists."""
+"""ListArray rows against plain Python lists of lists."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.ragged import (
-    Ragged,
+from perf2x.base.columnar.list_array import (
+    ListArray,
     SharedRows,
     argsort_small,
     end_to_end,
@@ -23,7 +23,7 @@ ROWS = st.lists(st.lists(WORDS, max_size=5), max_size=30)
 LENGTHS = st.lists(st.integers(0, 9), max_size=20)
 
 
-def lists_of(rows: Ragged | SharedRows) -> list[list[int]]:
+def lists_of(rows: ListArray | SharedRows) -> list[list[int]]:
     return [row.tolist() for row in rows.rows()]
 
 
@@ -69,7 +69,7 @@ def test_numbers_in_rows_of_bytes(
 ) -> None:
     order, sign, size = kind
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1)))
-    raw = Ragged(offsets_of(lengths_of([len(row) for row in rows])), np.frombuffer(b"".join(rows), np.uint8))
+    raw = ListArray(offsets_of(lengths_of([len(row) for row in rows])), np.frombuffer(b"".join(rows), np.uint8))
     found = raw.numbers_at(offset, f"{order}{sign}{size}", np.array(chosen, np.int64))
     assert found.tolist() == [
         int.from_bytes(
@@ -139,7 +139,7 @@ def test_small_numbers_are_ordered_stably(largest: int, data: st.DataObject) -> 
 
 @given(st.lists(ROWS, max_size=4))
 def test_tables_one_behind_the_other(parts: list[list[list[int]]]) -> None:
-    joined = Ragged.joined([ragged_of(rows) for rows in parts])
+    joined = ListArray.joined([ragged_of(rows) for rows in parts])
     assert lists_of(joined) == [row for rows in parts for row in rows]
     assert joined.values.dtype == np.uint64
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from perf2x.base.columnar.lookup_cache import RecentLookups
+from perf2x.base.columnar.direct_mapped_cache import DirectMappedCache
 
 
 @pytest.mark.parametrize("columns", [1, 2])
 def test_answers_are_those_of_the_function(columns) -> None:
     """Six batches of keys, many of them in one slot, and numbers of either sign."""
-    cache, random = RecentLookups(columns), np.random.default_rng(columns)
+    cache, random = DirectMappedCache(columns), np.random.default_rng(columns)
     for _ in range(6):
         keys = [
             random.choice(np.append(np.arange(-1, 60_000, dtype=np.int64), -(2**63)), 30_000) for _ in range(columns)
@@ -20,7 +20,7 @@ def test_answers_are_those_of_the_function(columns) -> None:
 
 
 def test_what_is_held_is_not_asked_again() -> None:
-    cache, asked = RecentLookups(2), []
+    cache, asked = DirectMappedCache(2), []
     one, other = np.array([5, 5, 7, -1], np.int64), np.array([1, 2, 1, -1], np.int64)
 
     def find(rows) -> np.ndarray:
@@ -34,7 +34,7 @@ def test_what_is_held_is_not_asked_again() -> None:
 
 def test_keys_that_want_one_slot_take_it_in_turn() -> None:
     """The last of a batch stays, with its own answer; the others are asked for apart."""
-    cache, asked = RecentLookups(), []
+    cache, asked = DirectMappedCache(), []
     key = np.arange(1, 200_000, dtype=np.int64)
     slot = cache._slots((key,))
     one, other = np.flatnonzero(slot == slot[0])[:2].tolist()
@@ -53,7 +53,7 @@ def test_keys_that_want_one_slot_take_it_in_turn() -> None:
 
 
 def test_equal_questions_are_asked_once() -> None:
-    cache, asked = RecentLookups(), []
+    cache, asked = DirectMappedCache(), []
     keys = np.tile(np.arange(300, dtype=np.int64), 9)
 
     def find(rows) -> np.ndarray:

@@ -4,15 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.ragged import join_columns
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
+from perf2x.base.columnar.list_array import join_columns
 
 LISTS = st.lists(st.sampled_from(["", "a", "b", "B", "ab", "\udc80"]), max_size=12)
 
 
 @given(LISTS, st.data())
 def test_rows_are_those_of_a_list(texts: list[str], data: st.DataObject) -> None:
-    column = Texts.of(texts)
+    column = DictionaryColumn.of(texts)
     assert (len(column), list(column), column.number.dtype) == (len(texts), texts, np.int32)
     assert len(column.distinct) == len(set(texts))
     rows = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=9)) if texts else []
@@ -24,7 +24,7 @@ def test_rows_are_those_of_a_list(texts: list[str], data: st.DataObject) -> None
 @given(LISTS, LISTS)
 def test_texts_are_asked_and_changed(texts: list[str], others: list[str]) -> None:
     """Also where a column knows texts that no row has."""
-    column = Texts.of(others + texts)[len(others) :]
+    column = DictionaryColumn.of(others + texts)[len(others) :]
     assert column.which(lambda text: text.startswith("a")).tolist() == [text.startswith("a") for text in texts]
     changed = column.changed(str.lower)
     assert list(changed) == [text.lower() for text in texts]
@@ -36,8 +36,8 @@ def test_texts_are_asked_and_changed(texts: list[str], others: list[str]) -> Non
 
 @given(st.lists(LISTS, max_size=4))
 def test_parts_are_joined(parts: list[list[str]]) -> None:
-    columns = [Texts.of(part) for part in parts]
-    joined = Texts.joined(columns)
+    columns = [DictionaryColumn.of(part) for part in parts]
+    joined = DictionaryColumn.joined(columns)
     assert list(joined) == [text for part in parts for text in part]
     assert len(set(joined.distinct)) == len(joined.distinct)
     if parts:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.ragged import Ragged, side_by_side
+from perf2x.base.columnar.list_array import ListArray, side_by_side
 from perf2x.emitters.encoding import protobuf
 from perf2x.emitters.pprof import profile_pb2
 from tests.support.ragged_rows import ragged_of
@@ -22,7 +22,7 @@ def varint(value: int) -> bytes:
     return bytes([*out, value])
 
 
-def rows(table: Ragged) -> list[bytes]:
+def rows(table: ListArray) -> list[bytes]:
     return [bytes(row) for row in table.rows()]
 
 
@@ -46,13 +46,13 @@ def test_varints_at_every_length(bits) -> None:
 def test_ids_are_varints_of_what_they_count(drawn) -> None:
     ids, numbers = protobuf.Ids(40_001), ragged_of(drawn, np.int64)
     assert rows(ids.rows(numbers)) == [b"".join(varint(number + 1) for number in row) for row in drawn]
-    packed = protobuf.packed_field(7, Ragged(numbers.offsets, numbers.values + 1))
+    packed = protobuf.packed_field(7, ListArray(numbers.offsets, numbers.values + 1))
     assert rows(ids.packed(7, numbers)) == rows(packed)
 
 
 def test_rows_of_many_ids_are_packed_behind_their_length() -> None:
-    numbers = Ragged(np.array([0, 0, 300, 301]), np.arange(301))
-    packed = protobuf.packed_field(1, Ragged(numbers.offsets, numbers.values + 1))
+    numbers = ListArray(np.array([0, 0, 300, 301]), np.arange(301))
+    packed = protobuf.packed_field(1, ListArray(numbers.offsets, numbers.values + 1))
     assert rows(protobuf.Ids(301).packed(1, numbers)) == rows(packed)
 
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
+from perf2x.base.columnar.list_array import ListArray
 from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
 from perf2x.emitters.perf_script.field_selection import NEEDED, event_fields
-from perf2x.emitters.perf_script.frame_lines import FrameLines
+from perf2x.emitters.perf_script.frame_lines import FrameTexts
 from perf2x.emitters.perf_script.perf_script import PerfScript
-from perf2x.kernel.for_output import for_output
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
+from perf2x.kernel.options_for_format import options_for_format
 from perf2x.kernel.registry import emitter_options
 from perf2x.model.profile.recorded_samples import NEVER
 from perf2x.model.profile.view import RecordedBatch, SampleReader, View
@@ -57,9 +57,9 @@ def recorded(profile: View) -> View:
         event=rows.event, position=np.arange(count), time=np.arange(count, dtype=np.uint64), cpu=None,
         pid=profile.threads.pid[rows.thread], tid=profile.threads.tid[rows.thread], ip=np.zeros(count, np.uint64),
         period=rows.value.astype(np.uint64), cpumode=np.full(count, 2, np.uint8),
-        chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
+        chain=ListArray(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
     )  # fmt: skip
-    sideband: Any = SimpleNamespace(cgroups=Cgroups(*(np.zeros(0, np.uint64),) * 3, Texts.of([])))
+    sideband: Any = SimpleNamespace(cgroups=Cgroups(*(np.zeros(0, np.uint64),) * 3, DictionaryColumn.of([])))
     reader = SampleReader(
         lambda _: iter([RecordedBatch(samples, rows.thread, rows.stack, NEVER)]),
         lambda *_: ([""], np.zeros(0, np.int64)), {},
@@ -108,7 +108,7 @@ def test_a_source_line_is_that_of_the_innermost_inlined_function() -> None:
     lines = [("inner", "/src/a.c", 3), ("outer", "/src/b.c", 9)]
     location = builder.location(0x401000, builder.mapping("/demo/prog", 0x400000, 0x2000, ""), lines=lines)
     profile = builder.build()
-    frames = FrameLines(profile, np.zeros(1, np.uint64), ())
+    frames = FrameTexts(profile, np.zeros(1, np.uint64), ())
     assert frames.places(np.array([location]), frozenset({"sym", "srcline"})).tolist() == [b" outer\n  a.c:3"]
 
 
@@ -188,7 +188,7 @@ def test_branches_are_chosen_by_their_words(recording: Path) -> None:
 def test_lines_need_inlined_functions_though_none_is_printed(inline: bool) -> None:
     given = LoadOptions(symbols=SymbolOptions(inline=inline))
     for fields in ("", "+srcline"):
-        symbols = for_output(given, "perf-script", PerfScript(fields=fields).needs).symbols
+        symbols = options_for_format(given, "perf-script", PerfScript(fields=fields).needs).symbols
         assert symbols is not None
         assert symbols.inline == (inline or bool(fields))
 
@@ -197,7 +197,7 @@ def test_lines_need_inlined_functions_though_none_is_printed(inline: bool) -> No
 def test_debug_info_is_read_for_lines_alone(fields: str, is_read: bool) -> None:
     case = next(case for case in corpus_cases() if case.name == "user_only")
     needs, symbols = PerfScript(fields=fields).needs, replace(symbols_of(case), names=NameStyle.SHORT)
-    profile = load(str(case.data), for_output(LoadOptions(symbols=symbols), "perf-script", needs)).profile
+    profile = load(str(case.data), options_for_format(LoadOptions(symbols=symbols), "perf-script", needs)).profile
     assert profile.mappings.has_functions.any()
     assert profile.mappings.has_line_numbers.any() == is_read
 

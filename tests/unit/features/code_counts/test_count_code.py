@@ -52,7 +52,7 @@ def recorded(folder: Path, samples: list[Sample], events: tuple[Event, ...] = (E
 
 def counted(folder: Path, path: str, request: CodeRequest, **options: object) -> CodeCounts:
     symbols = SymbolOptions(symfs=folder)
-    code = load(path, load_options(symbols=symbols, look_up=False, code=request, **options)).profile.code
+    code = load(path, load_options(symbols=symbols, symbolize=False, code=request, **options)).profile.code
     assert code is not None
     return code
 
@@ -153,13 +153,13 @@ def test_filters_of_times_and_events_hold_for_branches(tmp_path: Path) -> None:
 
 
 def profile_of(folder: Path, path: str) -> View:
-    options = load_options(symbols=SymbolOptions(symfs=folder), look_up=False, code=CodeRequest("prog"))
+    options = load_options(symbols=SymbolOptions(symfs=folder), symbolize=False, code=CodeRequest("prog"))
     return load(path, options).profile
 
 
 def test_recordings_of_one_object_are_added_up(tmp_path: Path) -> None:
     program(tmp_path)
-    options = load_options(symbols=SymbolOptions(symfs=tmp_path), look_up=False, code=CodeRequest("prog"))
+    options = load_options(symbols=SymbolOptions(symfs=tmp_path), symbolize=False, code=CodeRequest("prog"))
     loaded, fold = load(recorded(tmp_path, SAMPLES), options), ResultFold([{}, {}])
     for _ in range(2):
         fold.add(loaded)

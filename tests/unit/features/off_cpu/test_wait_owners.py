@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.features.off_cpu.wait_stacks import names_of_threads, owners_by_nearness
 from perf2x.features.schedule.schedule import Departures, has_ended
 from perf2x.features.schedule.thread_times import ThreadTimes
@@ -60,7 +60,9 @@ def side(comms: Comms, forks: Forks) -> Sideband:
     named, born = times([row[:2] for row in comms]), times([row[:2] for row in forks])
     return replace(
         found,
-        comms=replace(found.comms, tid=named.tid, time=named.time, comm=Texts.of(name for *_, name in comms)),
+        comms=replace(
+            found.comms, tid=named.tid, time=named.time, comm=DictionaryColumn.of(name for *_, name in comms)
+        ),
         forks=replace(
             found.forks, tid=born.tid, time=born.time, ptid=np.array([maker for *_, maker in forks], np.int64)
         ),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.columnar import hashing
-from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.columnar.list_array import ListArray, offsets_of
 from perf2x.features.tracepoints.traced_samples import decode_columns
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
@@ -62,7 +62,7 @@ def test_columns_are_what_the_decoder_of_one_sample_says(order: str) -> None:
         record(order, b"with\0xyz", -1, b"", 2**60),
         record(order, b"eightlen", 2**31 - 1, b"caf\xc3\xa9 \xff\0", 2**53 - 1),
     ]
-    raw = Ragged(offsets_of(np.array([len(one) for one in raws])), np.frombuffer(b"".join(raws), np.uint8))
+    raw = ListArray(offsets_of(np.array([len(one) for one in raws])), np.frombuffer(b"".join(raws), np.uint8))
     table = decode_columns(FIELDS, raw, order)
     for row, octets in enumerate(raws):
         wanted = decode_fields(FIELDS, octets, order)
@@ -73,7 +73,7 @@ def test_columns_are_what_the_decoder_of_one_sample_says(order: str) -> None:
 
 def test_bytes_beyond_the_end_of_a_record_are_zeros() -> None:
     cut = record("<", b"bash", 7, b"/bin/true\0", 5)[:18]
-    table = decode_columns(FIELDS, Ragged(np.array([0, len(cut), len(cut)]), np.frombuffer(cut, np.uint8)), "<")
+    table = decode_columns(FIELDS, ListArray(np.array([0, len(cut), len(cut)]), np.frombuffer(cut, np.uint8)), "<")
     assert shown(table, 0)["comm"] == "bash"
     assert shown(table, 0)["pid"] == 7
     assert shown(table, 1) == {"comm": "", "pid": 0, "flags": 0, "file": "", "other": "", "args[0]": 0, "args[1]": 0,
@@ -166,7 +166,7 @@ def test_texts_stand_in_order_of_appearance_whatever_the_weights_of_hashes(monke
     raws = [record("<", name.encode()[-8:], 7, name.encode() + b"\0", 5) for name in (*names, *names)]
     for seed in range(3):
         monkeypatch.setattr(hashing, "_weights", other_weights(seed))
-        rows = Ragged(
+        rows = ListArray(
             offsets_of(np.array([len(raw) for raw in raws], np.int64)), np.frombuffer(b"".join(raws), np.uint8)
         )
         (column,) = [one for one in decode_columns(FIELDS, rows, "<").columns if one.name == "file"]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.columnar.list_array import ListArray, offsets_of
 from perf2x.model.profile import stack_tree
 from perf2x.model.profile.frame_tree import FrameRows, FrameTree, add_to_parents, expand, folded, merge_stacks
 from perf2x.model.profile.profile import Stacks
@@ -49,7 +49,7 @@ def test_sums_of_paths_do_not_depend_on_the_way(drawn: list[tuple[int, int]], nu
 
 @given(TREES, st.lists(st.integers(1, 3), min_size=6, max_size=6))
 def test_expanded_rows_know_their_depth(drawn: list[tuple[int, int]], sizes: list[int]) -> None:
-    rows, frames = _rows(drawn), Ragged(offsets_of(np.array(sizes)), np.arange(sum(sizes)))
+    rows, frames = _rows(drawn), ListArray(offsets_of(np.array(sizes)), np.arange(sum(sizes)))
     expanded = expand(Stacks(rows.parent.astype(np.int32), rows.frame.astype(np.int32)), frames)
     assert expanded.depth.tolist() == depths(expanded.parent).tolist()
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.columnar.interner import prefix_tree
-from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.columnar.list_array import ListArray, offsets_of
 from perf2x.model.profile.stack_tree import costs_of_kinds, depths, merged_tree, with_callers
 from perf2x.testing import ProfileBuilder
 
@@ -40,7 +40,7 @@ def test_a_tree_of_several_is_that_of_their_stacks(drawn: list[list[int]], data:
         while row >= 0:
             stacks[-1].insert(0, location[row])
             row = parent[row]
-    rows = Ragged(
+    rows = ListArray(
         offsets_of(np.array([len(stack) for stack in stacks], np.int64)),
         np.array([row for stack in stacks for row in stack], np.int64),
     )
@@ -58,7 +58,7 @@ def test_a_stack_costs_each_of_its_kinds_once_and_its_innermost_one_itself() -> 
     places = [builder.function(name) for name in "abc"]
     leaves = [builder.stack(places), builder.stack([places[1]]), builder.stack([places[0], places[2], places[0]])]
     builder.sample(places, builder.thread())
-    kinds = Ragged(np.array([0, 2, 2, 3]), np.array([1, 0, 1]))  # a: 1, then 0; b: none; c: 1
+    kinds = ListArray(np.array([0, 2, 2, 3]), np.array([1, 0, 1]))  # a: 1, then 0; b: none; c: 1
     weight = np.array([5, 7, 9])
     profile = builder.build()
     ((own, total), (rows, _)) = costs_of_kinds(

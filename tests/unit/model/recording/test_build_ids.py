@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.model.recording.build_ids import build_id_by_name, with_vdso_names
 from tests.support.profile_builder import make_session
 from tests.support.sideband import no_sideband
@@ -28,7 +28,8 @@ def test_programs_below_4_gib_have_a_vdso_of_their_own(arch, table, low) -> None
     session = make_session(build_ids=dict.fromkeys(["[vdso]", *table], ID), arch=arch)
     mmaps = replace(
         no_sideband().mmaps,
-        start=np.array([2**32, 2**32 - 4096, 0x1000], np.uint64), filename=Texts.of(["[vdso]", "[vdso]", "/bin/x"]),
+        start=np.array([2**32, 2**32 - 4096, 0x1000], np.uint64),
+        filename=DictionaryColumn.of(["[vdso]", "[vdso]", "/bin/x"]),
     )  # fmt: skip
     named = with_vdso_names(mmaps, session)
     assert list(named.filename) == ["[vdso]", low, "/bin/x"]

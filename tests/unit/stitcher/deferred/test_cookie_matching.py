@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.interner import RaggedInterner
-from perf2x.base.columnar.ragged import SharedRows
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
+from perf2x.base.columnar.interner import ListInterner
+from perf2x.base.columnar.list_array import SharedRows
 from perf2x.model.recording.sideband import Comms, DeferredChains
 from perf2x.stitcher.deferred.cookie_matching import COOKIE_REUSE_NS, DeferredRecords, JoinOutcome
 from tests.support.ragged_rows import ragged_of
@@ -19,7 +19,7 @@ Record = tuple[int, int, int, int]
 def deferred(records: list[Record]) -> DeferredChains:
     rows = sorted(records, key=lambda row: (row[0], row[2], row[3]))
     columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
-    table = RaggedInterner()
+    table = ListInterner()
     numbers = table.number_rows(ragged_of([[7]] * len(rows)))
     return DeferredChains(
         time=np.array(columns[3], np.uint64), position=np.arange(len(rows), dtype=np.int64),
@@ -34,7 +34,7 @@ def execs(times: list[tuple[int, int]]) -> Comms:
     return Comms(
         time=np.array([time for _, time in times], np.uint64), position=np.arange(count, dtype=np.int64),
         pid=np.array([pid for pid, _ in times], np.int32), tid=np.array([pid for pid, _ in times], np.int32),
-        comm=Texts.of(["new"] * count), is_exec=np.ones(count, np.bool_),
+        comm=DictionaryColumn.of(["new"] * count), is_exec=np.ones(count, np.bool_),
     )  # fmt: skip
 
 

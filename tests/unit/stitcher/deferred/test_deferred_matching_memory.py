@@ -4,8 +4,8 @@ import tracemalloc
 
 import numpy as np
 
-from perf2x.base.columnar.ragged import SharedRows
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
+from perf2x.base.columnar.list_array import SharedRows
 from perf2x.model.recording.sideband import Comms, DeferredChains
 from perf2x.stitcher.deferred.cookie_matching import DeferredRecords
 from tests.support.ragged_rows import ragged_of
@@ -17,7 +17,9 @@ EPOCH_BYTES = 4
 
 def test_a_cookie_costs_at_most_fifty_bytes() -> None:
     one = np.ones(1, np.int32)
-    none = Comms(np.zeros(0, np.uint64), np.zeros(0, np.int64), one[:0], one[:0], Texts.of([]), np.zeros(0, np.bool_))
+    none = Comms(
+        np.zeros(0, np.uint64), np.zeros(0, np.int64), one[:0], one[:0], DictionaryColumn.of([]), np.zeros(0, np.bool_)
+    )
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     records = DeferredChains(

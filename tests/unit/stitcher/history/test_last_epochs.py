@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.model.recording.sideband import Comms, Ksymbols, Mmaps, Tasks
 from perf2x.stitcher.history.address_spaces import KERNEL, AddressSpaces
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
@@ -37,18 +37,25 @@ def spaces_of(events) -> AddressSpaces:
     mmaps = Mmaps(
         time=times[0], position=ranks[0], start=column(maps, 3, np.uint64), pid=pid, tid=pid,
         length=column(maps, 4, np.uint64), pgoff=np.zeros(count, np.uint64), prot=np.full(count, 5, np.int32),
-        flags=np.zeros(count, np.int32), filename=Texts.of(["x"] * count), build_id=Texts.of([b""] * count),
+        flags=np.zeros(count, np.int32), filename=DictionaryColumn.of(["x"] * count),
+        build_id=DictionaryColumn.of([b""] * count),
         cpumode=np.where(pid < 0, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8),
         is_data=np.zeros(count, np.bool_), file=np.ones(count, np.uint64), inode=np.ones(count, np.uint64),
     )  # fmt: skip
     child, parent = column(forks, 2, np.int32), column(forks, 3, np.int32)
     tasks = Tasks(times[1], ranks[1], child, parent, child, parent, column(forks, 4, np.bool_))
     pid, yes = column(comms, 2, np.int32), np.ones(len(comms), np.bool_)
-    names = Comms(times[2], ranks[2], pid, pid, Texts.of(["x"] * len(comms)), yes)
+    names = Comms(times[2], ranks[2], pid, pid, DictionaryColumn.of(["x"] * len(comms)), yes)
     gone = np.ones(len(symbols), np.bool_)
     start, length = column(symbols, 3, np.uint64), column(symbols, 4, np.uint64)
     symbol = Ksymbols(
-        times[3], ranks[3], start, length, np.ones(len(symbols), np.int32), gone, Texts.of(["x"] * len(symbols))
+        times[3],
+        ranks[3],
+        start,
+        length,
+        np.ones(len(symbols), np.int32),
+        gone,
+        DictionaryColumn.of(["x"] * len(symbols)),
     )
     return AddressSpaces(mmaps, ranks[0], tasks, ranks[1], names, ranks[2], symbol, ranks[3])
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.model.recording.sideband import Comms, Tasks
 from perf2x.stitcher.history import address_spaces
 from perf2x.stitcher.history.address_spaces import ProcessLives, find_lives
@@ -38,7 +38,7 @@ def tables(events: list[Event]) -> tuple[Tasks, np.ndarray, Comms, np.ndarray]:
     child, parent = numbers(events, "fork", 1), numbers(events, "fork", 2)
     time = of_forks.astype(np.uint64)
     forks = Tasks(time, of_forks, child, parent, child, parent, numbers(events, "fork", 3, np.bool_))
-    tid, names = numbers(events, "comm", 1), Texts.of(event[2] for event in events if event[0] == "comm")
+    tid, names = numbers(events, "comm", 1), DictionaryColumn.of(event[2] for event in events if event[0] == "comm")
     comms = Comms(of_comms.astype(np.uint64), of_comms, tid, tid, names, numbers(events, "comm", 3, np.bool_))
     return forks, of_forks, comms, of_comms
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.profile_mappings import merge_mappings
 from tests.support.profile_builder import make_session
@@ -22,8 +22,8 @@ def mmaps(*rows: tuple[int, str, int, int, bytes, int]) -> Mmaps:
         time=np.zeros(count, np.uint64), position=np.arange(count), pid=np.array(pid, np.int32),
         tid=np.array(pid, np.int32), start=np.array(start, np.uint64), length=np.full(count, 4096, np.uint64),
         pgoff=np.array(pgoff, np.uint64), prot=np.full(count, 5, np.int32), flags=np.zeros(count, np.int32),
-        cpumode=np.array([1 if number == -1 else 2 for number in pid], np.uint8), filename=Texts.of(names),
-        build_id=Texts.of(build_ids), is_data=np.zeros(count, np.bool_),
+        cpumode=np.array([1 if number == -1 else 2 for number in pid], np.uint8), filename=DictionaryColumn.of(names),
+        build_id=DictionaryColumn.of(build_ids), is_data=np.zeros(count, np.bool_),
         **dict.fromkeys(("file", "inode"), np.array(file, np.uint64)),
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.kernel_mappings import end_addresses
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
@@ -71,7 +71,8 @@ def mmaps(ranges: list[tuple[int, int, int]], name: str = LIBC) -> Mmaps:
         pid=np.array([row[0] for row in ranges], np.int32), tid=np.array([row[0] for row in ranges], np.int32),
         length=np.array([row[2] for row in ranges], np.uint64), pgoff=np.zeros(count, np.uint64),
         prot=np.full(count, 5, np.int32), flags=np.zeros(count, np.int32), cpumode=np.full(count, 2, np.uint8),
-        filename=Texts.of([name] * count), build_id=Texts.of([b""] * count), is_data=np.zeros(count, np.bool_),
+        filename=DictionaryColumn.of([name] * count), build_id=DictionaryColumn.of([b""] * count),
+        is_data=np.zeros(count, np.bool_),
         file=np.ones(count, np.uint64), inode=np.ones(count, np.uint64),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CallchainContext
-from perf2x.base.columnar.ragged import offsets_of
+from perf2x.base.columnar.list_array import offsets_of
 from perf2x.model.recording.events import Branches
 from perf2x.stitcher.stacks.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
 from tests.support.examples import examples

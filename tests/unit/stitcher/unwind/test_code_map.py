@@ -5,7 +5,7 @@ import numpy as np
 from perf2x.base.binaries.cfi.unwind_rules import RuleTable
 from perf2x.base.binaries.elf.call_sites import CallSites
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.base.columnar.lookup_cache import RecentLookups
+from perf2x.base.columnar.direct_mapped_cache import DirectMappedCache
 from perf2x.stitcher.unwind.code_map import CodeMap
 from perf2x.stitcher.unwind.unwound_chains import UserMappings
 from perf2x.stitcher.unwind.x86_64 import X86_64
@@ -58,7 +58,7 @@ def test_calls_in_front_of_addresses_are_told_as_one_by_one() -> None:
     yes, no = np.array([True, True]), np.array([False, False])
     maps = UserMappings(start, np.array([load.offset, 0], np.uint64), ["/bin/program", "/bin/lost"], [b""] * 2, yes, no)
     code = CodeMap(maps, lambda name, build_id: (elf if name == "/bin/program" else None, None), X86_64, RuleTable(17))
-    code._answers = RecentLookups(bits=4)
+    code._answers = DirectMappedCache(bits=4)
     sites, told = CallSites(elf), []
     for _ in range(20):
         mapping, offset = random.integers(0, 2, 100).astype(np.int32), random.integers(1, 0x4000, 100).astype(np.uint64)

@@ -24,7 +24,7 @@ import numpy as np
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.binaries.find.running_kernel import running_host_name
 from perf2x.base.binaries.find.search_paths import SearchPaths
-from perf2x.base.columnar import U64, Texts
+from perf2x.base.columnar import U64, DictionaryColumn
 
 _INODES = 1 << 48
 """Overlayfs puts the number of a layer into the bits above, which mappings lack on older kernels (``xino``)."""
@@ -53,7 +53,7 @@ class MappedFiles(Protocol):
     """Names and inodes of mapped files, as ``Mmaps`` has them."""
 
     @property
-    def filename(self) -> Texts[str]:
+    def filename(self) -> DictionaryColumn[str]:
         """(n,) names."""
         ...
 

@@ -19,7 +19,7 @@ from perf2x.base.columnar import (
     I64,
     U64,
     Bools,
-    Ragged,
+    ListArray,
     arange,
     argsort,
     as_int64,
@@ -64,7 +64,7 @@ def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I6
     return result
 
 
-def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
+def pc_values(data: bytes, at: I64, quantum: int) -> tuple[ListArray, I64]:
     """Decode tables to columns: row i of the first has the ends of table i's ranges, in bytes from its entry.
 
     The second has the value of each range, concatenated.
@@ -72,7 +72,7 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
     begin = np.clip(at, 0, len(data))
     longest = np.minimum(_LONGEST, len(data) - begin)
     length, todo = np.minimum(_FIRST_LOOK, longest), arange(len(at))
-    known, parts = [todo[:0]], list[Ragged]()
+    known, parts = [todo[:0]], list[ListArray]()
     while len(todo):
         unfinished = []
         for piece in row_batches(length[todo], _AT_ONCE):
@@ -84,10 +84,10 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
             unfinished.append(some[~is_whole])
         todo = np.concatenate(unfinished)
         length[todo] = np.minimum(4 * length[todo], longest[todo])
-    return _accumulate(Ragged.joined(parts)[argsort(np.concatenate(known))], quantum)
+    return _accumulate(ListArray.joined(parts)[argsort(np.concatenate(known))], quantum)
 
 
-def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
+def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[ListArray, Bools]:
     """Return alternating changes and run lengths of each table, and whether its end is within ``length`` bytes."""
     raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, length)], offsets_of(length)
     last = flatnonzero(raw < 0x80)
@@ -101,14 +101,14 @@ def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
     end = zeros[searchsorted(zeros, offsets[:-1])]
     has_end: Bools = end < offsets[1:]
     kept = np.where(has_end, end - offsets[:-1], count // 2 * 2)
-    return Ragged.of(read, offsets[:-1], kept), has_end
+    return ListArray.of(read, offsets[:-1], kept), has_end
 
 
-def _accumulate(pairs: Ragged, quantum: int) -> tuple[Ragged, I64]:
+def _accumulate(pairs: ListArray, quantum: int) -> tuple[ListArray, I64]:
     change, run = pairs.values[::2].view(np.int64), pairs.values[1::2]
     offsets = pairs.offsets // 2
     table = row_numbers(np.diff(offsets))
     value = np.append(0, cumsum(change >> 1 ^ -(change & 1)))
     end = np.append(np.uint64(0), np.cumsum(run, dtype=np.uint64))
     values = value[1:] - value[offsets[table]] - 1
-    return Ragged(offsets, (end[1:] - end[offsets[table]]) * np.uint64(quantum)), values
+    return ListArray(offsets, (end[1:] - end[offsets[table]]) * np.uint64(quantum)), values

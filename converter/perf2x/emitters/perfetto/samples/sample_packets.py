@@ -11,7 +11,7 @@ from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I32,
     I64,
-    Ragged,
+    ListArray,
     arange,
     as_int64,
     flatnonzero,
@@ -79,7 +79,7 @@ def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence
     first = 1
     for rows in paths.of(leaves):
         numbers = arange(first, first + len(rows))
-        frame_ids = ids.rows(Ragged(rows.offsets, number_of[rows.values] - 1))
+        frame_ids = ids.rows(ListArray(rows.offsets, number_of[rows.values] - 1))
         stacks = side_by_side([number_field(Callstack.IID, numbers), frame_ids])
         yield interned_packet(top_level(InternedData.CALLSTACKS, stacks), sequence)
         first += len(rows)
@@ -161,7 +161,7 @@ def _stack_samples(
     samples, rows_of = profile.samples, stream.rows
     tasks, task = by_frequency(threads.number[samples.thread[rows_of]])
     mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
-    innermost = mode[paths.location[samples.stack[rows_of]]]  # what perf2x made up has none
+    innermost = mode[paths.location[samples.stack[rows_of]]]  # synthetic frames have none
     contexts, context = by_frequency((samples.cpus[rows_of] + 1) * _WIDTH + innermost)
     yield _contexts(threads, tasks, contexts, sequence)
 

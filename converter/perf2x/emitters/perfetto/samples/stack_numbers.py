@@ -17,7 +17,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     Frozen,
-    Ragged,
+    ListArray,
     arange,
     argsort,
     as_int32,
@@ -143,7 +143,7 @@ class StackPaths(Frozen):
     location: I32
     frames: FrameTable
 
-    def of(self, leaves: I64) -> Iterator[Ragged]:
+    def of(self, leaves: I64) -> Iterator[ListArray]:
         """Yield the frames of each leaf's stack, outermost first, some stacks at a time; −1 is the last row."""
         lengths = as_int64(self.depth[leaves]) + 1
         start, count = self.frames.of_location[:-1], np.diff(self.frames.of_location)
@@ -151,7 +151,7 @@ class StackPaths(Frozen):
             path = paths_of_length(self.parent, leaves[rows], lengths[rows], outermost_first=True)
             location = self.location[path.values]
             ends = offsets_of(count[location])
-            yield Ragged(ends[path.offsets], ranges(start[location], count[location]))
+            yield ListArray(ends[path.offsets], ranges(start[location], count[location]))
 
 
 def stack_paths(stacks: Stacks, frames: FrameTable) -> StackPaths:

@@ -15,7 +15,7 @@ from perf2x.base.columnar import (
     AnyArray,
     Bools,
     Frozen,
-    Ragged,
+    ListArray,
     StringInterner,
     as_int32,
     as_int64,
@@ -48,12 +48,12 @@ from perf2x.sources.dataset.arrow_columns import flat, is_known, numbers, taken,
 from perf2x.sources.dataset.dataset_schema import MAPPING_TEXTS, MAPPINGS, META
 from perf2x.sources.dataset.place_keys import keys_of_rows
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids
-from perf2x.sources.dataset.write.profile_places import CodeObjects, made_up_object
+from perf2x.sources.dataset.write.profile_places import CodeObjects, synthetic_object
 
 if TYPE_CHECKING:
     import pyarrow
 
-_KINDS = {made_up_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
+_KINDS = {synthetic_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
 
 
 class _Numbered(Frozen):
@@ -200,11 +200,11 @@ def _stacks(rows: Rows, places: _Numbered, source: str) -> tuple[Stacks, _Number
         raise FormatError(f"{source}: damaged: a stack is missing")
     offsets = as_int64(lists.offsets.to_numpy())
     values = as_int64(lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]])
-    stacks = Ragged(offsets - offsets[0], values)
+    stacks = ListArray(offsets - offsets[0], values)
     if (values < 0).any():
         raise FormatError(f"{source}: damaged: a place is missing")
     location = places.of(repeat(rows.number, stacks.lengths), values, "place", source)
-    parent, item, leaf = prefix_tree(Ragged(stacks.offsets, location))
+    parent, item, leaf = prefix_tree(ListArray(stacks.offsets, location))
     return Stacks(parent, item), _Numbered(rows.start, as_int64(leaf))
 
 

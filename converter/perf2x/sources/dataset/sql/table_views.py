@@ -23,7 +23,7 @@ kept AS MATERIALIZED (
     SELECT row_number() OVER () AS named_by, {key}, lines FROM symbols
 ), files AS MATERIALIZED (
     SELECT row_number() OVER ()::INTEGER AS file_number, *,
-        CASE WHEN file IN ({made_up}) THEN '' ELSE base_name(file) END AS object, bracketed(base_name(file)) AS unnamed
+        CASE WHEN file IN ({roots}) THEN '' ELSE base_name(file) END AS object, bracketed(base_name(file)) AS unnamed
     FROM (SELECT DISTINCT file, build_id FROM stored_places)
 ), placed AS MATERIALIZED (
     SELECT {shown}number | place AS id, file_number, held.lines AS own,
@@ -146,8 +146,8 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
             "SEMI JOIN stored_recordings USING (recording, attempt)"
         )
     yield "CREATE VIEW symbols AS FROM stored_symbols WHERE len(lines) > 0"
-    made_up = ", ".join(map(quoted, ROOT_FRAME_NAMES.values()))
-    called = _CALLED.format(made_up=made_up, key=", ".join(KEY), shown="{shown}")
+    roots = ", ".join(map(quoted, ROOT_FRAME_NAMES.values()))
+    called = _CALLED.format(roots=roots, key=", ".join(KEY), shown="{shown}")
     yield _FUNCTIONS.format(called=called.format(shown="recording, place, file_offset, mode, "))
     yield from (_FRAMES, _WEIGHTS, _RATES)
     labels = ", ".join(["host", DATE, *(_name(key) for key in keys if key not in _TAKEN)])

@@ -99,7 +99,7 @@ def _unmapped_kernel(recording: bytes) -> str:
     return text_id("own", recording, "", "kernel").hex()
 
 
-def made_up_object(name: str) -> str:
+def synthetic_object(name: str) -> str:
     """Object of a frame that stands for no code, such as ``[truncated stack]``."""
     return text_id("made up", name).hex()
 
@@ -140,7 +140,7 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     return ProfilePlaces(location, known, row, keys, is_local | (mapping < 0) & own_kernel & (row >= 0))
 
 
-def made_up_names(profile: Profile) -> list[str]:
+def synthetic_names(profile: Profile) -> list[str]:
     """Names of the frames that stand for no code, in the order of their locations."""
     locations = profile.locations
     first = locations.line_offsets[flatnonzero(locations.synthetic)]

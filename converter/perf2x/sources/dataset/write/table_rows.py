@@ -7,7 +7,7 @@ import numpy as np
 
 from perf2x.base.columnar import as_int32, falses, minus_ones, zeros
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, cumsum, flatnonzero, no_rows, sum_of
-from perf2x.base.columnar.ragged import Ragged, offsets_of, row_batches
+from perf2x.base.columnar.list_array import ListArray, offsets_of, row_batches
 from perf2x.base.errors import FormatError
 from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
 from perf2x.sources.dataset.arrow_columns import known, list_column, table_of, text_column
@@ -17,9 +17,9 @@ from perf2x.sources.dataset.write.profile_places import (
     CodeObjects,
     ProfilePlaces,
     code_objects,
-    made_up_names,
-    made_up_object,
     profile_places,
+    synthetic_names,
+    synthetic_object,
 )
 from perf2x.sources.dataset.write.recording_row import recording_table
 from perf2x.sources.dataset.write.recording_to_store import StoredRecording
@@ -74,11 +74,11 @@ def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tupl
     Twins without names of their own are left out: no stack has them, and whoever names places thinks of them.
     """
     mappings, locations, location = profile.mappings, profile.locations, places.location
-    made_up, mapping = made_up_names(profile), locations.mapping[location]
+    synthetic, mapping = synthetic_names(profile), locations.mapping[location]
     row, object_row = np.where(mapping < 0, len(mappings), mapping), places.object.copy()
     at = flatnonzero(locations.synthetic)
-    row[at] = len(mappings) + 1 + arange(len(made_up))
-    object_row[at] = len(places.object_ids) + arange(len(made_up))
+    row[at] = len(mappings) + 1 + arange(len(synthetic))
+    object_row[at] = len(places.object_ids) + arange(len(synthetic))
     build_ids, files = (
         [*(profile.strings[text] for text in column.tolist()), ""] for column in (mappings.build_id, mappings.filename)
     )
@@ -88,9 +88,9 @@ def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tupl
         **_of(of, len(location)),
         "place": cumsum(is_kept) - 1,
         "mapping": known(mapping),
-        "object_id": text_column([*places.object_ids, *map(made_up_object, made_up)], object_row),
-        "build_id": text_column([*build_ids, *("" for _ in made_up)], row),
-        "file": text_column([*files, *made_up], row),
+        "object_id": text_column([*places.object_ids, *map(synthetic_object, synthetic)], object_row),
+        "build_id": text_column([*build_ids, *("" for _ in synthetic)], row),
+        "file": text_column([*files, *synthetic], row),
         **places.keys.columns(),
         "is_local": places.is_local,
         **_name_columns("places", names, len(location)),
@@ -115,7 +115,7 @@ def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
     row = minus_ones(count)
     row[names.place] = arange(len(names.place))
     has = row >= 0
-    lines = Ragged(offsets_of(names.count), arange(len(names.line)))[row[has]]
+    lines = ListArray(offsets_of(names.count), arange(len(names.line)))[row[has]]
     length = zeros(count)
     length[has] = lines.lengths
     function, parts = names.function[lines.values], list(zip(*names.functions, strict=True)) or [(), (), (), ()]

@@ -17,7 +17,7 @@ _MIX = tuple(np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F))
 _NOBODY = -2
 
 
-class RecentLookups:
+class DirectMappedCache:
     """Answers by key, a row of one or two int64 columns, in ``2 ** bits`` slots; none is −2 in its first column."""
 
     def __init__(self, columns: int = 1, bits: int = 16) -> None:

@@ -28,7 +28,7 @@ class TextInterner(dict[T, int]):
         return list(self)
 
 
-class Texts(Struct, Generic[T], frozen=True, eq=False):
+class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
     """``n`` texts: ``number`` (n,) int32 points into ``distinct``, where each stands once; some there may have no row.
 
     What depends on the text alone is asked once for each distinct one, however many rows there are.
@@ -38,13 +38,13 @@ class Texts(Struct, Generic[T], frozen=True, eq=False):
     distinct: Sequence[T]
 
     @classmethod
-    def of(cls, texts: Iterable[T]) -> "Texts[T]":
+    def of(cls, texts: Iterable[T]) -> "DictionaryColumn[T]":
         """Return a column of these texts."""
         known = TextInterner[T]()
         return cls(known.add_all(texts), known.table())
 
     @classmethod
-    def joined(cls, parts: "Sequence[Texts[T]]") -> "Texts[T]":
+    def joined(cls, parts: "Sequence[DictionaryColumn[T]]") -> "DictionaryColumn[T]":
         """Return a column of the rows of every part, in order."""
         known = TextInterner[T]()
         numbers = [np.zeros(0, np.int32)]
@@ -60,18 +60,18 @@ class Texts(Struct, Generic[T], frozen=True, eq=False):
     @overload
     def __getitem__(self, rows: int) -> T: ...
     @overload
-    def __getitem__(self, rows: slice | I32 | I64 | Bools) -> "Texts[T]": ...
+    def __getitem__(self, rows: slice | I32 | I64 | Bools) -> "DictionaryColumn[T]": ...
     def __getitem__(self, rows: Any) -> Any:
         chosen = self.number[rows]
-        return Texts(chosen, self.distinct) if isinstance(chosen, np.ndarray) else self.distinct[chosen]
+        return DictionaryColumn(chosen, self.distinct) if isinstance(chosen, np.ndarray) else self.distinct[chosen]
 
     def which(self, test: Callable[[T], object]) -> Bools:
         """(n,) whether each text passes a test."""
         return np.array([bool(test(text)) for text in self.distinct], np.bool_)[self.number]
 
-    def changed(self, change: Callable[[T], Other]) -> "Texts[Other]":
+    def changed(self, change: Callable[[T], Other]) -> "DictionaryColumn[Other]":
         """Return a column of other texts; those of two that were different may be equal."""
-        return Texts.of(map(change, self.distinct))[self.number]
+        return DictionaryColumn.of(map(change, self.distinct))[self.number]
 
     def ranks(self) -> I32:
         """(n,) int32: the rank of each text among all distinct ones in sorted order."""

@@ -30,14 +30,14 @@ from perf2x.base.columnar.arrays import (
 from perf2x.base.frozen import Frozen
 
 
-class Ragged(Frozen):
+class ListArray(Frozen):
     """``n`` rows: ``offsets`` (n + 1,) int64, rising from 0; ``values`` (offsets[-1],) of any dtype."""
 
     offsets: I64
     values: AnyArray
 
     @classmethod
-    def of_empty_rows(cls, count: int, dtype: npt.DTypeLike) -> "Ragged":
+    def of_empty_rows(cls, count: int, dtype: npt.DTypeLike) -> "ListArray":
         """Rows without entries."""
         return cls(np.zeros(count + 1, np.int64), np.zeros(0, dtype))
 
@@ -58,13 +58,13 @@ class Ragged(Frozen):
         return (self.row(i) for i in range(len(self)))
 
     @classmethod
-    def of(cls, values: AnyArray, starts: I64, lengths: I64) -> "Ragged":
+    def of(cls, values: AnyArray, starts: I64, lengths: I64) -> "ListArray":
         """Rows ``values[start : start + length]``, copied."""
         return cls(offsets_of(lengths), take(values, ranges(starts, lengths)))
 
-    def heads(self, lengths: I64) -> "Ragged":
+    def heads(self, lengths: I64) -> "ListArray":
         """Rows of the first so many values (n,) of each row."""
-        return Ragged.of(self.values, self.offsets[:-1], lengths)
+        return ListArray.of(self.values, self.offsets[:-1], lengths)
 
     def numbers_at(self, offset: int, dtype: npt.DTypeLike, rows: I64 | slice = slice(None)) -> AnyArray:
         """(rows,) the number at ``offset`` of each row of bytes; bytes beyond a row's end are zeros."""
@@ -76,22 +76,22 @@ class Ragged(Frozen):
         return octets[at].astype(np.uint8).reshape(-1).view(kind)
 
     @classmethod
-    def joined(cls, parts: "Sequence[Ragged]") -> "Ragged":
+    def joined(cls, parts: "Sequence[ListArray]") -> "ListArray":
         """Return a table of the rows of every part, in order; of addresses where there is no part at all."""
         if not parts:
             return cls.of_empty_rows(0, np.uint64)
         lengths = np.concatenate([part.lengths for part in parts])
         return cls(offsets_of(lengths), np.concatenate([part.values for part in parts]))
 
-    def __getitem__(self, rows: I64) -> "Ragged":
-        return Ragged.of(self.values, take(self.offsets, rows), take(self.lengths, rows))
+    def __getitem__(self, rows: I64) -> "ListArray":
+        return ListArray.of(self.values, take(self.offsets, rows), take(self.lengths, rows))
 
 
 class SharedRows(Frozen):
     """``n`` rows of which many are equal: ``number`` (n,) int32 points into ``table``, where each stands once."""
 
     number: I32
-    table: Ragged
+    table: ListArray
 
     def __len__(self) -> int:
         return len(self.number)
@@ -115,7 +115,7 @@ class SharedRows(Frozen):
         begins = offsets_of(np.array([len(part.table) for part in parts], np.int64))[:-1]
         numbers = [part.number + begin for part, begin in zip(parts, begins, strict=True)]
         none = np.zeros(0, np.int32)
-        return cls(np.concatenate([none, *numbers]).astype(np.int32), Ragged.joined([part.table for part in parts]))
+        return cls(np.concatenate([none, *numbers]).astype(np.int32), ListArray.joined([part.table for part in parts]))
 
     def __getitem__(self, rows: I64) -> "SharedRows":
         return SharedRows(self.number[rows], self.table)
@@ -191,7 +191,7 @@ def join_tables(tables: Sequence[Table]) -> Table:
     return type(tables[0])(**{name: join_columns([getattr(table, name) for table in tables]) for name in names})
 
 
-def side_by_side(parts: Sequence[Ragged]) -> Ragged:
+def side_by_side(parts: Sequence[ListArray]) -> ListArray:
     """Join tables of equally many rows row by row; all values take the first part's dtype.
 
     ::
@@ -205,4 +205,4 @@ def side_by_side(parts: Sequence[Ragged]) -> Ragged:
     for part in parts:
         values[ranges(start, part.lengths)] = part.values
         start += part.lengths
-    return Ragged(offsets, values)
+    return ListArray(offsets, values)

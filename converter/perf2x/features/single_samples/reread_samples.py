@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import as_uint64, falses, zeros
 from perf2x.base.columnar.arrays import I32, I64, U64, argsort, flatnonzero
-from perf2x.base.columnar.ragged import row_numbers
+from perf2x.base.columnar.list_array import row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import FormatError
@@ -47,7 +47,7 @@ def sample_reader(profile: Profile, recording: Recording, selection: Selection, 
     places_of = _RowsByPosition(rows, recording.session.source)
 
     def read(want: Want) -> Iterator[RecordedBatch]:
-        for samples in selection.batches(recording.samples(want | Want.AGAIN)):
+        for samples in selection.batches(recording.samples(want | Want.REREAD)):
             if len(samples):
                 thread, stack, behind = places_of.find(samples.position)
                 kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))

@@ -1,4 +1,4 @@
-"""What an output format makes of the options of a load: adds what it is made of, refuses what it does not honour.
+"""Options of a load for one output format: adds what the format needs, refuses what it does not honour.
 
 The options say themselves what they need of a format, and of an input.
 """
@@ -22,7 +22,7 @@ profiles know."""
 ONE_RECORDING = "samples are written as they were recorded: give one recording at a time, and no dataset"
 
 
-def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
+def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
     """Return the options with all that the format ``name`` is made of; SettingError for one that it does not honour.
 
     ``timeline`` is what the user wants instead of what the format does; None: nothing.
@@ -41,11 +41,11 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
         options,
         symbols=symbols,
         timeline=needs.timeline if timeline is None else timeline,
-        sums_do=needs.timeline and not needs.times and timeline is None,
+        times_optional=needs.timeline and not needs.times and timeline is None,
         by_thread=options.by_thread and needs.threads,
         keep=options.keep | needs.columns,
         counts=options.counts or "counts" in needs.columns,
-        beside=options.beside or "events" in needs.columns,
+        keep_other_events=options.keep_other_events or "events" in needs.columns,
         features=tuple(({type(one): one for one in options.features} | wanted).values()),
     )
 
@@ -81,7 +81,9 @@ def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
             if field in lacks and getattr(struct, field) != getattr(type(struct)(), field):
                 raise OptionError(*lacks[field])
     by_cpu = options.grouping.root == "cpu"
-    if "times" in lacks and (by_cpu or (not options.sums_do and (options.needs_times or "cpu" in options.columns))):
+    if "times" in lacks and (
+        by_cpu or (not options.times_optional and (options.needs_times or "cpu" in options.columns))
+    ):
         words = lacks["times"][1]
         raise SettingError("", "root", f" cpu{words}") if by_cpu else OptionError(words.removeprefix(": "))
 

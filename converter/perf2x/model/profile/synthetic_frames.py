@@ -21,7 +21,7 @@ from perf2x.model.profile.location_tables import join_locations
 from perf2x.model.profile.profile import Functions, Locations, Profile
 
 
-def with_made_up_frames(profile: Profile, names: list[str]) -> tuple[Profile, int]:
+def with_synthetic_frames(profile: Profile, names: list[str]) -> tuple[Profile, int]:
     """Return the profile with one made-up location per name at the end of its table, and the first one's row."""
     strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
     text, count = strings.add_all(names), len(names)
