@@ -129,3 +129,28 @@ def test_the_gate_sees_what_filters_of_frames_leave(
     after.write_text("main;work 700\nmain;spin 900\n")
     inputs = (before, after) if command == "diff" else (after, "--before", before)
     assert perf2x(command, *inputs, "--fail-above", bar, *filters, "-q").code == code
+
+
+BEFORE = {"sort_rows": 800, "parse": 2000, "emit": 305}
+GREW = "shares that grew only because others shrank: "
+
+
+@pytest.mark.parametrize(
+    ("after", "code", "says"),
+    [
+        ({"parse": 1000}, 0, f"{GREW}sort_rows"),
+        ({"sort_rows": 160, "parse": 150, "emit": 160}, 0, f"{GREW}emit, sort_rows"),
+        ({"parse": 1000, "sort_rows": 820}, 0, f"{GREW}sort_rows"),  # within noise
+        ({"parse": 1000, "sort_rows": 1000}, 3, "the share of sort_rows grew by"),
+        ({"parse": 3000}, 3, "the share of parse grew by"),
+    ],
+)
+def test_a_share_fails_for_what_costs_more(tmp_path: Path, after: dict[str, int], code: int, says: str) -> None:
+    for name, costs in (("before", BEFORE), ("after", BEFORE | after)):
+        text = "".join(f"main;{function} {count}\n" for function, count in costs.items())
+        (tmp_path / name).write_text(text)
+    words = ("diff", tmp_path / "before", tmp_path / "after", "--fail-above", "share=5")
+    ran = perf2x(*words, env={"GITHUB_ACTIONS": "", "GITLAB_CI": ""})
+    assert (ran.code, says in ran.err) == (code, True), ran.err
+    normalized = perf2x(*words, "--normalize")  # of nothing but shares
+    assert (GREW in normalized.err) is False

@@ -5,7 +5,8 @@
     5%                  every line of the table, and the whole
     total=5%            the whole alone
     function=2%         any function; object=2% any object
-    share=2%            the share of any function in the whole, so that a slower machine is no slower program
+    share=2%            the share of any function in the whole, so that a slower machine is no slower program; and of
+                        functions that cost more than before, as shares grow when others shrink
     function:parse*=1%  functions by name or glob; object:libc.so.6=1%, share:parse*=1%
 """
 
@@ -108,14 +109,21 @@ class DiffGate(Frozen):
         comparisons = len(rows) + any(check.whole for check in checks)
         verdict = GateVerdict([check.unmatched for check in checks if check.unmatched])
         for check in checks:
-            self._judge(check, comparisons, verdict)
+            self._judge(check, comparisons, compared("function"), verdict)
         return verdict
 
-    def _judge(self, check: "_Check", comparisons: int, verdict: "GateVerdict") -> None:
+    def _judge(self, check: "_Check", comparisons: int, functions: "Comparison", verdict: "GateVerdict") -> None:
         """Add the outcome of one limit."""
         judged = check.comparison.judged(check.rows, self.confidence, comparisons)
         for row in judged:
             verdict.intervals[check.kind, *row.key] = row.interval(self.sort)
+        if check.kind == "share" and not functions.normalize:
+            costs = functions.judged(judged, self.confidence, comparisons)
+            dearer = {row.key for row in costs if self._is_growth(row)}
+            cheap = [row.name for row in judged if row.key not in dearer and row.moved(self.sort) > check.allowed]
+            judged = [row for row in judged if row.key in dearer]
+            if cheap:
+                verdict.notes.append(f"shares that grew only because others shrank: {first_of(cheap, _NAMED)}")
         if check.whole:
             verdict.intervals[WHOLE] = check.comparison.whole_interval(self.confidence, comparisons)
         growths = [*check.whole_growth(self.confidence, comparisons), *_row_growths(judged, self.sort, check)]
@@ -130,6 +138,10 @@ class DiffGate(Frozen):
                 f"{first_of(noise, _NAMED)} grew by more than {check.limit.percent:g} %, but sampling noise "
                 "explains it (--fail-above); record more samples to be sure"
             )
+
+    def _is_growth(self, row: "Change") -> bool:
+        """Whether a cost grew, beyond noise unless any change counts."""
+        return (row.moved(self.sort) if self.any_change else row.interval(self.sort)[0]) > 0
 
     def _failure(self, growth: "_Growth", check: "_Check") -> str:
         whole, (low, high) = check.comparison.before.whole, growth.interval
