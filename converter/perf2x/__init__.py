@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from perf2x.api import (
         ArrowTable,
         CallGraphOptions,
-        Choice,
         DiffTable,
         EventCount,
+        Filters,
         Grouping,
         Loaded,
         LoadOptions,
@@ -40,9 +40,9 @@ except ImportError:  # a checkout that no installer has seen
 __all__ = [
     "ArrowTable",
     "CallGraphOptions",
-    "Choice",
     "DiffTable",
     "EventCount",
+    "Filters",
     "Grouping",
     "LoadOptions",
     "Loaded",

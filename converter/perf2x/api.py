@@ -22,13 +22,13 @@ One row per sample (``timeline=True``) or per distinct stack, as numpy columns:
 
 ``to_arrow`` gives the same table to pyarrow, polars and pandas.
 
-``SymbolOptions`` names the sources of names, ``Choice`` selects a part of the recording, ``Grouping`` groups its
+``SymbolOptions`` names the sources of names, ``Filters`` selects a part of the recording, ``Grouping`` groups its
 samples; their fields are the options of the command line:
 
->>> from perf2x import Choice, Grouping, SymbolOptions
+>>> from perf2x import Filters, Grouping, SymbolOptions
 >>> from pathlib import Path
 >>> here = SymbolOptions(symfs=Path("examples/deferred/symfs"), kallsyms=Path("examples/deferred/kallsyms.xz"))
->>> work = read("examples/deferred/perf.data", symbols=here, choice=Choice(dsos=("threads",), max_stack=1))
+>>> work = read("examples/deferred/perf.data", symbols=here, filters=Filters(dsos=("threads",), max_stack=1))
 >>> "work::Compute::step" in set(sample_table(work.profile)["function"])
 True
 >>> work.samples < work.recorded_samples
@@ -72,7 +72,7 @@ from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.load_result import EventCount, Loaded
 from perf2x.kernel.registry import Emitter, build_emitter
 from perf2x.library_types import FormatName, ReadOptions, TableOptions
-from perf2x.model.filters.filter_options import Choice, Grouping
+from perf2x.model.filters.filter_options import Filters, Grouping
 from perf2x.model.profile import Profile, View, view_of
 from perf2x.model.totals.kinds import By, Sort, Value
 from perf2x.model.transforms.weights_and_mispredicts import value_options
@@ -87,9 +87,9 @@ from perf2x.tools.tables.top_rows import TopTable
 __all__ = [
     "ArrowTable",
     "CallGraphOptions",
-    "Choice",
     "DiffTable",
     "EventCount",
+    "Filters",
     "Grouping",
     "LoadOptions",
     "Loaded",
@@ -120,8 +120,8 @@ def read(
 
     ``symbols`` names the sources of names; None looks up none. Raises Perf2xError.
 
-    >>> from perf2x import Choice, read
-    >>> read("examples/deferred/perf.data", symbols=None, choice=Choice(comms=("comp*",))).samples
+    >>> from perf2x import Filters, read
+    >>> read("examples/deferred/perf.data", symbols=None, filters=Filters(comms=("comp*",))).samples
     460
     """
     return load(_input_paths(inputs), _load_options(symbols, options))

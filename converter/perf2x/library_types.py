@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 
-from perf2x.model.filters.filter_options import Choice, Grouping
+from perf2x.model.filters.filter_options import Filters, Grouping
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.listing_options import ListingOptions
 from perf2x.stitcher.call_graph_options import CallGraphOptions
@@ -49,7 +49,7 @@ class TableOptions(TypedDict, total=False):
     """Keep the other events, too, behind those to keep."""
     itrace: str
     """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
-    choice: Choice
+    filters: Filters
     """The part of the recording to take."""
     allow_empty: bool
     """False: recordings without a single sample are an error that says why."""

@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 
-from perf2x import Choice, convert, read, sample_table
+from perf2x import Filters, convert, read, sample_table
 
 recording, page = sys.argv[1:3]
 
-# 1. A recording as a profile. ``timeline=True`` keeps one row per sample; ``choice`` takes part of it.
-loaded = read(recording, timeline=True, choice=Choice(no_idle=True))
+# 1. A recording as a profile. ``timeline=True`` keeps one row per sample; ``filters`` takes part of it.
+loaded = read(recording, timeline=True, filters=Filters(no_idle=True))
 print(f"{loaded.samples:,} samples of {', '.join(event.name for event in loaded.events)}")
 
 # 2. Columns of numpy.

@@ -9,7 +9,7 @@ import pytest
 
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
 from perf2x.model.profile.profile import Profile
 from tests.support.command import perf2x
 from tests.support.page_scripts import answers
@@ -48,8 +48,10 @@ def test_a_range_of_the_page_equals_its_option(off_cpu: str) -> None:
     made = f"new Bursts({json.dumps(shown['bursts'])}, {json.dumps(shown['rows'])}, 0)"
     asked = f"{json.dumps(RANGES)}.map((range) => [bursts.option(range), bursts.sums(range)])"
     for option, told in answers(("bursts.js",), f"((bursts) => {asked})({made})"):
-        choice = Choice(times=(option.removeprefix("--time "),))
-        part = load([str(SWITCHES)], load_options(timeline=True, off_cpu=off_cpu, symbols=None, choice=choice)).profile
+        filters = Filters(times=(option.removeprefix("--time "),))
+        part = load(
+            [str(SWITCHES)], load_options(timeline=True, off_cpu=off_cpu, symbols=None, filters=filters)
+        ).profile
         wanted = sums(part)
         for row, event in enumerate(whole.events):
             mine = [at for at, of in enumerate(shown["rows"]["event"]) if of == row]

@@ -19,7 +19,7 @@ from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
 from perf2x.model.transforms.merge_profiles import merge_profiles
 from perf2x.reader import open_recording
 from perf2x.reader.session_builder import SessionBuilder
@@ -335,18 +335,18 @@ def numbers(count: int, place: Path) -> Work:
     """``--pid`` and ``--tid`` of all."""
     path = _recording(count, place)
     pids, tids = tuple(range(1, count // 3 + 1)), tuple(range(1, count + 1))
-    return lambda: load([str(path)], LoadOptions(choice=Choice(pids=pids, tids=tids)))
+    return lambda: load([str(path)], LoadOptions(filters=Filters(pids=pids, tids=tids)))
 
 
 def names(count: int, place: Path) -> Work:
     """As many ``--comm`` as threads."""
     path = _recording(count, place)
-    return lambda: load([str(path)], LoadOptions(choice=Choice(comms=tuple(f"c{row}" for row in range(count)))))
+    return lambda: load([str(path)], LoadOptions(filters=Filters(comms=tuple(f"c{row}" for row in range(count)))))
 
 
 def globs(count: int, place: Path) -> Work:
     path = _recording(count, place)
-    return lambda: load([str(path)], LoadOptions(choice=Choice(comms=("c*1", "c?[2-5]*", "*7*7*"))))
+    return lambda: load([str(path)], LoadOptions(filters=Filters(comms=("c*1", "c?[2-5]*", "*7*7*"))))
 
 
 def _recording(count: int, place: Path) -> Path:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import frame_name
@@ -55,9 +55,9 @@ def summed(stacks: Iterable[tuple[Stack, int]]) -> Counter[tuple[str, ...]]:
     return found
 
 
-def filtered(stacks: Iterable[tuple[Stack, int]], choice: Choice) -> list[tuple[Stack, int]]:
+def filtered(stacks: Iterable[tuple[Stack, int]], filters: Filters) -> list[tuple[Stack, int]]:
     """What is left of stacks."""
-    changed = [(_changed(stack, choice), value) for stack, value in stacks]
+    changed = [(_changed(stack, filters), value) for stack, value in stacks]
     return [(stack, value) for stack, value in changed if stack is not None]
 
 
@@ -74,21 +74,21 @@ def _match(frame: Frame, texts: Sequence[str]) -> str | None:
     return None
 
 
-def _changed(stack: Stack, choice: Choice) -> Stack | None:
+def _changed(stack: Stack, filters: Filters) -> Stack | None:
     """None: it is left out."""
-    if any(_match(frame, choice.ignore) is not None for frame in stack):
+    if any(_match(frame, filters.ignore) is not None for frame in stack):
         return None
-    if choice.focus and all(_match(frame, choice.focus) is None for frame in stack):
+    if filters.focus and all(_match(frame, filters.focus) is None for frame in stack):
         return None
-    hits = [at for at, frame in enumerate(stack) if _match(frame, choice.skip_after) is not None]
+    hits = [at for at, frame in enumerate(stack) if _match(frame, filters.skip_after) is not None]
     stack = stack[hits[-1] :] if hits else stack
-    for texts, wanted in ((choice.hide, True), (choice.keep, False)):
+    for texts, wanted in ((filters.hide, True), (filters.keep, False)):
         if texts:
             left = tuple(frame for frame in stack if (_match(frame, texts) is None) == wanted)
             if stack and not left:
                 return None
             stack = left
-    return tuple(_renamed(frame, choice.rename) for frame in _collapsed(stack, choice.collapse))
+    return tuple(_renamed(frame, filters.rename) for frame in _collapsed(stack, filters.collapse))
 
 
 def _collapsed(stack: Stack, texts: Sequence[str]) -> Stack:

@@ -49,7 +49,7 @@ def facts(path: Path, shards: Sequence[Shard] = (ALL,)) -> dict[str, Any]:
         "sideband": plain(recording.sideband),
         "samples": samples,
         "count": recording.sample_count,
-        "beginning": recording.beginning,
+        "fingerprint": recording.fingerprint,
         "traces": [(one.start, one.stop, one.offset, one.queue, one.tid, one.cpu) for one in recording._index.traces],
         "damage": sorted((count.name, count.count) for count in diagnostics.counts.values()),
     }

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import perf2x
 from perf2x import (
     ArrowTable,
-    Choice,
     DiffTable,
+    Filters,
     Grouping,
     Loaded,
     SampleTable,
@@ -31,7 +31,7 @@ from perf2x import (
 )
 from perf2x.plugins import View, build_emitter
 
-loaded = read("perf.data", timeline=True, events=("cycles",), choice=Choice(comms=("nginx*",)), jobs=0)
+loaded = read("perf.data", timeline=True, events=("cycles",), filters=Filters(comms=("nginx*",)), jobs=0)
 assert_type(loaded, Loaded)
 assert_type(loaded.profile, View)
 assert_type(loaded.samples, int)
@@ -61,7 +61,7 @@ assert_type(
 convert("perf.data", "out", to=build_emitter("of-a-plugin", {"its": "own"}))
 convert("perf.data", "out.pb.gz", settings={"label": ("pid", "cpu"), "compress": False})
 
-hottest = top("perf.data", by="object", sort="total", value="latency", choice=Choice(comms=("nginx*",)))
+hottest = top("perf.data", by="object", sort="total", value="latency", filters=Filters(comms=("nginx*",)))
 assert_type(hottest, TopTable)
 assert_type(hottest.rows[0].own, int)
 assert_type(top(loaded), TopTable)
@@ -87,4 +87,4 @@ write(loaded, "out.pb.gz")  # type: ignore[arg-type]
 _ = loaded.sample  # type: ignore[attr-defined]
 _ = perf2x.nothing  # type: ignore[attr-defined]
 _ = table["functions"]  # type: ignore[typeddict-item]
-Choice(comm="nginx")  # type: ignore[call-arg]
+Filters(comm="nginx")  # type: ignore[call-arg]

@@ -68,7 +68,7 @@ def test_errors_are_one_kind(tmp_path: Path) -> None:
 
 
 def test_samples_are_those_of_the_profile() -> None:
-    loaded = perf2x.read(recording("calls"), symbols=None, choice=perf2x.Choice(max_stack=1, times=("0%-50%",)))
+    loaded = perf2x.read(recording("calls"), symbols=None, filters=perf2x.Filters(max_stack=1, times=("0%-50%",)))
     assert loaded.samples == int(loaded.profile.samples.count.sum())
     assert 0 < loaded.samples < loaded.recorded_samples == 335
 

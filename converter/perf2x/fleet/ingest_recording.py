@@ -26,13 +26,13 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
 
     The context's diagnostics must be of this session alone: they are stored with it.
     """
-    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.recording import kernel_build_id
     from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 
     source = session.open()
     recording = source.recording
-    stitched = source.stitched(Selection(context.options.choice, recording), context)
+    stitched = source.stitched(AppliedFilters(context.options.filters, recording), context)
     profile, deferred = stitched.profile, stitched.deferred
     found = _location_names(stitched, recording, context)
     counts = context.diagnostics.counts
@@ -57,7 +57,7 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
         facts=json.encode(facts).decode(),
         names=None if found is None else found.names,
         looked_up=None if found is None else found.looked_up,
-        session=recording.beginning,
+        session=recording.fingerprint,
         unfinished=bool(context.diagnostics.missing_ends()),
         missing_bytes=context.diagnostics["file_cut"] or None,
     )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_options import LoadContext, LoadOptions
     from perf2x.kernel.load_result import Loaded
     from perf2x.kernel.open_sessions import SessionInput
-    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.profile import Profile
     from perf2x.model.recording import Recording
     from perf2x.symbolizer.known.place_names import LocationNames
@@ -80,8 +80,8 @@ class SessionRun(Frozen):
     """Facts that steps know besides what was loaded."""
 
     recording: "Recording"
-    selection: "Selection"
-    """The user's choice, held against the recording."""
+    filters: "AppliedFilters"
+    """The user's filters, applied to this recording."""
     context: "LoadContext"
     session: "SessionInput"
     names: "Callable[[Profile, SymbolOptions], LocationNames] | None"

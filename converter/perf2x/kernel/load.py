@@ -103,19 +103,19 @@ def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch its samples, then take the steps."""
     from perf2x.kernel.session_steps import session_steps
-    from perf2x.model.filters.apply_choice import Selection, check_root
+    from perf2x.model.filters.applied_filters import AppliedFilters, check_root
 
     options, source = context.options, session.open()
     recording = source.recording
     late_times = any(one.LATE_TIMES for one in options.features)
     check_root(options.grouping.root, recording)
-    selection = Selection(
-        options.choice,
+    filters = AppliedFilters(
+        options.filters,
         recording,
         late_times=late_times,
         unmatched=context.unmatched,
     )
-    stitched = source.stitched(selection, context)
+    stitched = source.stitched(filters, context)
     loaded = Loaded(
         profile=view_of(stitched.profile),
         recording=recording,
@@ -128,7 +128,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         sources=stitched.sources or (recording.session.source,),
         record_counts=recording.sideband.record_counts,
     )
-    run = SessionRun(recording, selection, context, session, stitched.names)
+    run = SessionRun(recording, filters, context, session, stitched.names)
     for step in session_steps():
         loaded = step(loaded, run)
     return replace(loaded, events=event_counts(loaded.profile))

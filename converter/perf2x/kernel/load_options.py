@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from perf2x.base.files.unpack_limit import parse_size
 from perf2x.base.frozen import Frozen
 from perf2x.kernel.feature import with_settings
-from perf2x.model.filters.filter_options import SAMPLES_PANEL, Choice, Grouping
+from perf2x.model.filters.filter_options import SAMPLES_PANEL, Filters, Grouping
 from perf2x.model.plugin_options import SAMPLES, STACKS, TAGS
 from perf2x.model.setting import ON, FeatureSettings, Setting, Settings, settings_of
 from perf2x.stitcher.call_graph_options import CallGraphOptions
@@ -78,7 +78,7 @@ class LoadOptions(Frozen):
         ),
     ] = ""
     """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
-    choice: Choice = Choice()
+    filters: Filters = Filters()
     """The part of the recording to take."""
     allow_empty: Annotated[bool, Setting("Continue when there are no samples.", rare=True, default=False)] = True
     """False: recordings without a single sample are an error that says why."""
@@ -179,7 +179,7 @@ class LoadOptions(Frozen):
     @property
     def keeps_threads(self) -> bool:
         """Whether samples of different threads stay apart: what looks at times, or at single threads, needs them."""
-        asked = self.choice or self.grouping != Grouping() or self.hides_names
+        asked = self.filters or self.grouping != Grouping() or self.hides_names
         return bool(self.by_thread or self.needs_times or asked)
 
     @property

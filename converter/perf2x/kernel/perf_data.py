@@ -12,7 +12,7 @@ from perf2x.kernel.source import Lacks, Stitched
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.recording import Event, Recording, Sideband, Want
     from perf2x.stitcher.process_history import ProcessHistory
     from perf2x.stitcher.stitch import StitchOptions
@@ -29,12 +29,12 @@ class PerfData:
         """Nothing that could be told in advance."""
         return {}
 
-    def stitched(self, selection: Selection, context: LoadContext) -> Stitched:
+    def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
         """Process every selected sample once."""
-        return _stitched(self.recording, selection, context)
+        return _stitched(self.recording, filters, context)
 
 
-def _stitched(recording: Recording, selection: Selection, context: LoadContext) -> Stitched:
+def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContext) -> Stitched:
     from perf2x.kernel.sample_pass import SamplePass
     from perf2x.kernel.worker_pool import processes_for
     from perf2x.model.transforms.weights_and_mispredicts import sample_values
@@ -52,10 +52,10 @@ def _stitched(recording: Recording, selection: Selection, context: LoadContext) 
     call_graphs = CallGraphs(recording.session, history, lambda: context.finder, options.call_graphs)
     want = _wanted_columns(options, stacks)
     values = sample_values(options.value, options.data_objects, recording)
-    sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, values, stacks)
+    sample_pass = SamplePass(recording, want, filters, call_graphs, stitcher, diagnostics, stages, values, stacks)
     jobs = 1 if call_graphs.in_order else processes_for(recording.sample_count, options)
     sample_pass.run(jobs, context.progress_of("stitching"))
-    selection.check()
+    filters.check()
     call_graphs.note(diagnostics)
     with stages.stage("resolve"):
         result = stitcher.result()

@@ -10,9 +10,9 @@ from perf2x.base.columnar import U8, Frozen, row_batches
 from perf2x.base.diagnostics import Count, Diagnostics
 from perf2x.base.worker_processes import join_from_processes
 from perf2x.kernel.stage_timer import Stages
-from perf2x.kernel.worker_pool import Pieces
-from perf2x.model.filters.apply_choice import Selection
-from perf2x.model.filters.filter_batches import Seen
+from perf2x.kernel.worker_pool import ShardQueue
+from perf2x.model.filters.applied_filters import AppliedFilters
+from perf2x.model.filters.sample_filters import Seen
 from perf2x.model.recording import Recording, Samples, Shard, Want, take_rows
 from perf2x.model.transforms.weights_and_mispredicts import SampleValues
 from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
@@ -33,7 +33,7 @@ class _PartialResult(Frozen):
     counts: list[Count]
     stages: Stages
     taken: list[int]
-    """The pieces that these are of."""
+    """The shards that were processed."""
 
 
 class SamplePass(Struct):
@@ -41,7 +41,7 @@ class SamplePass(Struct):
 
     recording: Recording
     want: Want
-    selection: Selection
+    filters: AppliedFilters
     call_graphs: CallGraphs
     stitcher: Stitcher
     diagnostics: Diagnostics
@@ -65,27 +65,27 @@ class SamplePass(Struct):
     def _run_in(self, processes: int, progress: Progress | None) -> None:
         """Process the samples in several processes; in runs of blocks where the order of samples is kept."""
         ordered = self.stitcher.recorded
-        pieces, taken = Pieces.among(processes), list[int]()
+        shards, taken = ShardQueue.among(processes), list[int]()
         if ordered is not None:
             ordered.share(processes)
 
         def work(number: int) -> None:
             if number:
                 self._begin_elsewhere(number)
-            self._process(pieces if ordered is None else Shard(number, processes), None if number else progress)
-            taken.extend(pieces.taken)
+            self._process(shards if ordered is None else Shard(number, processes), None if number else progress)
+            taken.extend(shards.taken)
 
         def result() -> _PartialResult:
             with self.stages.stage("stitch"):
                 stitched = self.stitcher.result()
             counts = list(self.diagnostics.counts.values())
-            return _PartialResult(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages, taken)
+            return _PartialResult(stitched, self.call_graphs.counted(), self.filters.seen, counts, self.stages, taken)
 
         def absorb(partial: _PartialResult) -> None:
             with self.stages.stage("join"):
                 self.stitcher.absorb(partial.stitched)
                 self.call_graphs.absorb(partial.unwound)
-                self.selection.seen.absorb(partial.seen)
+                self.filters.seen.absorb(partial.seen)
                 self.diagnostics.absorb(partial.counts)
                 taken.extend(partial.taken)
             self.stages.absorb(partial.stages)
@@ -96,11 +96,11 @@ class SamplePass(Struct):
 
         try:
             join_from_processes(processes, work, result, absorb, replace_lost)
-            lost = pieces.lost(taken) if ordered is None else None
+            lost = shards.lost(taken) if ordered is None else None
             if lost is not None:
                 self._process(lost, None)
         finally:
-            pieces.close()
+            shards.close()
 
     def _begin_elsewhere(self, process: int) -> None:
         """Begin in a worker, whose counters start from zero."""
@@ -116,19 +116,19 @@ class SamplePass(Struct):
             want |= wanted.want
         batches = self.recording.samples(want, shard)
         counted = _with_progress(batches, self.recording.sample_count, shard.of, progress)
-        for decoded in self.stages.each("decode", self.selection.batches(counted)):
+        for decoded in self.stages.each("decode", self.filters.batches(counted)):
             batch = decoded
             with self.stages.stage("unwind"):
                 for wanted in self.values:
                     batch = wanted.of(batch)
                 completed = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
             with self.stages.stage("stitch"):
-                for part in _pieces(*completed):
+                for part in _cache_sized(*completed):
                     self.stitcher.add(*part)
 
 
-def _pieces(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U8 | None]]:
-    """Yield samples with their root frames; what was unwound together, in pieces that stay in the cache."""
+def _cache_sized(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U8 | None]]:
+    """Yield samples with their root frames; unwound ones in batches whose chains fit into the CPU's cache."""
     if root is None:
         yield samples, None
         return

@@ -51,9 +51,9 @@ def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
     wanted, profile = run.options.events, loaded.profile
     if not wanted:
         return loaded
-    from perf2x.model.filters import choice
+    from perf2x.model.filters.profile_filters import keep_events
 
-    kept = choice.keep_events(profile, wanted, run.context.unmatched)
+    kept = keep_events(profile, wanted, run.context.unmatched)
     if run.options.keep_other_events:
         kept = replace(profile, default_event=kept.default_event)
     return with_profile(loaded, kept)
@@ -73,7 +73,7 @@ def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
 
 def _filter_before_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
     """Choose by what needs no names of functions."""
-    return with_profile(loaded, run.selection.before_symbols(loaded.profile))
+    return with_profile(loaded, run.filters.before_symbols(loaded.profile))
 
 
 def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
@@ -86,7 +86,7 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
         from perf2x.kernel.registry import load_symbol_sources
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
-        if run.options.choice.symbols:
+        if run.options.filters.symbols:
             symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
         facts = context.symbol_facts(profile, recording, symbols)
         given = run.names(profile, symbols) if run.names else None
@@ -116,7 +116,7 @@ def _forget_places(loaded: Loaded, run: SessionRun) -> Loaded:
 
 def _filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
     """Choose by function, and cut stacks."""
-    return with_profile(loaded, run.selection.after_symbols(loaded.profile))
+    return with_profile(loaded, run.filters.after_symbols(loaded.profile))
 
 
 def _group(loaded: Loaded, run: SessionRun) -> Loaded:

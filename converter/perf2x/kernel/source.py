@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.kernel.load_options import LoadContext
     from perf2x.kernel.open_sessions import Input, SessionInput
-    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.profile import Profile
     from perf2x.model.recording import Recording
     from perf2x.reader.containers.input_file import InputFile
@@ -54,7 +54,7 @@ class Source(Protocol):
         """Facts that it does not tell; an input without ``records`` is a session of its own."""
         ...
 
-    def stitched(self, selection: "Selection", context: "LoadContext") -> Stitched:
+    def stitched(self, filters: "AppliedFilters", context: "LoadContext") -> Stitched:
         """Return the selected samples; the result does not depend on the number of processes."""
         ...
 

@@ -1,10 +1,10 @@
-"""Divides work among forked worker processes; the first process does a share itself and combines all results.
+"""Divides work among forked worker processes; the first process takes a share and combines all results.
 
-`Pieces` hands out parts of something uniform (the blocks of a recording), `run_tasks` tasks of very different cost
-(objects to symbolize): an idle process takes the next one.
+`ShardQueue` hands out shards of uniform work (the blocks of a recording), `run_tasks` hands out tasks of very different
+cost (objects to symbolize): an idle process takes the next one.
 
-Forked workers have the index, the process history and the mapped file without a copy; only results travel. Where
-numpy is not safe to use after a fork (macOS) or there is no fork (Windows), one process does all.
+Forked workers inherit the index, the process history and the mapped file without a copy; only results are sent. Where
+numpy is not safe after a fork (macOS) or there is no fork (Windows), one process does all the work.
 """
 
 from __future__ import annotations
@@ -28,28 +28,31 @@ from perf2x.model.recording import Shard
 Result = TypeVar("Result")
 
 _SAMPLES_EACH = 2_000_000
-"""Number of samples for each process: names and output, which the first one makes, are too much of fewer.
+"""Samples per process: with fewer, the first process's own work, names and output, dominates.
 
-User stack dumps are no reason for more: hardly two are alike, so that names and output grow with them.
+User stack dumps do not lower it: their stacks are nearly all distinct, so names and output grow with them.
 """
 _MANY = 5_000_000
-"""From so many samples on, two processes take 3/4 of the time of one, if samples that are alike are summed."""
+"""Number of samples above which two processes take 3/4 of the time of one, if equal samples are summed."""
 _FEW = 4
-"""So many pay where sums are kept by thread, two do not; none do where every sample is drawn."""
+"""Number of processes that pays off where sums are kept by thread. Where every sample is drawn, no number does."""
 MICROSECONDS_EACH = 150_000
-"""Cost of other work from which a process pays."""
+"""Cost of other tasks above which another process pays off."""
 
 _WHOLE = 1 << 40
 _HALVINGS = 7
-"""Pieces get smaller so often."""
+"""Number of times that the size of shards is halved."""
 _NUMBER_SIZE = 4
-"""Bytes of a number in a pipe."""
+"""Bytes of a shard number in the pipe."""
 _MOST_CHUNKS = 1024
-"""Numbers that every pipe can hold, however many pipes the user has: one page."""
+"""Numbers that fit into every pipe, however many pipes the user has: one page."""
 
 
 def processes_for(samples: int, options: LoadOptions) -> int:
-    """Number of processes for a pass over samples: the user's, or as many as are worth it, at most one per core."""
+    """Return the number of processes for a pass over samples.
+
+    The user's number, else as many as pay off, at most one per core.
+    """
     if not can_fork():
         return 1
     if options.jobs:
@@ -61,7 +64,10 @@ def processes_for(samples: int, options: LoadOptions) -> int:
 
 
 def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:
-    """Number of processes for ``tasks`` of known total cost; ``requested`` is the user's number, 0 for none."""
+    """Return the number of processes for ``tasks`` of known total cost.
+
+    ``requested`` is the user's number, 0 for none.
+    """
     if not can_fork():
         return 1
     return max(1, min(tasks, requested or min(available_cores(), microseconds // MICROSECONDS_EACH)))
@@ -72,8 +78,8 @@ def run_tasks(
 ) -> Iterator[Result]:
     """Yield ``work(number)`` for the number of every cost, in order; the most expensive tasks start first.
 
-    Results must be picklable and complete: changes that ``work`` makes stay in its process. Raises the Perf2xError
-    that ``work`` raises. This process repeats the tasks of a process that died. The processor time of the others is
+    Results must be picklable and complete: changes that ``work`` makes stay in its process. Raises the Perf2xError that
+    ``work`` raises. This process repeats the tasks of a process that died. The processor time of the other processes is
     added to ``stages``.
     """
     order = sorted(range(len(costs)), key=lambda number: -costs[number])
@@ -83,7 +89,7 @@ def run_tasks(
     done: dict[int, Result] = {}
 
     def there(process: int) -> tuple[dict[int, Result], float]:
-        gc.disable()  # it would write to, and so copy, all inherited pages
+        gc.disable()  # a collection would write to all inherited pages, and so copy them
         results = {number: work(number) for chunk in _chunk_numbers(queue) for number in chunks[chunk]}
         return results, time.process_time()
 
@@ -100,25 +106,25 @@ def run_tasks(
         yield done.pop(number) if number in done else work(number)
 
 
-class Pieces(Shard, frozen=True, eq=False, kw_only=True):
-    """The pieces of a recording that one process takes, each time the next one that no other has taken.
+class ShardQueue(Shard, frozen=True, eq=False, kw_only=True):
+    """The shards that one process takes from a queue shared with the others: each time, the next in line.
 
-    The first pieces are large, so that a process reads neighbouring blocks, which share stacks; later ones get smaller,
-    so that all processes end together, also those that began late::
+    The first shards are large, because neighbouring blocks share stacks; later ones get smaller, so that all processes
+    finish together, even those that started late::
 
         |0              |1              |2     |3     |4  |5  |6|7|        two processes
     """
 
     bounds: list[int]
-    """(pieces + 1,) where they begin, in parts of ``_WHOLE``."""
-    queue: int
-    """The pipe of their numbers, which all processes share."""
+    """(shards + 1,) where each shard begins and the last one ends, in units of 1 / ``_WHOLE`` of the recording."""
+    pipe: int
+    """Read end of the pipe that holds the numbers of the shards left; all processes share it."""
     taken: list[int]
-    """Those of this process, rising; the last one may lie ahead."""
+    """Numbers of this process's shards, ascending; it may not have reached the last one yet."""
 
     @classmethod
-    def among(cls, processes: int) -> Pieces:
-        """Pieces for so many processes, of which none is taken yet."""
+    def among(cls, processes: int) -> ShardQueue:
+        """Make a queue for this number of processes; no shard is taken yet."""
         each = min(processes, _MOST_CHUNKS)
         sizes: list[int] = []
         for halving in range(1, min(_HALVINGS, _MOST_CHUNKS // each)):
@@ -126,27 +132,33 @@ class Pieces(Shard, frozen=True, eq=False, kw_only=True):
         bounds = list(accumulate(sizes, initial=0))
         rest = _WHOLE - bounds[-1]
         bounds += [_WHOLE - rest * left // each for left in range(each - 1, -1, -1)]
-        return cls(of=processes, bounds=bounds, queue=_queue(len(bounds) - 1), taken=[])
+        return cls(of=processes, bounds=bounds, pipe=_queue(len(bounds) - 1), taken=[])
 
     def holds(self, index: int, total: int) -> bool:
-        """Tell whether block ``index`` of ``total`` is this process's, and take pieces up to there."""
-        piece = bisect_right(self.bounds, index * _WHOLE // max(total, 1)) - 1
-        while (not self.taken or self.taken[-1] < piece) and (number := os.read(self.queue, _NUMBER_SIZE)):
-            self.taken.append(int.from_bytes(number, "little"))
-        return piece in self.taken
+        """Return whether block ``index`` of ``total`` is this process's.
 
-    def lost(self, reported: Iterable[int]) -> Pieces | None:
-        """Pieces of processes that died, None without any; ``reported`` are those of all that came to their end."""
-        left = set(range(len(self.bounds) - 1)).difference(reported, _chunk_numbers(self.queue))
+        Take shards from the queue up to that block.
+        """
+        shard = bisect_right(self.bounds, index * _WHOLE // max(total, 1)) - 1
+        while (not self.taken or self.taken[-1] < shard) and (number := os.read(self.pipe, _NUMBER_SIZE)):
+            self.taken.append(int.from_bytes(number, "little"))
+        return shard in self.taken
+
+    def lost(self, reported: Iterable[int]) -> ShardQueue | None:
+        """Return the shards of processes that died, None if there are none.
+
+        ``reported`` are those that were finished.
+        """
+        left = set(range(len(self.bounds) - 1)).difference(reported, _chunk_numbers(self.pipe))
         return replace(self, taken=sorted(left)) if left else None
 
     def close(self) -> None:
         """Close the pipe."""
-        os.close(self.queue)
+        os.close(self.pipe)
 
 
 def _queue(count: int) -> int:
-    """A pipe with the numbers below ``count``, at most ``_MOST_CHUNKS``, and nothing behind them."""
+    """Return a pipe that holds the numbers below ``count``, at most ``_MOST_CHUNKS``, and then ends."""
     queue, end = os.pipe()
     os.write(end, b"".join(number.to_bytes(_NUMBER_SIZE, "little") for number in range(count)))
     os.close(end)
@@ -154,6 +166,6 @@ def _queue(count: int) -> int:
 
 
 def _chunk_numbers(queue: int) -> Iterator[int]:
-    """Chunk numbers from the pipe until it is empty; each is read by one process only."""
+    """Yield chunk numbers until the pipe is empty; each is read by one process only."""
     while number := os.read(queue, _NUMBER_SIZE):
         yield int.from_bytes(number, "little")

@@ -96,7 +96,7 @@ def setting_of(hint: Any) -> Setting | None:
 
 
 def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setting]]:
-    """Yield the settings whose values are no defaults, of a struct and of those in it: ``choice.pids``.
+    """Yield the settings whose values are no defaults, of a struct and of those in it: ``filters.pids``.
 
     Features' settings have no dots. SettingError for a value that is none of those to choose from.
     """

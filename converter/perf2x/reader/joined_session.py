@@ -38,9 +38,9 @@ class JoinedRecording:
         self.diagnostics = diagnostics
 
     @property
-    def beginning(self) -> bytes | None:
-        """Digest of the beginnings of all parts; None where one has no sample."""
-        found = [part.beginning for part in self._parts]
+    def fingerprint(self) -> bytes | None:
+        """Digest of the fingerprints of all parts; None if one has no sample."""
+        found = [part.fingerprint for part in self._parts]
         return None if None in found else hashlib.blake2b(repr(found).encode(), digest_size=16).digest()
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:

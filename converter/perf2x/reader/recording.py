@@ -107,9 +107,9 @@ class PerfRecording(Frozen, eq=False):
     _groups: "_DecodingGroups"
 
     @property
-    def beginning(self) -> bytes | None:
+    def fingerprint(self) -> bytes | None:
         """Digest that the finished recording and all earlier states of it share."""
-        return _beginning_of(self.session.events, self._index.stream)
+        return _fingerprint(self.session.events, self._index.stream)
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Yield the batches of a shard in file order."""
@@ -210,10 +210,11 @@ _WIDTH = 16
 _LAST = (int(RecordType.SAMPLE), int(UserRecordType.FINISHED_INIT))
 
 
-def _beginning_of(events: Sequence[Event], stream: RecordStream) -> bytes | None:
-    """Digest of 16 bytes, None where there is no sample: the first one's time, thread and address tell sessions apart.
+def _fingerprint(events: Sequence[Event], stream: RecordStream) -> bytes | None:
+    """16-byte digest of the events and of all records up to the first sample; None if there is no sample.
 
-    Files of a directory grow side by side, so that only the first one counts, which perf ends by FINISHED_INIT.
+    The first sample's time, thread and address distinguish recordings. The files of a directory are written in
+    parallel, so only the first one counts, up to perf's FINISHED_INIT.
     """
     from hashlib import blake2b  # only datasets need it, and OpenSSL takes milliseconds to load
 

@@ -18,7 +18,7 @@ from perf2x.model.recording import Samples
 from perf2x.model.transforms.drop_unused import compact
 
 if TYPE_CHECKING:
-    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.stitcher.call_graphs import UnwindReport
     from perf2x.stitcher.deferred.deferred_join import DeferredReport
     from perf2x.symbolizer.known.place_names import LocationNames
@@ -64,13 +64,13 @@ class StitchedRecording:
         """The names that are known of a profile's locations."""
         raise NotImplementedError
 
-    def stitched(self, selection: Selection, context: LoadContext) -> Stitched:
+    def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
         """``Source.stitched``."""
         with context.stages.stage("read"):
             profile = self.whole(context.options)
             batch = batch_of(profile)
-            rows = [part.position for part in selection.batches(iter([batch]))]
-            selection.check()
+            rows = [part.position for part in filters.batches(iter([batch]))]
+            filters.check()
             kept = np.concatenate([zeros(0), *rows])
             if len(kept) < len(batch):
                 profile = compact(keep_samples(profile, kept))

@@ -63,7 +63,7 @@ class CodeCounter:
         """Add a batch."""
         if not len(samples):
             return
-        epoch = self._history.spaces.epoch(as_int64(samples.pid), self._history.ranks_of(samples))
+        epoch = self._history.spaces.epoch(as_int64(samples.pid), self._history.sequence_of(samples))
         places = self._code.offsets(epoch, samples.ip)
         places = places[places != EXTERNAL]
         self._samples.append(sum_addresses([AddressCounts(places, np.ones(len(places), np.int64))]))

@@ -212,7 +212,7 @@ class CallGraphs:
 
     def _mapping_finder(self, samples: Samples) -> MappingFinder:
         spaces = self._history.spaces
-        epoch = spaces.epoch(as_int64(samples.pid), self._history.ranks_of(samples))
+        epoch = spaces.epoch(as_int64(samples.pid), self._history.sequence_of(samples))
         image = spaces.last_epoch(epoch)
 
         def at(epochs: I64, address: U64) -> I64:
@@ -228,7 +228,7 @@ class CallGraphs:
         def at_moment(rows: I64, address: U64) -> I32:
             return as_int32(at(epoch[rows], address))
 
-        return MappingFinder(image, spaces.rank(epoch), spaces.made, at_last, at_moment)
+        return MappingFinder(image, spaces.sequence(epoch), spaces.made, at_last, at_moment)
 
     def _with_calls(self, samples: Samples, branches: Branches) -> ListArray:
         older = None

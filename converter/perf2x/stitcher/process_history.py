@@ -1,22 +1,22 @@
-"""Every process of a recording over time: what was mapped where, and what threads were called.
+"""Every process of a recording over time: its mappings and the names of its threads.
 
 Built once from the side-band records and never changed, so that forked workers share it without a copy.
 
-Events of the side-band are in total order: by time, then by position in the file. The *rank* of a record is the number
-of events before it. Times are compared once, here; all other modules compare these small integers, which also serves
-recordings without timestamps (all times are 0: the position alone decides).
+Side-band events are in total order: by time, then by position in the file. The *sequence number* of a record is the
+number of events before it. Times are compared once, here; all other modules compare these small integers, which also
+works for recordings without timestamps (all times are 0: the position alone decides).
 
 A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork (thread__fork in tools/perf), else
 ``:TID`` as perf prints unnamed threads; tid 0 is ``swapper``.
 
-A program may copy its text over itself, to have it in huge pages (iodlr, BOLT's --hot-text, Chromium). Such anonymous
-memory is taken for the file that it hides, whose names and call frame information are right for it::
+A program may copy its text over itself to have it in huge pages (iodlr, BOLT's --hot-text, Chromium). Such anonymous
+memory is treated as the file it replaced, whose names and call frame information still apply::
 
     file     0x400000 … 0x900000    /bin/server                      0x400000 … 0x900000    /bin/server
     then     0x600000 … 0x800000    //anon, executable      is       0x600000 … 0x800000    /bin/server from 0x200000 on
 
-No record tells what was unmapped: other memory than whole huge pages may be a compiler's, in the place of a library
-that is gone.
+Only whole huge pages are treated this way. No record reports an munmap, so other anonymous memory may be a JIT
+compiler's, at the address of a library that was unloaded.
 """
 
 import numpy as np
@@ -53,17 +53,17 @@ from perf2x.stitcher.history.kernel_mappings import append_ksymbols, end_address
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, may_hold_code, merge_mappings
 
 _HUGE = np.uint64(2 << 20)
-"""Huge pages of all processors begin and end at multiples of this."""
+"""Size and alignment of a huge page, the same on all processors."""
 
 
-def _with_copied_text(mmaps: Mmaps, mmap_rank: I64, spaces: AddressSpaces) -> Mmaps:
-    """The mappings, those of copied text as parts of the files whose text they hide; ``mmap_rank`` (mappings,)."""
+def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -> Mmaps:
+    """Return the mappings, with copied text as part of the file it replaced; ``mmap_sequence`` (mappings,)."""
     code = may_hold_code(mmaps)
     rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith(("//anon", "/anon_hugepage"))) & code)
     if not len(rows):
         return mmaps
     start, end = mmaps.start[rows], end_addresses(mmaps.start, mmaps.length)[rows]
-    epoch = spaces.epoch(as_int64(mmaps.pid[rows]), mmap_rank[rows] - 1)
+    epoch = spaces.epoch(as_int64(mmaps.pid[rows]), mmap_sequence[rows] - 1)
     here = falses(len(rows))
     hidden = spaces.find(epoch, start, here)
     last = np.maximum(end, start + np.uint64(1)) - np.uint64(1)
@@ -82,7 +82,7 @@ def _is_file(name: str) -> bool:
 
 
 def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
-    """The mappings ``rows`` as parts of the files of the mappings ``source``, at the same addresses."""
+    """Return the mappings ``rows`` as parts of the files of the mappings ``source``, at the same addresses."""
     pgoff: U64 = mmaps.pgoff.copy()
     pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
     file, filename, build_id = mmaps.file.copy(), mmaps.filename.number.copy(), mmaps.build_id.number.copy()
@@ -96,28 +96,28 @@ def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
 
 
 class ThreadNames:
-    """Names by (tid, rank) as indices of ``texts``, and which thread it is that has the tid."""
+    """Thread names by tid and sequence number, as indices of ``texts``, and which thread has a tid at that time."""
 
-    def __init__(self, comms: Comms, comm_rank: I64, forks: Tasks, fork_rank: I64) -> None:
+    def __init__(self, comms: Comms, comm_sequence: I64, forks: Tasks, fork_sequence: I64) -> None:
         strings = StringInterner()
         names = take(strings.add_all(comms.comm.distinct), comms.comm.number)
         self.texts = strings.table()
         tid = as_int64(np.concatenate([comms.tid, forks.tid]))
-        self._changes = KeyedValues(tid, np.concatenate([comm_rank, fork_rank]), arange(len(tid)))
-        parent = self._changes.at(as_int64(forks.ptid), fork_rank - 1)
+        self._changes = KeyedValues(tid, np.concatenate([comm_sequence, fork_sequence]), arange(len(tid)))
+        parent = self._changes.at(as_int64(forks.ptid), fork_sequence - 1)
         parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
         source = ends_of(np.concatenate([arange(len(names)), parent, [-1]]))
         self._names = np.append(as_int64(names), -1)[np.where(source < 0, len(names), source)]
-        """(names + forks + 1,) the name behind each row: own ones, those of the parents of forks, and −1."""
-        self._starts = KeyedValues(as_int64(forks.tid), fork_rank, fork_rank)
+        """(names + forks + 1,) the name that each row sets: its own, that of a fork's parent, and −1."""
+        self._starts = KeyedValues(as_int64(forks.tid), fork_sequence, fork_sequence)
 
-    def at(self, tid: I64, rank: I64) -> I64:
-        """(n,) int64: index in ``texts`` of each thread's name at each rank, −1 for unnamed threads."""
-        return take(self._names, self._changes.at(tid, rank))
+    def at(self, tid: I64, sequence: I64) -> I64:
+        """Return (n,) int64: index in ``texts`` of each thread's name as of each sequence number, −1 for none."""
+        return take(self._names, self._changes.at(tid, sequence))
 
-    def start(self, tid: I64, rank: I64) -> I64:
-        """(n,) int64: the rank of the fork of the thread that has each tid at each rank, −1: no fork was recorded."""
-        return self._starts.at(tid, rank)
+    def start(self, tid: I64, sequence: I64) -> I64:
+        """Return (n,) int64: the sequence number of the fork that made each thread, −1 if no fork was recorded."""
+        return self._starts.at(tid, sequence)
 
 
 class EventOrder(Frozen):
@@ -125,29 +125,29 @@ class EventOrder(Frozen):
 
     times: U64
     next_times: U64
-    """(events + 1,) the time of the next event after each rank; the last is a sentinel."""
+    """(events + 1,) the time of the event at each sequence number; the last is a sentinel."""
     positions: I64
-    """Rising, for ranking."""
+    """Ascending."""
     tie_keys: I64
-    """(time slot, rank of position) of each event packed into one integer, rising."""
+    """(time slot, index of position) of each event, packed into one ascending integer."""
     slots: U64
-    """Distinct times, rising."""
+    """Distinct times, ascending."""
 
-    def rank(self, time: U64 | None, position: I64) -> I64:
-        """(n,) number of events before each (time, position); of events at the same time, those earlier in the file."""
+    def sequence(self, time: U64 | None, position: I64) -> I64:
+        """Return (n,) the number of events before each time, or at that time and before each position in the file."""
         if time is None:
             time = np.zeros(len(position), np.uint64)
         first, last = searchsorted(self.times, [time.min(initial=np.uint64(LAST_TIME)), time.max(initial=0)]).tolist()
-        rank: I64 = searchsorted(self.times[first:last], time) + first  # among those of the batch's own time
-        tied = flatnonzero(take(self.next_times, rank) == time)
+        sequence: I64 = searchsorted(self.times[first:last], time) + first  # within the times of this batch
+        tied = flatnonzero(take(self.next_times, sequence) == time)
         if len(tied):
             slot = searchsorted(self.slots, time[tied]) * (len(self.positions) + 1)
-            rank[tied] = searchsorted(self.tie_keys, slot + searchsorted(self.positions, position[tied]))
-        return rank
+            sequence[tied] = searchsorted(self.tie_keys, slot + searchsorted(self.positions, position[tied]))
+        return sequence
 
 
 def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
-    """The order, and (n,) the rank from which each event is in force: the number of events up to and including it."""
+    """Return the order, and (n,) the sequence number from which each event is in effect: one more than its own."""
     order, in_place = argsort_rows([time, position]), argsort_rows([position])
     in_force, place = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     in_force[order] = arange(1, len(order) + 1)
@@ -163,7 +163,7 @@ class ProcessHistory(Frozen):
 
     sideband: Sideband
     mmaps: Mmaps
-    """The recorded mappings and one for each kernel symbol; ``spaces`` answers with rows of this table."""
+    """The recorded mappings and one for each kernel symbol; ``spaces`` returns rows of this table."""
     order: EventOrder
     spaces: AddressSpaces
     names: ThreadNames
@@ -176,27 +176,27 @@ class ProcessHistory(Frozen):
     has_call_addresses: bool = False
     """As in Session."""
 
-    def ranks_of(self, samples: Samples) -> I64:
-        """(n,) the rank of each sample among the events of the history."""
-        return self.order.rank(samples.time, samples.position)
+    def sequence_of(self, samples: Samples) -> I64:
+        """Return (n,) the sequence number of each sample: the number of side-band events before it."""
+        return self.order.sequence(samples.time, samples.position)
 
     @property
     def has_time(self) -> bool:
-        """True if any sample of the recording carries its time."""
+        """Whether any sample of the recording has a time."""
         return self.deferred.has_time
 
     def note_missing_times(self, time: U64, diagnostics: Diagnostics) -> None:
-        """Report samples that a timeline cannot put where they belong; ``time`` (samples,) of all of them.
+        """Report samples that a timeline cannot place; ``time`` (samples,) uint64 of all samples.
 
-        Without any time a timeline shows places in the file instead. 0 and the last possible time, which larger ones
-        were cut to, are no times of a clock that runs.
+        If no sample has a time, a timeline shows positions in the file instead. 0 and the last possible time, to which
+        later times were clamped, do not come from a running clock.
         """
         if not self.has_time:
             advice = "times shown are positions in the file; record without --per-thread or with -T"
             diagnostics.add("no_timestamps", Severity.GUESS, advice)
             return
         impossible = np.count_nonzero((time == 0) | (time == LAST_TIME))
-        if impossible > 1:  # one may be the first of a clock
+        if impossible > 1:  # a clock may start at 0
             advice = "without a possible time they are drawn at one moment, or not at all"
             diagnostics.add("samples_without_time", Severity.LOSS, advice, int(impossible))
 
@@ -206,27 +206,36 @@ def build_process_history(
 ) -> ProcessHistory:
     """Index the side-band of a recording.
 
-    With ``per_process``, mappings of one file in several processes stay apart. Reports processes whose mappings are
-    incomplete because there were too many forks to ``diagnostics``.
+    With ``per_process``, mappings of one file in several processes stay separate. Processes whose mappings are
+    incomplete because of too many forks are reported to ``diagnostics``.
     """
     mmaps = with_vdso_names(extend_kernel_text(sideband.mmaps), session)
     mmaps = append_ksymbols(mmaps, sideband.ksymbols)
     tables = (mmaps, sideband.comms, sideband.forks, sideband.ksymbols)
-    order, ranks = order_events(
+    order, sequences = order_events(
         np.concatenate([table.time for table in tables]), np.concatenate([table.position for table in tables])
     )
-    mmap_rank, comm_rank, fork_rank, ksymbol_rank = np.split(ranks, cumsum([len(table) for table in tables])[:-1])
-    spaces = AddressSpaces(
-        mmaps, mmap_rank, sideband.forks, fork_rank, sideband.comms, comm_rank, sideband.ksymbols, ksymbol_rank
+    mmap_sequence, comm_sequence, fork_sequence, ksymbol_sequence = np.split(
+        sequences, cumsum([len(table) for table in tables])[:-1]
     )
-    mmaps = _with_copied_text(mmaps, mmap_rank, spaces)
+    spaces = AddressSpaces(
+        mmaps,
+        mmap_sequence,
+        sideband.forks,
+        fork_sequence,
+        sideband.comms,
+        comm_sequence,
+        sideband.ksymbols,
+        ksymbol_sequence,
+    )
+    mmaps = _with_copied_text(mmaps, mmap_sequence, spaces)
     diagnostics.add(
         "fork_lines_cut", Severity.LOSS,
         f"After {MAX_FORK_DEPTH:,} forks in a row without an exec, processes do not see what was mapped before.",
         count=spaces.lines_cut,
     )  # fmt: skip
     deferred = sideband.deferred
-    deferred_rank = order.rank(deferred.time, deferred.position)
+    deferred_sequence = order.sequence(deferred.time, deferred.position)
     mappings = merge_mappings(mmaps, session, per_process)
     has_time = session.counts or any(event.sample_type & SampleType.TIME for event in session.events)
     return ProcessHistory(
@@ -234,10 +243,10 @@ def build_process_history(
         mmaps=mmaps,
         order=order,
         spaces=spaces,
-        names=ThreadNames(sideband.comms, comm_rank, sideband.forks, fork_rank),
+        names=ThreadNames(sideband.comms, comm_sequence, sideband.forks, fork_sequence),
         mappings=mappings,
         layout=AddressLayout(mappings),
         deferred=DeferredRecords(deferred, sideband.comms, has_time),
-        deferred_epoch=as_int32(spaces.epoch(as_int64(deferred.pid), deferred_rank)),
+        deferred_epoch=as_int32(spaces.epoch(as_int64(deferred.pid), deferred_sequence)),
         has_call_addresses=session.has_call_addresses,
     )

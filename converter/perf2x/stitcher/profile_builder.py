@@ -100,7 +100,7 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
 
     A process goes by the name that its leader had when the thread was sampled first.
     """
-    texts, pid, tid, seen = history.names.texts, found.pid, found.tid, found.first_rank
+    texts, pid, tid, seen = history.names.texts, found.pid, found.tid, found.first_sequence
     comm = thread_names(texts, found.comm, tid)
     leader = thread_names(texts, history.names.at(pid, seen), pid)
     order = argsort_rows([pid, tid, comm.ranks(), seen])

@@ -10,9 +10,9 @@ Threads and epochs of samples take one lookup, as both change only with the reco
 
 ::
 
-    samples   pid 7  tid 8  rank 3        asked once: the name of 8 and the epoch of 7 at rank 3
-              pid 7  tid 8  rank 3        the same thread and epoch
-              pid 7  tid 8  rank 4        asked again: something was mapped or named in between
+    samples   pid 7  tid 8  at 3        one lookup: the name of 8 and the epoch of 7 as of sequence number 3
+              pid 7  tid 8  at 3        the same thread and epoch
+              pid 7  tid 8  at 4        another lookup: a mapping or a name changed in between
 """
 
 from collections.abc import Callable, Mapping
@@ -117,38 +117,38 @@ class ThreadEpochs:
         """Without ``by_thread``, a thread is the first one of its name (``StackInterner.namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
         self._moments = DirectMappedCache(columns=2, bits=13)
-        """By rank, and pid and tid; the thread in the upper half of the answer, the epoch in the lower one."""
+        """(thread << 32 | epoch) by sequence number and by pid and tid."""
         self._named = DirectMappedCache(columns=2, bits=12)
         """Threads by name and start, and pid and tid: most changes are of other threads."""
 
-    def of(self, pid: I64, tid: I64, rank: I64) -> tuple[I32, I64]:
+    def of(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
         """(n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
 
         A processor's samples lie together in a recording, so that most runs of them are one thread's.
         """
         ids = pid << _HALF | tid & _LOW
-        begins = begins_run(ids, rank)
+        begins = begins_run(ids, sequence)
         rows = flatnonzero(begins)
-        ids, pid, tid, rank = ids[rows], pid[rows], tid[rows], rank[rows]
+        ids, pid, tid, sequence = ids[rows], pid[rows], tid[rows], sequence[rows]
 
         def find(asked: I64) -> I64:
-            return self._find(ids[asked], pid[asked], tid[asked], rank[asked])
+            return self._find(ids[asked], pid[asked], tid[asked], sequence[asked])
 
-        answers = self._moments.answers(find, rank, ids)
+        answers = self._moments.answers(find, sequence, ids)
         run = cumsum(begins) - 1
         return take(as_int32(answers >> _HALF), run), take(answers << _HALF >> _HALF, run)
 
-    def _find(self, ids: I64, pid: I64, tid: I64, rank: I64) -> I64:
-        names, starts = self._history.names.at(tid, rank), self._history.names.start(tid, rank)
+    def _find(self, ids: I64, pid: I64, tid: I64, sequence: I64) -> I64:
+        names, starts = self._history.names.at(tid, sequence), self._history.names.start(tid, sequence)
 
         def find(rows: I64) -> I64:
             return as_int64(self._interner.intern_threads(pid[rows], tid[rows], names[rows], starts[rows]))
 
         thread = self._named.answers(find, names << _HALF | starts & _LOW, ids)
-        self._interner.note_first(thread, rank)
+        self._interner.note_first(thread, sequence)
         if not self._by_thread:
             thread = as_int64(self._interner.namesakes(thread))
-        return thread << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
+        return thread << _HALF | self._history.spaces.epoch(pid, sequence) & _LOW
 
 
 class StitchOptions(Frozen):
@@ -221,8 +221,8 @@ class Stitcher:
         """(n,) the stack of each sample's instruction alone; nothing is counted."""
         none = minus_ones(len(samples))
         chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
-        rank, (pid, tid) = self._history.ranks_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
-        return self._stacks(samples, chain, none, none + 1, rank, self._threads.of(pid, tid, rank)[1])
+        sequence, (pid, tid) = self._history.sequence_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
+        return self._stacks(samples, chain, none, none + 1, sequence, self._threads.of(pid, tid, sequence)[1])
 
     def result(self) -> StitchResult:
         """Return the result of all batches so far, and clear the cache that speeds up further batches."""
@@ -273,10 +273,10 @@ class Stitcher:
 
     def _add_rows(self, samples: Samples, chain: ListArray, record: I64, roots: I64) -> tuple[I32, I32]:
         """Intern threads and stacks of samples, which are returned, and sum up or keep their rows."""
-        rank = self._history.ranks_of(samples)
+        sequence = self._history.sequence_of(samples)
         pid, tid = as_int64(samples.pid), as_int64(samples.tid)
-        thread, epoch = self._threads.of(pid, tid, rank)
-        stack = self._stacks(samples, chain, record, roots, rank, epoch)
+        thread, epoch = self._threads.of(pid, tid, sequence)
+        stack = self._stacks(samples, chain, record, roots, sequence, epoch)
         event, value = as_int32(samples.event), as_int64(samples.period)
         extra = {name: _COLUMNS[name](samples) for name in self._options.extra}
         if self._options.timeline:
@@ -286,7 +286,7 @@ class Stitcher:
             self._sums.add(SampleRows(event, thread, stack, value, np.ones(len(samples), np.int64), **extra))
         return thread, stack
 
-    def _stacks(self, samples: Samples, chain: ListArray, record: I64, roots: I64, rank: I64, epoch: I64) -> I32:
+    def _stacks(self, samples: Samples, chain: ListArray, record: I64, roots: I64, sequence: I64, epoch: I64) -> I32:
         """(n,) the stack of each sample."""
         joined = record >= 0
         if not (len(chain.values) or joined.any() or roots.any()):
@@ -296,7 +296,7 @@ class Stitcher:
             chain=chain,
             mode=samples.cpumode,
             user_epoch=epoch,
-            kernel_epoch=history.spaces.kernel_epoch(rank),
+            kernel_epoch=history.spaces.kernel_epoch(sequence),
             deferred_chain=_take_valid(history.sideband.deferred.chain.number, record, joined),
             deferred_epoch=_take_valid(history.deferred_epoch, record, joined),
             root=roots,

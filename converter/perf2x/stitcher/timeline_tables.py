@@ -37,8 +37,8 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
     if not len(history.sideband.switches):
         return None
     switches = _with_exits(history.sideband.switches, history.sideband.exits)
-    rank = history.order.rank(switches.time, switches.position)
-    names = history.names.at(as_int64(switches.tid), rank)
+    sequence = history.order.sequence(switches.time, switches.position)
+    names = history.names.at(as_int64(switches.tid), sequence)
     table = strings.table()
     index = {
         (int(pid), int(tid), table[comm]): row

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x import Choice, Grouping, SymbolOptions, convert, read
+from perf2x import Filters, Grouping, SymbolOptions, convert, read
 from perf2x.base.errors import OptionError
 from perf2x.base.installed_packages import available
 from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
@@ -121,8 +121,8 @@ def test_what_tells_names_is_not_read_beside(recorded: tuple[str, ...]) -> None:
         read(recorded[0], symbols=None, listings=ListingOptions(source=True))
     with pytest.raises(OptionError, match="code cannot take anonymize"):
         read(recorded[0], symbols=symbols, code=CodeRequest(), anonymize="s3cret")
-    with pytest.raises(OptionError, match=r"code cannot take choice\.comms"):
-        read(recorded[0], symbols=symbols, code=CodeRequest(), choice=Choice(comms=("wrkr",)))
+    with pytest.raises(OptionError, match=r"code cannot take filters\.comms"):
+        read(recorded[0], symbols=symbols, code=CodeRequest(), filters=Filters(comms=("wrkr",)))
 
 
 def test_commands_refuse_what_they_cannot_hide(recorded: tuple[str, ...], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from perf2x.cli.app import command
 from perf2x.cli.parameters import typed
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.filters.filter_options import Choice, Grouping
+from perf2x.model.filters.filter_options import Filters, Grouping
 from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
 from tests.support.ask_perf import ANSWERS, digest, kallsyms_of, path_of, words_of
@@ -76,7 +76,7 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
     assert times is not None
     middle = int(times[len(times) // 2]) // 1000 * 1000  # datetimes have microseconds
     stamp = np.datetime64(middle + offset, "ns")
-    options = LoadOptions(timeline=True, choice=Choice(wall_times=(f"{stamp}+00:00,",)))
+    options = LoadOptions(timeline=True, filters=Filters(wall_times=(f"{stamp}+00:00,",)))
     after = load(str(CLOCKED), options).profile
     assert len(after.samples) == int((times >= middle - 1000).sum())
     assert 0 < len(after.samples) < len(times)
@@ -222,7 +222,7 @@ def test_roots_say_whose_a_stack_is() -> None:
 
 
 def test_what_is_filtered_out_leaves_no_trace() -> None:
-    options = LoadOptions(choice=Choice(comms=("compute",)))
+    options = LoadOptions(filters=Filters(comms=("compute",)))
     profile = load(str(CLOCKED), options).profile
     profile.check()
     assert "compute" in profile.strings
@@ -231,15 +231,15 @@ def test_what_is_filtered_out_leaves_no_trace() -> None:
 
 def test_numbers_that_are_no_range() -> None:
     with pytest.raises(OptionError, match="not a range"):
-        typed(Choice, {"cpus": ["7-3"]})
+        typed(Filters, {"cpus": ["7-3"]})
 
 
 @pytest.mark.parametrize("root", ["comm", "process", "thread", "cpu", "none"])
 @pytest.mark.parametrize("timeline", [False, True])
 def test_grouped_profiles_keep_every_law_and_every_sample(root: str, timeline: bool) -> None:
     grouping = Grouping(root=root, merge_threads=timeline, fold_recursion=not timeline)
-    choice = Choice(max_stack=5, no_idle=True)
-    options = LoadOptions(timeline=timeline, grouping=grouping, choice=choice)
+    filters = Filters(max_stack=5, no_idle=True)
+    options = LoadOptions(timeline=timeline, grouping=grouping, filters=filters)
     profile = load(str(CLOCKED), options).profile
     profile.check()
     assert int(profile.samples.count.sum()) == 228

@@ -14,8 +14,8 @@ from perf2x.cli.app import command
 from perf2x.cli.as_typed import option_of
 from perf2x.kernel.options_for_format import OF_COMMAND
 from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
-from perf2x.model.filters.choice import FILTERS
-from perf2x.model.filters.filter_options import Choice, Grouping
+from perf2x.model.filters.filter_options import Filters, Grouping
+from perf2x.model.filters.profile_filters import FILTERS
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from tests.support.command import perf2x, recording
@@ -53,7 +53,7 @@ GIVEN: dict[object, object] = {
     None: 0,
     False: True,
     "": "user",
-}  # a value beside each default of a Choice
+}  # a value beside each default of a Filters
 IN_THE_LIBRARY = {
     "anonymize": {"anonymize": "s3cret"},
     "call_graphs.stitch_lbr": {"call_graphs": CallGraphOptions(stitch_lbr=True)},
@@ -72,7 +72,7 @@ IN_THE_LIBRARY = {
     "tags": {"tags": ({"service": "web"},)},
     "value": {"value": "weight"},
     **{
-        f"choice.{name}": {"choice": Choice(**{name: GIVEN[getattr(Choice(), name)]})}
+        f"filters.{name}": {"filters": Filters(**{name: GIVEN[getattr(Filters(), name)]})}
         for name in FILTERS
     },
 }  # fmt: skip

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from perf2x import Choice, Grouping, Perf2xError, convert, read, write
+from perf2x import Filters, Grouping, Perf2xError, convert, read, write
 from perf2x.base.installed_packages import available
 from perf2x.kernel.registry import EMITTERS
 from tests.support.command import perf2x, recording
 
 PAIRS: tuple[tuple[tuple[str, ...], Mapping[str, object]], ...] = (
     ((), {}),
-    (("--comm", "calls", "--max-stack", "3"), {"choice": Choice(comms=("calls",), max_stack=3)}),
+    (("--comm", "calls", "--max-stack", "3"), {"filters": Filters(comms=("calls",), max_stack=3)}),
     (("--root", "process"), {"grouping": Grouping(root="process")}),
     (("--root", "none"), {"grouping": Grouping(root="none")}),
     (("--merge-threads",), {"grouping": Grouping(merge_threads=True)}),

@@ -8,7 +8,7 @@ from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
 from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.registry import build_emitter
-from perf2x.model.filters.filter_options import Choice, Grouping
+from perf2x.model.filters.filter_options import Filters, Grouping
 from perf2x.reader import first_walk
 from tests import forge
 from tests.support import outputs
@@ -68,7 +68,7 @@ def test_a_name_is_a_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"timeline": True}, {"choice": Choice(comms=("pool-*",))}, {"grouping": Grouping(root="thread")},
+        {"timeline": True}, {"filters": Filters(comms=("pool-*",))}, {"grouping": Grouping(root="thread")},
         {"grouping": Grouping(merge_threads=True)}, {"anonymize": "secret"}, {"off_cpu": "beside"},
     ],
     ids=lambda options: next(iter(options)),

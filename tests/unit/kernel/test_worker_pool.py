@@ -22,7 +22,7 @@ from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.stage_timer import Stages
 from perf2x.kernel.worker_pool import processes_for
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
 from perf2x.model.recording.events import Shard
 from perf2x.reader import first_walk
 from perf2x.stitcher.stitch import Stitcher
@@ -83,10 +83,10 @@ def test_a_filter_that_only_another_process_can_satisfy() -> None:
     case = next(case for case in corpus_cases() if case.name == "forker")
     every = sorted({int(tid) for tid in loaded(case, 1).profile.threads.tid})
     for tid in (every[0], every[-1]):
-        alone, together = (loaded(case, jobs, choice=Choice(tids=(tid,))) for jobs in (1, 3))
+        alone, together = (loaded(case, jobs, filters=Filters(tids=(tid,))) for jobs in (1, 3))
         assert together.events == alone.events
     with pytest.raises(OptionError, match="999999"):
-        loaded(case, 3, choice=Choice(tids=(999999,)))
+        loaded(case, 3, filters=Filters(tids=(999999,)))
 
 
 @pytest.mark.parametrize(("dead", "as_recorded"), [({1}, True), ({2}, False), ({1, 2, 3}, True)], ids=str)

@@ -15,16 +15,16 @@ SAMPLES = st.tuples(IDS, IDS, st.integers(0, 4))
 BATCHES = st.lists(st.lists(SAMPLES, min_size=1, max_size=30), max_size=4)
 
 
-def name_of(tid: int, rank: int) -> int:
-    return -1 if rank == 0 else (tid + rank // 2) % 3
+def name_of(tid: int, sequence: int) -> int:
+    return -1 if sequence == 0 else (tid + sequence // 2) % 3
 
 
-def start_of(tid: int, rank: int) -> int:
-    return 3 if tid == 2 and rank >= 3 else -1
+def start_of(tid: int, sequence: int) -> int:
+    return 3 if tid == 2 and sequence >= 3 else -1
 
 
-def epoch_of(pid: int, rank: int) -> int:
-    return -1 if pid == 1 else (pid % 5) * 7 + rank
+def epoch_of(pid: int, sequence: int) -> int:
+    return -1 if pid == 1 else (pid % 5) * 7 + sequence
 
 
 @dataclass
@@ -41,15 +41,15 @@ class History:
     def spaces(self) -> "History":
         return self
 
-    def at(self, tid: np.ndarray, rank: np.ndarray) -> np.ndarray:
-        return np.array([name_of(*row) for row in zip(tid.tolist(), rank.tolist(), strict=True)], np.int64)
+    def at(self, tid: np.ndarray, sequence: np.ndarray) -> np.ndarray:
+        return np.array([name_of(*row) for row in zip(tid.tolist(), sequence.tolist(), strict=True)], np.int64)
 
-    def start(self, tid: np.ndarray, rank: np.ndarray) -> np.ndarray:
-        return np.array([start_of(*row) for row in zip(tid.tolist(), rank.tolist(), strict=True)], np.int64)
+    def start(self, tid: np.ndarray, sequence: np.ndarray) -> np.ndarray:
+        return np.array([start_of(*row) for row in zip(tid.tolist(), sequence.tolist(), strict=True)], np.int64)
 
-    def epoch(self, pid: np.ndarray, rank: np.ndarray) -> np.ndarray:
-        self.asked += zip(pid.tolist(), rank.tolist(), strict=True)
-        return np.array([epoch_of(*row) for row in zip(pid.tolist(), rank.tolist(), strict=True)], np.int64)
+    def epoch(self, pid: np.ndarray, sequence: np.ndarray) -> np.ndarray:
+        self.asked += zip(pid.tolist(), sequence.tolist(), strict=True)
+        return np.array([epoch_of(*row) for row in zip(pid.tolist(), sequence.tolist(), strict=True)], np.int64)
 
 
 def columns_of(samples: list[tuple[int, int, int]]) -> tuple[np.ndarray, ...]:
@@ -64,15 +64,15 @@ def test_threads_and_epochs_are_those_of_each_sample(batches: list[list[tuple[in
     for samples in batches:
         numbers, epochs = threads.of(*columns_of(samples))
         found += numbers.tolist()
-        assert epochs.tolist() == [epoch_of(pid, rank) for pid, _, rank in samples]
+        assert epochs.tolist() == [epoch_of(pid, sequence) for pid, _, sequence in samples]
     flat = [sample for samples in batches for sample in samples]
-    expected = [(pid, tid, name_of(tid, rank), start_of(tid, rank)) for pid, tid, rank in flat]
+    expected = [(pid, tid, name_of(tid, sequence), start_of(tid, sequence)) for pid, tid, sequence in flat]
     table = interner.threads()
     rows = [*zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), table.start.tolist(), strict=True)]
     assert [rows[number] for number in found] == expected
     assert sorted(rows) == sorted(set(expected))
-    for row, rank in zip(rows, table.first_rank.tolist(), strict=True):
-        assert rank == min(when for (_, _, when), thread in zip(flat, expected, strict=True) if thread == row)
+    for row, sequence in zip(rows, table.first_sequence.tolist(), strict=True):
+        assert sequence == min(when for (_, _, when), thread in zip(flat, expected, strict=True) if thread == row)
 
 
 @given(BATCHES)
@@ -83,7 +83,7 @@ def test_namesakes_are_the_first_thread_of_their_name(batches: list[list[tuple[i
     flat = [sample for samples in batches for sample in samples]
     table = interner.threads()
     rows = [*zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), table.start.tolist(), strict=True)]
-    expected = [(pid, tid, name_of(tid, rank), start_of(tid, rank)) for pid, tid, rank in flat]
+    expected = [(pid, tid, name_of(tid, sequence), start_of(tid, sequence)) for pid, tid, sequence in flat]
     assert sorted(rows) == sorted(set(expected))
     for row, number in zip(expected, found, strict=True):
         assert number == (rows.index(row) if row[2] < 0 else table.comm.tolist().index(row[2]))

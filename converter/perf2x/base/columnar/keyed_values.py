@@ -1,8 +1,8 @@
-"""Values of keys (pids, tids) over time, for one lookup or for a range of them.
+"""Index of values that keys (pids, tids) take over time: the value as of a sequence number.
 
 ::
 
-    key 7   set 3 at rank 2, 5 at rank 9        at(7, 4) is 3        at(7, 1) is −1
+    key 7   3 from 2 on, 5 from 9 on        at(7, 4) is 3        at(7, 1) is −1
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 
 _NOTHING = -(1 << 62)
 _DENSE_LIMIT = 1 << 23
-"""Keys that lie closer together are looked up in a table; above the kernel's largest pid (4 194 304)."""
+"""Width of a span of keys that is looked up in a table; above the kernel's largest pid (4 194 304)."""
 
 
 class KeyNumbers:
-    """The number of each of the distinct ``keys`` (n,), which rise: the ``numbers`` (n,), or places from 0 on."""
+    """Index of distinct, ascending ``keys`` (n,): of key ``keys[i]`` the number is ``numbers[i]``, by default ``i``."""
 
     def __init__(self, keys: AnyArray, numbers: AnyArray | None = None) -> None:
         self._keys, self._below = keys, keys[:1] - keys.dtype.type(1)
@@ -28,7 +28,7 @@ class KeyNumbers:
             self._table[self._places(keys)] = self._numbers
 
     def of(self, wanted: AnyArray) -> AnyArray:
-        """(n,) the number of each key, −1 for unknown ones."""
+        """Return (n,) the number of each key, −1 for unknown keys."""
         if self._table is not None:
             return take(self._table, self._places(wanted), mode="clip")
         if not len(self._keys):
@@ -37,63 +37,63 @@ class KeyNumbers:
         return np.where(self._keys[place] == wanted, self._numbers[place], self._none)
 
     def _places(self, keys: AnyArray) -> I64:
-        places: I64 = (keys - self._below).view(np.int64)  # unsigned keys below the first are far away, too
+        places: I64 = (keys - self._below).view(np.int64)  # unsigned: a key below the first wraps around
         return places
 
 
 class KeyedValues:
-    """Values by key and rank. Immutable; of two values set at the same rank the later row counts."""
+    """Values by key and sequence number. Immutable; of two values with the same key and number the later row wins."""
 
-    def __init__(self, key: I64, rank: I64, value: I64) -> None:
+    def __init__(self, key: I64, sequence: I64, value: I64) -> None:
         keys, number = unique_inverse(key)
         self._numbers = KeyNumbers(keys)
-        order = argsort_rows([number, rank])
-        # a sentinel in front, for keys without a value
-        self._packed = np.append(np.int64(_NOTHING), (number << 32 | rank)[order])
+        order = argsort_rows([number, sequence])
+        # a sentinel for keys without a value
+        self._packed = np.append(np.int64(_NOTHING), (number << 32 | sequence)[order])
         self._values = np.append(np.int64(-1), value[order])
 
-    def at(self, key: I64, rank: I64) -> I64:
-        """(n,) int64: the value in force for each key at each rank, −1 where none is set yet."""
+    def at(self, key: I64, sequence: I64) -> I64:
+        """Return (n,) int64: the value of each key as of each sequence number, −1 before its first."""
         number = self._numbers.of(key)
-        index = searchsorted(self._packed, number << 32 | rank, "right") - 1
+        index = searchsorted(self._packed, number << 32 | sequence, "right") - 1
         return np.where(take(self._packed, index) >> 32 == number, take(self._values, index), -1)
 
     def in_order(self) -> tuple[I64, I64]:
-        """(n,) the values by key and rank, and the number of the key of each, which rises."""
+        """Return (n,) all values sorted by key and sequence number, and the ascending number of each one's key."""
         return self._values[1:], self._packed[1:] >> 32
 
-    def of(self, key: int, rank: I64) -> I64:
-        """(n,) int64: ``at`` for one key."""
+    def of(self, key: int, sequence: I64) -> I64:
+        """Return (n,) int64: as ``at``, for one key."""
         number = int(self._numbers.of(np.array([key], np.int64))[0])
         low, high = searchsorted(self._packed, [number << 32, (number + 1) << 32]).tolist()
         values, packed = np.append(np.int64(-1), self._values[low:high]), self._packed[low:high]
-        ends = np.array([rank.min(initial=0), rank.max(initial=0)], np.int64) | number << 32
+        ends = np.array([sequence.min(initial=0), sequence.max(initial=0)], np.int64) | number << 32
         first, last = searchsorted(packed, ends, "right").tolist()
-        if first == last:  # nothing was set in between, as for most of a recording
-            return np.full(len(rank), values[first], np.int64)
-        return take(values, searchsorted(packed, number << 32 | rank, "right"))
+        if first == last:  # nothing changed in between, as in most of a recording
+            return np.full(len(sequence), values[first], np.int64)
+        return take(values, searchsorted(packed, number << 32 | sequence, "right"))
 
 
 FOREVER = np.uint64(2**64 - 1)
 
 
 class KeyedTimes:
-    """Index of ``key`` (n,) int32 and ``time`` (n,) uint64, given in any order."""
+    """Index of times (n,) uint64 by ``key`` (n,) int32, in any order."""
 
     def __init__(self, key: I32, time: U64) -> None:
-        keys, rank = unique_inverse(key.astype(np.int64))
+        keys, sequence = unique_inverse(key.astype(np.int64))
         self._numbers = KeyNumbers(keys)
         self._times, slot = unique_inverse(time)
         # (n,) rising: index of the key and of the time, packed
-        self._packed = np.sort(rank * (len(self._times) + 1) + slot)
+        self._packed = np.sort(sequence * (len(self._times) + 1) + slot)
 
     def between(self, key: I32, low: U64, high: U64) -> Bools:
-        """(n,) bool: whether a time of each key lies in low … high, inclusive."""
+        """Return (n,) bool: whether each key has a time within low … high, inclusive."""
         begin, end = self._span(key, low, high)
         return end > begin
 
     def after(self, key: I32, time: U64) -> U64:
-        """(n,) uint64: the first time of each key after ``time``, FOREVER for none."""
+        """Return (n,) uint64: the first time of each key after ``time``, FOREVER if there is none."""
         begin, end = self._span(key, time + np.uint64(1), np.full(len(time), FOREVER, np.uint64))
         found = np.full(len(key), FOREVER, np.uint64)
         some = flatnonzero(end > begin)
@@ -101,11 +101,11 @@ class KeyedTimes:
         return found
 
     def _span(self, key: I32, low: U64, high: U64) -> tuple[I64, I64]:
-        base = self._numbers.of(key.astype(np.int64)) * (len(self._times) + 1)  # of unknown keys below all
+        base = self._numbers.of(key.astype(np.int64)) * (len(self._times) + 1)  # below all others for unknown keys
         begin = searchsorted(self._packed, base + searchsorted(self._times, low))
         return begin, searchsorted(self._packed, base + searchsorted(self._times, high, "right"))
 
 
 def distance(one: U64, other: U64) -> U64:
-    """(n,) uint64: |one − other| in unsigned arithmetic."""
+    """Return (n,) uint64: |one − other| in unsigned arithmetic."""
     return np.where(one > other, one - other, other - one)

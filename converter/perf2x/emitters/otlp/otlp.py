@@ -16,8 +16,8 @@ from perf2x.emitters.encoding.protobuf import entry, text
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, grouped, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
     VERSION,
+    Chunks,
     InstrumentationScope,
-    Pieces,
     ProfilesData,
     Resource,
     ResourceProfiles,
@@ -105,13 +105,13 @@ class Otlp(Format):
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write the whole message."""
-        out.writelines(self.pieces(profile))
+        out.writelines(self.chunks(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Name the protocol's version, because receivers take no other one of an alpha."""
         return (f"OpenTelemetry profiles {VERSION}",)
 
-    def pieces(self, profile: View) -> Pieces:
+    def chunks(self, profile: View) -> Chunks:
         """Return the message: profiles by resource first, then what they share."""
         if self.original_payload and not profile.original:
             raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")

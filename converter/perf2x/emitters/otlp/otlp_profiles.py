@@ -44,7 +44,7 @@ from perf2x.emitters.encoding.protobuf import (
     top_level,
     varint,
 )
-from perf2x.emitters.otlp.otlp_schema import Pieces, Sample, ScopeProfiles, ValueType
+from perf2x.emitters.otlp.otlp_schema import Chunks, Sample, ScopeProfiles, ValueType
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.otlp.otlp_tables import Dictionary, number_rows
 from perf2x.emitters.pprof.pprof_tables import comment_lines
@@ -189,7 +189,7 @@ class ProfileEncoder:
         self._attributes = [dictionary.add(_COMMENT, comments)] if comments and len(groups.stack) else []
         self._original = profile.original if keep_original else b""
 
-    def of_resource(self, resource: int) -> Pieces:
+    def of_resource(self, resource: int) -> Chunks:
         """Return the profiles of one resource, as a field of its ScopeProfiles; that of the shown event comes first."""
         groups = self._groups
         first, last = searchsorted(groups.resource, [resource, resource + 1]).tolist()
@@ -201,7 +201,7 @@ class ProfileEncoder:
             entries += entry(ScopeProfiles.PROFILES, fields)
         return entries
 
-    def _profile(self, kind: CountedEvent, messages: slice) -> Pieces:
+    def _profile(self, kind: CountedEvent, messages: slice) -> Chunks:
         start, duration = _interval(self._meta, self._groups, messages)
         rows = _sample_rows(self._groups, messages)
         samples = [top_level(ProfileFields.SAMPLES, some) for some in rows]
@@ -217,7 +217,7 @@ class ProfileEncoder:
             *(message(ProfileFields.ATTRIBUTE_INDICES, varint(one)) for one in self._attributes),
         ]
 
-    def _payload(self) -> Pieces:
+    def _payload(self) -> Chunks:
         """Return the recording for the profile that asks first; once in a file is enough."""
         original, self._original = self._original, b""
         if not original:
@@ -225,7 +225,7 @@ class ProfileEncoder:
         named = text(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, _ORIGINAL_FORMAT)
         return [named, *entry(ProfileFields.ORIGINAL_PAYLOAD, [original])]
 
-    def _value_type(self, field: int, name: str, unit: str) -> Pieces:
+    def _value_type(self, field: int, name: str, unit: str) -> Chunks:
         add = self._dictionary.texts.add
         parts = ((ValueType.TYPE_STRINDEX, name), (ValueType.UNIT_STRINDEX, unit))
         return entry(field, [number_but_0(part, add(word)) for part, word in parts])

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 VERSION = "v1development"
 
-Pieces = Iterable[bytes]
+Chunks = Iterable[bytes]
 """Read once, in order: a table of all addresses of a file may be made while it is written."""
 
 

@@ -45,6 +45,7 @@ from perf2x.emitters.encoding.protobuf import texts as text_entries
 from perf2x.emitters.otlp.otlp_schema import (
     AnyValue,
     ArrayValue,
+    Chunks,
     Function,
     KeyValue,
     KeyValueAndUnit,
@@ -52,7 +53,6 @@ from perf2x.emitters.otlp.otlp_schema import (
     Link,
     Location,
     Mapping,
-    Pieces,
     ProfilesDictionary,
     Stack,
 )
@@ -85,7 +85,7 @@ class AttributeTexts(StringInterner):
 Value = str | int | bool | tuple[str, ...]
 
 
-def key_values(field: int, attributes: dict[str, str], texts: AttributeTexts | None) -> Pieces:
+def key_values(field: int, attributes: dict[str, str], texts: AttributeTexts | None) -> Chunks:
     """Yield attributes as a repeated field, in the order of their keys; with ``texts`` as numbers of that table."""
     items = sorted(attributes.items())
     if texts is None:
@@ -136,7 +136,7 @@ class Dictionary:
 
         return numbers_of(rows, number_of)
 
-    def own_tables(self) -> Pieces:
+    def own_tables(self) -> Chunks:
         """Yield links, texts and attributes, once nothing more is added."""
         no_link = message(Link.TRACE_ID, bytes(16)) + message(Link.SPAN_ID, bytes(8))
         yield message(ProfilesDictionary.LINK_TABLE, no_link)  # zeros, for readers that expect so many bytes
@@ -183,7 +183,7 @@ class StackTables:
         self._of_function = numbered(self._locations.line_function, len(functions))
         self._functions = take_rows_of(functions, self._of_function.rows)
 
-    def encoded(self, dictionary: Dictionary) -> Pieces:
+    def encoded(self, dictionary: Dictionary) -> Chunks:
         """Yield all tables; their texts and attributes are added to the dictionary."""
         tables = {
             ProfilesDictionary.MAPPING_TABLE: self._encoded_mappings(dictionary),

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import flatnonzero
-from perf2x.model.filters.choice import innermost, keep_frames
+from perf2x.model.filters.profile_filters import innermost, keep_frames
 from perf2x.model.profile import Meta, Profile, Threads, Wait, keep_samples, shown_event
 from perf2x.model.transforms.drop_unused import compact
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.find.object_finder import ObjectFiles
     from perf2x.base.columnar import I64, U64
     from perf2x.kernel.load_options import LoadContext
-    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.profile import Profile
     from perf2x.stitcher.process_history import ProcessHistory
 
@@ -104,7 +104,7 @@ def _in_full(key: tuple[str, str]) -> str:
 
 
 def count_code(
-    profile: Profile, recording: Recording, selection: Selection, context: LoadContext, request: CodeRequest
+    profile: Profile, recording: Recording, filters: AppliedFilters, context: LoadContext, request: CodeRequest
 ) -> CodeCounts:
     """Count branches and samples in the object asked for, of the events that have samples in ``profile``.
 
@@ -117,7 +117,7 @@ def count_code(
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
         for batch in recording.samples(Want.BRANCHES | Want.REREAD):
-            counter.add(select_rows(batch, selection.passing.passing(batch) & np.isin(batch.event, events)))
+            counter.add(select_rows(batch, filters.passing.passing(batch) & np.isin(batch.event, events)))
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):
         raise SettingError(

@@ -22,7 +22,7 @@ def _count_code(loaded: "Loaded", run: SessionRun) -> "Loaded":
         return loaded
     from perf2x.features.code_counts.count_code import count_code
 
-    code = count_code(loaded.profile, run.recording, run.selection, run.context, wanted)
+    code = count_code(loaded.profile, run.recording, run.filters, run.context, wanted)
     return with_profile(loaded, replace(loaded.profile, code=code))
 
 

@@ -12,7 +12,7 @@ from perf2x.base.columnar import I32, I64, as_int64, cumsum, flatnonzero, rows_b
 from perf2x.base.errors import SettingError
 from perf2x.features.latency.running_threads import cpus_of, parallelism_at, running_threads
 from perf2x.features.schedule.schedule import has_samples_only, has_schedule
-from perf2x.model.filters.filter_batches import check_timed
+from perf2x.model.filters.sample_filters import check_timed
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile, keep_samples
 from perf2x.model.recording import Recording

@@ -37,12 +37,12 @@ class _Parallelism(FeatureSettings, frozen=True):
 
 
 def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    wanted, pids = run.options.of(_Parallelism), run.options.choice.pids
+    wanted, pids = run.options.of(_Parallelism), run.options.filters.pids
     profile: Profile = loaded.profile
     if wanted != _Parallelism():
         from perf2x.features.latency.divide_values import with_latency
 
-        unmatched = run.selection.unmatched
+        unmatched = run.filters.unmatched
         profile = with_latency(profile, run.recording, wanted.latency, wanted.parallelism, pids, unmatched)
     elif run.options.timeline and profile.switches is not None:
         from perf2x.features.latency.running_threads import running_threads

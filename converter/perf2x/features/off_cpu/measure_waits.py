@@ -37,7 +37,7 @@ from perf2x.features.schedule.schedule import (
     schedule_of,
 )
 from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, sample_times
-from perf2x.model.filters.filter_batches import SampleFilter, check_timed, within
+from perf2x.model.filters.sample_filters import SampleFilter, check_timed, within
 from perf2x.model.filters.time_ranges import Range
 from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples, Wait
 from perf2x.model.recording import Recording

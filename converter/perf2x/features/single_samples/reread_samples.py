@@ -30,12 +30,14 @@ from perf2x.model.profile import (
 from perf2x.model.recording import Event, Samples, Want, take_rows
 
 if TYPE_CHECKING:
-    from perf2x.model.filters.apply_choice import Selection
+    from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.profile import Profile
     from perf2x.model.recording import Recording
 
 
-def sample_reader(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> SampleReader:
+def sample_reader(
+    profile: Profile, recording: Recording, filters: AppliedFilters, context: LoadContext
+) -> SampleReader:
     """Make what reads a profile's recorded samples again; ``profile`` has names, where they are wanted."""
 
     rows = profile.recorded
@@ -47,7 +49,7 @@ def sample_reader(profile: Profile, recording: Recording, selection: Selection, 
     places_of = _RowsByPosition(rows, recording.session.source)
 
     def read(want: Want) -> Iterator[RecordedBatch]:
-        for samples in selection.batches(recording.samples(want | Want.REREAD)):
+        for samples in filters.batches(recording.samples(want | Want.REREAD)):
             if len(samples):
                 thread, stack, behind = places_of.find(samples.position)
                 kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))

@@ -20,7 +20,7 @@ def _read_again(loaded: "Loaded", run: SessionRun) -> "Loaded":
         return loaded
     from perf2x.features.single_samples.reread_samples import sample_reader
 
-    reader = sample_reader(loaded.profile, run.recording, run.selection, run.context)
+    reader = sample_reader(loaded.profile, run.recording, run.filters, run.context)
     return with_profile(loaded, replace(loaded.profile, single_samples=reader))
 
 

@@ -1,1 +1,1 @@
-"""Filters that the user asked for: on samples before stitching, and on the profile after it."""
+"""Filters of the user: on samples before stitching, and on the profile after it."""

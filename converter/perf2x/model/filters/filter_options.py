@@ -1,6 +1,6 @@
-"""The part of a recording that the user asks for, and the grouping of its samples.
+"""Options that select samples and frames, and options that group samples.
 
-All kinds of filters must match, of one kind any value may; ``choice.py`` has what each does.
+Filters of different kinds must all match; of one kind, any value may. ``profile_filters.py`` implements them.
 """
 
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ Root = Literal["", "comm", "process", "thread", "cpu", "cgroup", "none"]
 SAMPLES_PANEL = "Samples (all filters must match; repeat an option for more values)"
 _FRAMES_PANEL = "Frames (RE matches a function, object or source file; in this order)"
 _PATTERNS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
-"""Filters by patterns of frames; Choice refuses a text that is no regular expression."""
+"""Filters by patterns of frames; texts that are not regular expressions are refused."""
 
 
 def _of_samples(words: str, name: str, metavar: str, **more: Any) -> Setting:
@@ -24,8 +24,8 @@ def _of_frames(words: str, metavar: str = "RE", *, group: str = STACKS, rare: bo
     return Setting(words, metavar=metavar, panel=_FRAMES_PANEL, rare=rare, group=group)
 
 
-class Choice(Frozen):
-    """Nothing said: everything."""
+class Filters(Frozen):
+    """The filters of one run; the default keeps everything."""
 
     pids: Annotated[tuple[int, ...], _of_samples("Processes.", "--pid", "PID,…", rare=False)] = ()
     tids: Annotated[tuple[int, ...], _of_samples("Threads.", "--tid", "TID,…")] = ()
@@ -64,7 +64,7 @@ class Choice(Frozen):
         _of_samples("Times of day, 10:00:00,10:00:05.5.", "--time-wall", "START,STOP", asks="times"),
     ] = ()
     ignore: Annotated[tuple[str, ...], _of_frames("Leave out samples with such a frame.", group=FRAMES)] = ()
-    """Patterns of frames (``frame_patterns.py``), as the fields below."""
+    """Patterns of frames (``frame_patterns.py``), as for the fields below."""
     focus: Annotated[tuple[str, ...], _of_frames("Leave out samples without such a frame.", group=FRAMES)] = ()
     skip_after: Annotated[tuple[str, ...], _of_frames("Leave out what called such a frame.")] = ()
     hide: Annotated[
@@ -94,7 +94,7 @@ class Choice(Frozen):
         renames_of("rename", self.rename)
 
     def given(self) -> dict[str, object]:
-        """Return the filters that were asked for, by field."""
+        """Return the filters that are set, by field."""
         said = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in said.items() if value not in ((), None, "") and value is not False}
 
@@ -103,14 +103,14 @@ class Choice(Frozen):
 
 
 class Grouping(Frozen):
-    """Grouping of the chosen samples."""
+    """Options that group the remaining samples."""
 
     PANEL = "Grouping"
 
     root: Annotated[
         Root, Setting("Add a root frame to every stack.", shown_default="none; collapsed: comm", group=STACKS)
     ] = ""
-    """A frame below every stack that says whose it is; empty: the format decides."""
+    """Kind of a root frame added to every stack: its process, thread, …; empty: the format's default."""
     merge_threads: Annotated[bool, Setting("Merge the threads of each process.", rare=True, group=STACKS)] = False
     fold_recursion: Annotated[
         bool, Setting("Merge the frames of a function that calls itself.", rare=True, group=STACKS)

@@ -1,6 +1,7 @@
-"""Frames hidden, kept, renamed or made one, and stacks kept, left out or cut by them, as patterns say.
+"""Filters by patterns of frames: they hide, keep, rename or collapse frames, drop samples and cut stacks.
 
-Patterns are held against each distinct frame once; stacks change in columns. The order is that of FILTERS in choice.py.
+Each pattern is matched once per distinct frame; stacks are changed in columns. FILTERS in profile_filters.py has their
+order.
 """
 
 import numpy as np
@@ -50,7 +51,7 @@ Patterns = tuple[str, ...]
 
 
 class _FrameLines(ColumnTable, frozen=True):
-    """The frames of locations, innermost first; a location without lines has one, without a function."""
+    """The frames of locations, innermost first; a location without lines has one frame without a function."""
 
     location: I64
     function: I64
@@ -60,30 +61,33 @@ class _FrameLines(ColumnTable, frozen=True):
 
 
 def hide(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Leave frames out of stacks: their callers have their cost; samples that have no frame left go."""
+    """Remove matching frames from stacks, so that their cost goes to their callers.
+
+    Drop samples without a frame left.
+    """
     lines, is_hit = _hit(profile, "hide", texts, unmatched)
     return _with_frames(profile, lines, ~is_hit, unmatched)
 
 
 def keep(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Leave all other frames out of stacks; samples that have no frame left go."""
+    """Keep only matching frames; drop samples without a frame left."""
     return _with_frames(profile, *_hit(profile, "keep", texts, unmatched), unmatched)
 
 
 def focus(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Leave out samples without such a frame."""
+    """Drop samples without a matching frame."""
     touched = _has_any(profile, _any_line(profile, *_hit(profile, "focus", texts, unmatched)))
     return keep_samples(profile, touched)
 
 
 def ignore(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Leave out samples with such a frame."""
+    """Drop samples with a matching frame."""
     touched = _has_any(profile, _any_line(profile, *_hit(profile, "ignore", texts, unmatched)))
     return keep_samples(profile, ~touched)
 
 
 def skip_after(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Leave out what called such a frame, the innermost of a stack; stacks without one stay whole."""
+    """Cut the callers off the innermost matching frame of each stack; stacks without one stay whole."""
     lines, is_hit = _hit(profile, "skip_after", texts, unmatched)
     before: I64 = cumsum(is_hit) - is_hit  # innermost lines come first
     starts = offsets_of(bincount(lines.location, len(profile.locations)))[:-1]
@@ -99,7 +103,7 @@ def skip_after(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -
 
 
 def collapse(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Make such frames that call each other one, called ``[libfoo.so]`` where the object matched, else what matched.
+    """Merge runs of matching frames into one, named ``[libfoo.so]`` if the object matched, else by the matching text.
 
     ::
 
@@ -116,7 +120,7 @@ def collapse(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> 
     ends = cumsum(bincount(lines.location, len(profile.locations)))
     lengths = np.diff(ends, prepend=0)
     outer, inner = label[ends - 1], label[ends - lengths]
-    # where its caller ends with the frame that a location begins with, another location stands for the rest of it
+    # a location that begins with the frame its caller ends with is replaced by one for the rest of its frames
     rest = flatnonzero((outer >= 0) & (lengths > 1))
     of_rest = take_rows_of(lines, ranges((ends - lengths)[rest], lengths[rest] - 1))
     of_rest = replace(of_rest, location=row_numbers(lengths[rest] - 1) + len(profile.locations))
@@ -136,7 +140,7 @@ def collapse(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> 
 
 
 def rename(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    r"""Replace what ``RE=NAME`` matches in the names of functions, and of code that is called after its object."""
+    r"""Replace matches of ``RE=NAME`` in function names, and in object names that stand for code without a name."""
     lines, renames = _lines_of(profile), renames_of("rename", texts)
     mapping = as_int64(np.where(lines.function < 0, profile.locations.mapping[lines.location], -1))
     first, kind = group_rows([lines.function, mapping])
@@ -158,7 +162,7 @@ def rename(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Pr
 
 
 def _lines_of(profile: Profile) -> _FrameLines:
-    """Return the frames of all locations, in their order."""
+    """Return the frames of all locations, in order."""
     locations = profile.locations
     lines = np.diff(locations.line_offsets)
     bare = as_intp(locations.line_offsets[:-1][lines == 0])
@@ -168,7 +172,7 @@ def _lines_of(profile: Profile) -> _FrameLines:
 
 
 def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
-    """Return the profile with a location for each of ``origin``, rows of the old ones, that has these frames."""
+    """Return the profile with new locations: one for each of ``origin``, rows of the old ones, with these frames."""
     old, named = profile.locations, lines.function >= 0
     locations = replace(
         take_locations(old, origin),
@@ -180,23 +184,23 @@ def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
 
 
 def all_match(profile: Profile, text: str) -> Bools:
-    """(locations,) True where all frames match."""
+    """Return (locations,) True where all frames match."""
     lines, is_hit = _hit(profile, "hide", (text,), UnmatchedFilters())
     return ~_any_line(profile, lines, ~is_hit)
 
 
 def _with_functions(profile: Profile, names: list[str]) -> Profile:
-    """The profile with functions of these names behind its own."""
+    """Return the profile with functions of these names appended."""
     return replace(with_synthetic_frames(profile, names)[0], locations=profile.locations)
 
 
 def _any_line(profile: Profile, lines: _FrameLines, is_hit: Bools) -> Bools:
-    """(locations,) True where a frame is hit."""
+    """Return (locations,) True where any frame is hit."""
     return bincount(lines.location[is_hit], len(profile.locations)) > 0
 
 
 def _with_frames(profile: Profile, lines: _FrameLines, stays: Bools, unmatched: UnmatchedFilters) -> Profile:
-    """The profile with the frames that stay; samples that have none left are counted."""
+    """Return the profile with only the frames of ``stays``; samples without a frame left are counted as dropped."""
     if stays.all():
         return profile
     is_left = _any_line(profile, lines, stays)
@@ -207,13 +211,13 @@ def _with_frames(profile: Profile, lines: _FrameLines, stays: Bools, unmatched: 
 
 
 def _has_any(profile: Profile, locations: Bools) -> Bools:
-    """(samples,) True where the stack has one of the locations."""
+    """Return (samples,) True where the stack contains one of the locations."""
     count = path_sums(profile.stacks.parent, as_int64(locations[profile.stacks.location]))
     return np.append(count > 0, False)[profile.samples.stack]
 
 
 def _hit(profile: Profile, setting: str, texts: Patterns, unmatched: UnmatchedFilters) -> tuple[_FrameLines, Bools]:
-    """The frames of all locations, and (lines,) True where a pattern matches."""
+    """Return the frames of all locations, and (lines,) True where a pattern matches."""
     lines = _lines_of(profile)
     return lines, _matches(profile, lines, setting, texts, unmatched)[0] >= 0
 
@@ -221,7 +225,7 @@ def _hit(profile: Profile, setting: str, texts: Patterns, unmatched: UnmatchedFi
 def _matches(
     profile: Profile, lines: _FrameLines, setting: str, texts: Patterns, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
-    """(lines,) number of what the first pattern that fits matched, −1: none does; and the texts of these numbers."""
+    """Return (lines,) the index of the text that the first matching pattern matched, −1 for none; and these texts."""
     mapping = as_int64(profile.locations.mapping[lines.location])
     mode = as_int64(profile.locations.mode[lines.location])
     first, kind = group_rows([lines.function, mapping, mode])

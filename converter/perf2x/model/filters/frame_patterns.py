@@ -1,4 +1,4 @@
-"""Regular expressions that frames are held against, and ready-made ones by name."""
+"""Regular expressions that match frames, and presets by name."""
 
 import re
 from collections.abc import Sequence
@@ -26,23 +26,23 @@ _READY_MADE = {
     r"|preempt_schedule(_(common|irq|notrace))?(_thunk)?|schedule(_(timeout(_(idle|(un)?interruptible|killable))?"
     r"|hrtimeout(_range(_clock)?)?|preempt_disabled|rtlock))?)(\.|$)",
 }
-"""Frames that show how a runtime works, not what the program does, by what the user calls them.
+"""Presets by the name that the user types: frames that belong to a runtime, not to the program.
 
-They fit names of all styles (``--names``).
+They match names of all styles (``--names``).
 """
 RUNTIMES = {name: text for name, text in _READY_MADE.items() if name != "scheduler"}
-"""Those of runtimes, which are user code."""
+"""Presets of runtimes, which are user code."""
 _SECONDS = 20
-"""Processor time that one filter's expressions may take: ``(a+)+!`` would take years on some names."""
+"""Processor seconds that one filter's expressions may take: ``(a+)+!`` would take years on some names."""
 _KERNEL = frozenset({"scheduler"})
-"""Those of _READY_MADE that are code of the kernel; a program may have functions of the same names.
+"""Presets of kernel code; a program may have functions of the same names.
 
 The scheduler's are functions of kernel/sched/core.c and kernel/time/{timer,sleep_timeout}.c that every wait ends in.
 """
 
 
 class Pattern(Frozen):
-    """A regular expression, or what a name of _READY_MADE stands for."""
+    """A regular expression, or that of a preset."""
 
     text: str
     """As it was typed."""
@@ -50,11 +50,14 @@ class Pattern(Frozen):
 
     @property
     def is_ready_made(self) -> bool:
-        """Whether the text is a name of _READY_MADE."""
+        """Whether the text is the name of a preset."""
         return self.text in _READY_MADE
 
     def found(self, profile: Profile, function: int, mapping: int, mode: int) -> str:
-        """Return what matched of a frame: its object, or a part of the names of function or source file; else ""."""
+        """Return the text of a frame that matches: its object, or part of its function or file name.
+
+        "" if none does.
+        """
         strings, name = profile.strings, frame_name(profile, function, mapping)
         if self.is_ready_made:
             is_elsewhere = self.text in _KERNEL and mode != CpuMode.KERNEL
@@ -69,12 +72,12 @@ class Pattern(Frozen):
 
 
 def patterns_of(setting: str, texts: Sequence[str]) -> tuple[Pattern, ...]:
-    """Compile expressions; SettingError for one that is none."""
+    """Compile expressions; SettingError for an invalid one."""
     return tuple(Pattern(text, _compiled(setting, text, _READY_MADE.get(text, text))) for text in texts)
 
 
 def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str], ...]:
-    r"""Compile ``RE=NAME``, whose NAME may have ``\1`` and what else ``re.sub`` knows; SettingError for others."""
+    r"""Compile ``RE=NAME``, whose NAME is a template of ``re.sub``, as ``\1``; SettingError for an invalid one."""
     found = []
     for text in texts:
         expression, equals, name = text.rpartition("=")
@@ -90,7 +93,7 @@ def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str],
 
 
 def matching(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]:
-    """SettingError in the block when expressions take too long (only where ``processor_time_limited`` can)."""
+    """Raise SettingError in the block when expressions take too long (only where ``processor_time_limited`` can)."""
     words = f" {', '.join(map(repr, texts))}: names take more than {_SECONDS} s to match"
     return processor_time_limited(_SECONDS, SettingError("", setting, words))
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from perf2x.base.errors import SettingError
 
 Range = tuple[int, int]
-"""First and last nanosecond that count."""
+"""First and last nanosecond, both included."""
 
 _TimeParser = Callable[[str], int]
 
@@ -26,16 +26,16 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?)%-(\d+(?:\.\d+)?)%")
 
 
 def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
-    """The ranges that ``--time`` means in a recording from ``first`` to ``last``; OptionError says what is wrong."""
+    """Parse ``--time`` for a recording from ``first`` to ``last``; OptionError names what is wrong."""
     if "%" in text:
         return tuple(_percent(part.strip(), first, last, text) for part in re.split(r"[,\s]+", text.strip()))
     return tuple(_span(part, text, _nanoseconds) for part in text.split())
 
 
 def parse_wall_times(text: str, start: datetime, offset_ns: int) -> tuple[Range, ...]:
-    """The range that ``--time-wall`` means: ``2026-11-21T10:00:00,`` or, on the day of ``start``, ``10:00:00,10:01``.
+    """Parse ``--time-wall``: ``2026-11-21T10:00:00,`` or, on the day of ``start``, ``10:00:00,10:01``.
 
-    Times without a zone are in the zone of ``start``; ``offset_ns`` is what recorded times lack to count since the
+    Times without a zone are in the zone of ``start``; recorded times plus ``offset_ns`` are nanoseconds since the
     epoch.
     """
 
@@ -79,7 +79,7 @@ def _nanoseconds(part: str) -> int:
 
 
 def parse_seconds(text: str) -> int | None:
-    """Nanoseconds of a number of seconds such as ``12.5``; None for another text."""
+    """Parse seconds such as ``12.5`` to nanoseconds; None for other texts."""
     found = _SECONDS.fullmatch(text)
     return int(found[1]) * 10**9 + int((found[2] or "").ljust(9, "0")) if found else None
 

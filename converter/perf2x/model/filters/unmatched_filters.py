@@ -1,4 +1,4 @@
-"""Filters that no sample matches: an error at once for one recording; for several, once none of them has a match."""
+"""Filters that no sample matches: an error at once for one recording, at the end for several."""
 
 from collections.abc import Callable, Hashable, Sequence
 
@@ -11,59 +11,62 @@ _SHOWN = 8
 
 
 class UnmatchedFilters:
-    """Filters that recordings match or do not, recording by recording.
+    """Collects which filters each recording matched.
 
-    What one recording of several has is what the user asked for: ``--comm web`` over a fleet means its web servers.
+    With several recordings, one that matches is enough: ``--comm web`` over a fleet means its web servers.
     """
 
     def __init__(self, recordings: int = 1, diagnostics: Diagnostics | None = None) -> None:
         self._recordings = recordings
         self.diagnostics = diagnostics or Diagnostics()
-        """Counts of what filters leave out, and of patterns that fit nothing: those of frames may."""
+        """Counts of what filters remove, and of frame patterns without a match, which are no error."""
         self._idle: dict[str, int] = {}
         self._matched: set[Hashable] = set()
         self._missed: dict[Hashable, Callable[[], OptionError]] = {}
         self._known: dict[Hashable, dict[str, None]] = {}
 
     def asked(self, kind: str, wanted: Hashable, found: object, known: Sequence[str]) -> None:
-        """Note that something was wanted of a recording, and whether it was found among what is known."""
+        """Record whether ``wanted`` was found in a recording that has the ``known`` values."""
         if found:
             self.matched(kind, wanted)
         else:
             self.missed(kind, wanted, known)
 
     def matched(self, kind: str, wanted: Hashable) -> None:
-        """Note that a sample matched a filter."""
+        """Record that a sample matched a filter."""
         self._matched.add((kind, wanted))
 
     def missed(self, kind: str, wanted: Hashable, known: Sequence[str]) -> None:
-        """Note that a recording has none of a kind that is ``wanted``; ``known`` are those that it has."""
+        """Record that a recording lacks ``wanted``; ``known`` are the values that it has."""
         names = self._known.setdefault((kind, wanted), {})
         names.update(dict.fromkeys(known))
         whose = "the file has" if self._recordings == 1 else f"the {self._recordings:,} recordings have"
         self.failed(kind, wanted, lambda: OptionError(no_such(kind, wanted, list(names), whose)))
 
     def failed(self, kind: str, wanted: Hashable, error: Callable[[], OptionError]) -> None:
-        """Note that no sample of a recording matched, and what to say about it. OptionError for one recording."""
+        """Record that no sample of a recording matched, and the error to raise.
+
+        Raise it if this is the only recording.
+        """
         if self._recordings == 1:
             raise error()
         self._missed.setdefault((kind, wanted), error)
 
     def looked_for(self, pattern: str, has_match: bool) -> None:
-        """Note whether a frame of a recording matches a pattern; those that none matches are counted."""
+        """Record whether a pattern matches any frame of a recording; patterns without a match in any are counted."""
         self._idle[pattern] = self._idle.get(pattern, 0) + (not has_match)
         if self._idle[pattern] == self._recordings:
             self.diagnostics.add("patterns_without_frame", Severity.INFO, "", 1, repr(pattern))
 
     def check(self) -> None:
-        """OptionError for the first filter that no recording matched."""
+        """Raise OptionError for the first filter that no recording matched."""
         for one, error in self._missed.items():
             if one not in self._matched:
                 raise error()
 
 
 def no_such(kind: str, wanted: object, known: Sequence[str], whose: str = "the file has") -> str:
-    """``no event 'cycle'; the file has: cycles:P, page-faults``: close names first when there are many."""
+    """Return ``no event 'cycle'; the file has: cycles:P, page-faults``; of many names, close ones come first."""
     names = list(dict.fromkeys(known))
     if len(names) > _SHOWN:
         close = close_names(str(wanted), names, _SHOWN // 2)

@@ -300,8 +300,8 @@ class Recording(Protocol):
         ...
 
     @property
-    def beginning(self) -> bytes | None:
-        """Digest of 16 bytes that the finished recording and all earlier states of it share; None without samples."""
+    def fingerprint(self) -> bytes | None:
+        """16-byte digest that identifies the recording, also while it is still being written; None without samples."""
         ...
 
     @property

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import bincount, flatnonzero, sum_of
 from perf2x.base.diagnostics import Diagnostics, Severity
-from perf2x.model.filters.choice import names_event
+from perf2x.model.filters.profile_filters import names_event
 from perf2x.model.profile import Profile, ProfileEvent, numbered_names, sum_samples
 from perf2x.model.recording import event_name
 

@@ -126,10 +126,10 @@ class _TraceThreads:
         told = np.concatenate([table.time for table in tables])
         self._times = unique(np.concatenate([switches.time[entered], told]))
         cpu, tid = as_int64(switches.cpu[entered]), as_int64(switches.tid[entered])
-        self._entered = KeyedValues(cpu, self._ranks(switches.time[entered]), tid)
+        self._entered = KeyedValues(cpu, self._sequence(switches.time[entered]), tid)
         tid = as_int64(np.concatenate([table.tid for table in tables]))
         pid = as_int64(np.concatenate([table.pid for table in tables]))
-        self._process = KeyedValues(tid, self._ranks(told), pid)
+        self._process = KeyedValues(tid, self._sequence(told), pid)
 
     def of(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
         """(n,) process and thread of records; −1: unknown.
@@ -137,15 +137,15 @@ class _TraceThreads:
         ``context`` (n,) is the thread that the record tells, −1 for none; ``tid`` and ``cpu`` are the buffer's.
         """
         last = np.full(len(context), len(self._times), np.int64)
-        rank = last if time is None else self._ranks(time)
-        entered = self._entered.at(np.full(len(context), cpu, np.int64), rank)
+        sequence = last if time is None else self._sequence(time)
+        entered = self._entered.at(np.full(len(context), cpu, np.int64), sequence)
         thread = np.where(context >= 0, context, np.where(entered >= 0, entered, tid))
-        process = self._process.at(thread, rank)
+        process = self._process.at(thread, sequence)
         later = flatnonzero(process < 0)
         process[later] = np.where(thread[later] == 0, 0, self._process.at(thread[later], last[later]))
         return as_int32(process), as_int32(thread)
 
-    def _ranks(self, time: U64) -> I64:
+    def _sequence(self, time: U64) -> I64:
         return searchsorted(self._times, time, "right")
 
 
@@ -192,11 +192,11 @@ class SpeRecording:
         return count
 
     @property
-    def beginning(self) -> bytes | None:
+    def fingerprint(self) -> bytes | None:
         """Digest of 16 bytes, of the first samples and the first bytes of trace; None without either."""
         first = self._blocks[0]
         data = first.section.data[first.start : first.stop][:_BEGINNING].tobytes()
-        seen = (self._recording.beginning or b"") + data
+        seen = (self._recording.fingerprint or b"") + data
         return hashlib.blake2b(seen, digest_size=16).digest() if seen else None
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:

@@ -103,7 +103,7 @@ class TextRecording(StitchedRecording):
         return sum_of(self._profile.samples.count)
 
     @property
-    def beginning(self) -> None:
+    def fingerprint(self) -> None:
         """Nothing tells that a text goes on."""
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:

@@ -1,4 +1,4 @@
-"""Looks up the mapping that holds an address of a process at a given rank (see ``process_history``).
+"""Looks up the mapping that holds an address of a process at a given sequence number (see ``process_history``).
 
 An address *space* is one life of a process image. It begins when the process is first seen, is forked (then the
 parent's space as of the fork shows through wherever the child mapped nothing itself) or calls exec (then it is empty).
@@ -42,7 +42,7 @@ class ProcessLives(Frozen):
 
     pid: I64
     born: I64
-    """The rank of the fork or exec; 0 for processes that were there before the recording."""
+    """The sequence number of the fork or exec; 0 for processes that were there before the recording."""
     parent: I64
     """The life that forked it, and whose mappings it sees as of then; −1 for none."""
     before: I64
@@ -53,26 +53,32 @@ class ProcessLives(Frozen):
     """Number of lives that see no ancestor because they end a chain of forks that is too long."""
 
 
-def find_lives(owner: I64, mmap_rank: I64, forks: Tasks, fork_rank: I64, comms: Comms, comm_rank: I64) -> ProcessLives:
-    """``owner`` (mappings,) is the process of each mapping; ranks are those from which each record is in force.
+def find_lives(
+    owner: I64, mmap_sequence: I64, forks: Tasks, fork_sequence: I64, comms: Comms, comm_sequence: I64
+) -> ProcessLives:
+    """Return the lives of all processes; ``owner`` (mappings,) is the process of each mapping.
+
+    The sequence numbers are those from which each record is in effect.
 
     Lives of before the recording are those of processes that are first seen by anything but their fork.
     """
     forking, executing = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
     heirs = forking[~forks.is_exec[forking]]
     forked, executed = (as_int64(ids) for ids in (forks.pid[forking], comms.pid[executing]))
-    forker, inherited = as_int64(forks.ppid[heirs]), fork_rank[heirs]
+    forker, inherited = as_int64(forks.ppid[heirs]), fork_sequence[heirs]
     seen = np.concatenate([forked, owner, forker, executed])
-    order = argsort_rows([seen, np.concatenate([fork_rank[forking], mmap_rank, inherited, comm_rank[executing]])])
+    order = argsort_rows(
+        [seen, np.concatenate([fork_sequence[forking], mmap_sequence, inherited, comm_sequence[executing]])]
+    )
     first = order[begins_run(seen[order])]
     older = seen[first[first >= len(forked)]]
     begins = cumsum([len(older), len(forked)])
     pid = np.concatenate([older, forked, executed])
-    born = np.concatenate([zeros(len(older)), fork_rank[forking], comm_rank[executing]])
+    born = np.concatenate([zeros(len(older)), fork_sequence[forking], comm_sequence[executing]])
     by_pid = KeyedValues(pid, born, arange(len(pid)))
     parent, before = minus_ones(len(pid)), minus_ones(len(pid))
     parent[begins[0] + flatnonzero(~forks.is_exec[forking])] = by_pid.at(forker, inherited - 1)
-    before[begins[1] :] = by_pid.at(executed, comm_rank[executing] - 1)
+    before[begins[1] :] = by_pid.at(executed, comm_sequence[executing] - 1)
     depth = _generations(parent)
     is_cut = (depth > 0) & (depth % MAX_FORK_DEPTH == 0)
     parent[is_cut] = -1
@@ -98,50 +104,50 @@ _GENERATIONS = 16
 class AddressSpaces:
     """The mappings of every process over time. Immutable; ``find`` returns rows of ``mmaps``.
 
-    ``*_rank`` are the ranks from which each record is in force.
+    ``*_sequence`` are the sequence numbers from which each record is in effect.
     """
 
     def __init__(
         self,
         mmaps: Mmaps,
-        mmap_rank: I64,
+        mmap_sequence: I64,
         forks: Tasks,
-        fork_rank: I64,
+        fork_sequence: I64,
         comms: Comms,
-        comm_rank: I64,
+        comm_sequence: I64,
         ksymbols: Ksymbols,
-        ksymbol_rank: I64,
+        ksymbol_sequence: I64,
     ) -> None:
         owner = np.where(is_kernel_mapping(mmaps), KERNEL, as_int64(mmaps.pid))
-        lives = find_lives(owner, mmap_rank, forks, fork_rank, comms, comm_rank)
+        lives = find_lives(owner, mmap_sequence, forks, fork_sequence, comms, comm_sequence)
         self._born, self._parent, self._before, self._depth = lives.born, lives.parent, lives.before, lives.depth
         self.lines_cut = lives.cut
         """Number of processes that do not see their ancestors' mappings, being more than MAX_FORK_DEPTH forks away."""
-        kernel = np.full(len(ksymbol_rank), KERNEL, np.int64)
+        kernel = np.full(len(ksymbol_sequence), KERNEL, np.int64)
         keys = np.concatenate([lives.pid, owner, kernel])
-        self._epoch_rank = np.concatenate([lives.born, mmap_rank, ksymbol_rank])
-        self._epochs = KeyedValues(keys, self._epoch_rank, arange(len(keys)))
+        self._epoch_sequence = np.concatenate([lives.born, mmap_sequence, ksymbol_sequence])
+        self._epochs = KeyedValues(keys, self._epoch_sequence, arange(len(keys)))
         self.kernel_epochs = flatnonzero(keys == KERNEL)
         """All epochs of the kernel."""
         self._epoch_space, self._last_epoch = _spaces_of(self._epochs, len(lives.pid), self.kernel_epochs)
         _, of_mmaps, of_ksymbols = np.split(self._epoch_space, cumsum([len(lives.pid), len(owner)]))
-        self.ranges = _index_mappings(mmaps, of_mmaps, mmap_rank, ksymbols, of_ksymbols, ksymbol_rank)
-        """Of all spaces and ranks; in one of its intervals ``find`` has one answer in every epoch."""
-        self.made: I64 = np.append(mmap_rank, -1)
-        """(mmaps + 1,) the rank of each mapping; the last row stands for none, which holds in every epoch."""
+        self.ranges = _index_mappings(mmaps, of_mmaps, mmap_sequence, ksymbols, of_ksymbols, ksymbol_sequence)
+        """Of all spaces and sequence numbers; in one of its intervals ``find`` has one answer in every epoch."""
+        self.made: I64 = np.append(mmap_sequence, -1)
+        """(mmaps + 1,) the sequence number of each mapping; the last row is "no mapping", valid in every epoch."""
 
-    def epoch(self, pid: I64, rank: I64) -> I64:
-        """(n,) int64: the epoch of each process (or KERNEL) at each rank, −1 for unknown processes."""
-        return self._epochs.at(pid, rank)
+    def epoch(self, pid: I64, sequence: I64) -> I64:
+        """(n,) int64: the epoch of each process (or KERNEL) at each sequence number, −1 for unknown processes."""
+        return self._epochs.at(pid, sequence)
 
     @property
     def epoch_count(self) -> int:
         """Number of epochs of all processes and the kernel."""
-        return len(self._epoch_rank)
+        return len(self._epoch_sequence)
 
-    def kernel_epoch(self, rank: I64) -> I64:
-        """(n,) int64: the epoch of the kernel at each rank."""
-        return self._epochs.of(KERNEL, rank)
+    def kernel_epoch(self, sequence: I64) -> I64:
+        """(n,) int64: the epoch of the kernel at each sequence number."""
+        return self._epochs.of(KERNEL, sequence)
 
     def last_epoch(self, epoch: I64) -> I64:
         """(n,) int64: the last epoch of the same process image; −1 and epochs of the kernel stand for themselves.
@@ -150,9 +156,9 @@ class AddressSpaces:
         """
         return take(self._last_epoch, epoch)
 
-    def rank(self, epoch: I64) -> I64:
-        """(n,) int64: the rank at which each epoch began, 0 for −1."""
-        return np.append(self._epoch_rank, 0)[epoch]
+    def sequence(self, epoch: I64) -> I64:
+        """(n,) int64: the sequence number at which each epoch began, 0 for −1."""
+        return np.append(self._epoch_sequence, 0)[epoch]
 
     def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
         """(n,) int64: row of the mapping that holds each address, −1 where none does.
@@ -164,31 +170,31 @@ class AddressSpaces:
         if not len(self._epoch_space):
             return minus_ones(len(address))
         space = np.where(epoch >= 0, self._epoch_space[epoch], -1)
-        rank = self._epoch_rank[epoch]
-        found = self.find_at(space, rank, address)
+        sequence = self._epoch_sequence[epoch]
+        found = self.find_at(space, sequence, address)
         again = flatnonzero(through_exec & (found < 0) & (space >= 0))
-        found[again] = self.find_at(self._before[space[again]], rank[again], address[again])
+        found[again] = self.find_at(self._before[space[again]], sequence[again], address[again])
         return found
 
-    def find_at(self, space: I64, rank: I64, address: U64) -> I64:
-        """(n,) ``find`` by space and rank; walks up to the parents of forked processes."""
+    def find_at(self, space: I64, sequence: I64, address: U64) -> I64:
+        """(n,) ``find`` by space and sequence number; walks up to the parents of forked processes."""
         found = minus_ones(len(address))
         todo = flatnonzero((space >= 0) & self.ranges.intervals(address)[1])  # no process maps the rest
-        space, rank = space[todo], rank[todo]
+        space, sequence = space[todo], sequence[todo]
         for _ in range(_GENERATIONS):
             if not len(todo):
                 break
-            found[todo] = self.ranges.find(space, rank, address[todo])
+            found[todo] = self.ranges.find(space, sequence, address[todo])
             up = (found[todo] == -1) & (self._parent[space] >= 0)
-            todo, space, rank = todo[up], space[up], rank[up]
-            rank = np.minimum(rank, self._born[space])
+            todo, space, sequence = todo[up], space[up], sequence[up]
+            sequence = np.minimum(sequence, self._born[space])
             space = self._parent[space]
         if len(todo):
-            found[todo] = self._find_far_up(space, rank, address[todo])
+            found[todo] = self._find_far_up(space, sequence, address[todo])
         found[found == _TOMBSTONE] = -1
         return found
 
-    def _find_far_up(self, space: I64, rank: I64, address: U64) -> I64:
+    def _find_far_up(self, space: I64, sequence: I64, address: U64) -> I64:
         """``find_at`` for long chains of ancestors, generation by generation from the youngest.
 
         Equal queries of a process's descendants are merged, so the work grows with the number of forks and not with
@@ -201,14 +207,14 @@ class AddressSpaces:
         for _, rows in reversed(list(rows_by(np.append(depth, arange(int(depth.max()) + 1))))):
             rows = rows[rows < len(depth)]
             spaces = np.concatenate([arriving[0], space[rows]])
-            ranks = np.concatenate([arriving[1], rank[rows]])
+            sequences = np.concatenate([arriving[1], sequence[rows]])
             addresses = np.concatenate([arriving[2], address[rows]])
-            first, which = group_rows([spaces, ranks, addresses])
-            spaces, ranks, addresses = spaces[first], ranks[first], addresses[first]
-            answer = self.ranges.find(spaces, ranks, addresses)
+            first, which = group_rows([spaces, sequences, addresses])
+            spaces, sequences, addresses = spaces[first], sequences[first], addresses[first]
+            answer = self.ranges.find(spaces, sequences, addresses)
             up = flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
             arriving = (
-                self._parent[spaces[up]], np.minimum(ranks[up], self._born[spaces[up]]), addresses[up],
+                self._parent[spaces[up]], np.minimum(sequences[up], self._born[spaces[up]]), addresses[up],
             )  # fmt: skip
             asked.append((rows, which, answer, up))
         found = minus_ones(len(space))
@@ -239,12 +245,12 @@ def _spaces_of(epochs: KeyedValues, lives: int, kernel: I64) -> tuple[I64, I64]:
 
 
 def _index_mappings(
-    mmaps: Mmaps, space: I64, mmap_rank: I64, ksymbols: Ksymbols, of_ksymbols: I64, ksymbol_rank: I64
+    mmaps: Mmaps, space: I64, mmap_sequence: I64, ksymbols: Ksymbols, of_ksymbols: I64, ksymbol_sequence: I64
 ) -> OverlappingRanges:
     """Index all mappings; unregistered kernel symbols are tombstones, registered ones are rows of ``mmaps``."""
     gone = flatnonzero(ksymbols.unregister & (of_ksymbols >= 0))
     start = np.concatenate([mmaps.start, ksymbols.start[gone]])
     length = np.concatenate([mmaps.length, ksymbols.length[gone]])
-    rank = np.concatenate([mmap_rank, ksymbol_rank[gone]])
+    sequence = np.concatenate([mmap_sequence, ksymbol_sequence[gone]])
     value = np.concatenate([arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
-    return OverlappingRanges(np.append(space, of_ksymbols[gone]), start, end_addresses(start, length), rank, value)
+    return OverlappingRanges(np.append(space, of_ksymbols[gone]), start, end_addresses(start, length), sequence, value)

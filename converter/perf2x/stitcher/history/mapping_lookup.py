@@ -72,7 +72,7 @@ class MappingLookup:
         last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True], np.bool_)).ravel()
         self._last = last * self._intervals
         """(2 × epochs + 2,) the first key of the image's last epoch, by context"""
-        self._rank = repeat(spaces.rank(epoch), 2)
+        self._sequence = repeat(spaces.sequence(epoch), 2)
         """(2 × epochs + 2,) by context"""
         self._recent = DirectMappedCache()
         self.hit = falses(mappings + 1)
@@ -85,7 +85,7 @@ class MappingLookup:
         serve all epochs since these were made.
         """
         mmap = self._answers(take(self._last, context) + interval)
-        later = flatnonzero(take(self._spaces.made, mmap) > take(self._rank, context))
+        later = flatnonzero(take(self._spaces.made, mmap) > take(self._sequence, context))
         if len(later):
             mmap[later] = self._answers(context[later] * self._intervals + interval[later])
         self.hit[mmap] = True

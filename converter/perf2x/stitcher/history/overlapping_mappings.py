@@ -1,14 +1,14 @@
-"""Overlapping ranges over time: finds the newest range over a point as of a rank.
+"""Overlapping ranges over time: finds the newest range over a point as of a sequence number.
 
 The points where ranges begin or end divide the line into elementary intervals. A range is stored with every interval it
-covers, in blocks (a radix-64 segment tree): 64 intervals that it covers whole are one block of the next level, 64 such
-blocks one of the level above. So a range costs at most 126 entries per level, however many others it overlaps, and a
-lookup searches a few sorted arrays::
+covers, in blocks (a radix-64 segment tree): 64 intervals that it covers entirely are one block of the next level, 64
+such blocks one of the level above. So a range costs at most 126 entries per level, however many others it overlaps, and
+a lookup searches a few sorted arrays::
 
-    ranges        |------ a (rank 1) ------|
-                        |-- b (rank 5) --|
+    ranges        |------ a (made at 1) ------|
+                        |-- b (made at 5) --|
     intervals     |  0  |         1        | 2 |
-    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        point in 1 at rank 4: a, at rank 7: b
+    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        point in 1 as of 4: a, as of 7: b
 
 Ranges belong to separate spaces; those of one space never overlap those of another.
 """
@@ -36,29 +36,32 @@ _RADIX_BITS = 6
 
 
 class _Level(Frozen):
-    """One size of blocks."""
+    """The blocks of one size."""
 
     keys: I64
-    """block << 32 | rank, rising."""
+    """block << 32 | sequence number, ascending."""
     values: I64
 
 
 class OverlappingRanges:
-    """Index of ``space``, ``rank``, ``value`` (n,) int64, ``start`` and ``limit`` (n,) uint64; all ranks differ."""
+    """Index of ranges in separate spaces.
 
-    def __init__(self, space: I64, start: U64, limit: U64, rank: I64, value: I64) -> None:
+    Takes ``start`` and ``limit`` (n,) uint64; ``space``, ``sequence`` (distinct) and ``value`` (n,) int64.
+    """
+
+    def __init__(self, space: I64, start: U64, limit: U64, sequence: I64, value: I64) -> None:
         keep = limit > start
-        space, rank, value = space[keep], rank[keep], value[keep]
+        space, sequence, value = space[keep], sequence[keep], value[keep]
         start, limit = start[keep], limit[keep]
         self._points, points = unique_inverse(np.concatenate([start, limit]))
         self._is_covered = self._covered(*np.split(points, 2))
         points += np.tile(space * len(self._points), 2)
         self._bounds, bounds = unique_inverse(points)
         low, high = np.split(bounds, 2)
-        self._levels = _build_levels(low, high, rank, value)
+        self._levels = _build_levels(low, high, sequence, value)
 
-    def find(self, space: I64, rank: I64, point: U64) -> I64:
-        """(n,) int64: the value of the newest range over each point as of each rank, −1 for none."""
+    def find(self, space: I64, sequence: I64, point: U64) -> I64:
+        """Return (n,) int64: the value of the newest range over each point as of each sequence number, −1 for none."""
         best = minus_ones(len(point))
         if not len(self._bounds):
             return best
@@ -67,25 +70,25 @@ class OverlappingRanges:
         block[slot < 0] = -1
         newest = minus_ones(len(point))
         for number, level in enumerate(self._levels):
-            _find_in_build_level(level, block >> (_RADIX_BITS * number), rank, best, newest)
+            _find_in_build_level(level, block >> (_RADIX_BITS * number), sequence, best, newest)
         return best
 
     @property
     def interval_count(self) -> int:
-        """Number of elementary intervals: also those below the first point and from the last one on."""
+        """Number of elementary intervals, including those below the first point and above the last."""
         return len(self._points) + 1
 
     def intervals(self, point: U64) -> tuple[I64, Bools]:
-        """(n,) the elementary interval of each point; whether any range of any space covers it at any rank."""
+        """Return (n,) the elementary interval of each point, and whether any range ever covers it in any space."""
         interval = searchsorted(self._points, point, "right")
         return interval, take(self._is_covered, interval)
 
     def begin_of(self, interval: I64) -> U64:
-        """(n,) the first point of each interval."""
+        """Return (n,) the first point of each interval."""
         return np.append(np.uint64(0), self._points)[interval]
 
     def _covered(self, first: I64, last: I64) -> Bools:
-        """(points + 1,) bool: whether a range covers the interval before each point, and after the last.
+        """Return (points + 1,) bool: whether a range covers the interval before each point, and after the last.
 
         ``first`` and ``last`` (n,) are the points where each range begins and ends.
         """
@@ -93,14 +96,14 @@ class OverlappingRanges:
         return cumsum(bincount(first + 1, count) - bincount(last + 1, count)) > 0
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
-        """(n,) bool: whether ``find`` has one answer for all points from first to last, in every space."""
+        """Return (n,) bool: whether ``find`` has one answer for all points from first to last, in every space."""
         same: Bools = searchsorted(self._points, first, "right") == searchsorted(self._points, last, "right")
         return same
 
 
-def _find_in_build_level(level: _Level, block: I64, rank: I64, best: I64, newest: I64) -> None:
+def _find_in_build_level(level: _Level, block: I64, sequence: I64, best: I64, newest: I64) -> None:
     """Update ``best`` and ``newest`` where this level has a newer range."""
-    index = searchsorted(level.keys, block << 32 | rank, "right") - 1
+    index = searchsorted(level.keys, block << 32 | sequence, "right") - 1
     found = level.keys[np.maximum(index, 0)]
     hit = (index >= 0) & (block >= 0) & (found >> 32 == block)
     hit &= (found & 0xFFFFFFFF) > newest
@@ -108,7 +111,7 @@ def _find_in_build_level(level: _Level, block: I64, rank: I64, best: I64, newest
     newest[hit] = found[hit] & 0xFFFFFFFF
 
 
-def _build_levels(low: I64, high: I64, rank: I64, value: I64) -> list[_Level]:
+def _build_levels(low: I64, high: I64, sequence: I64, value: I64) -> list[_Level]:
     """Divide each run of intervals low … high − 1 into blocks, level by level."""
     levels: list[_Level] = []
     while len(low):
@@ -119,9 +122,9 @@ def _build_levels(low: I64, high: I64, rank: I64, value: I64) -> list[_Level]:
         tail_start = np.where(inner, up_high << _RADIX_BITS, high)
         lengths = head_end - low, high - tail_start
         blocks = np.concatenate([ranges(low, lengths[0]), ranges(tail_start, lengths[1])])
-        owner = np.concatenate([repeat(arange(len(rank)), length) for length in lengths])
-        ranks = rank[owner]
-        order = argsort_rows([blocks, ranks])
-        levels.append(_Level((blocks << 32 | ranks)[order], value[owner[order]]))
-        low, high, rank, value = up_low[inner], up_high[inner], rank[inner], value[inner]
+        owner = np.concatenate([repeat(arange(len(sequence)), length) for length in lengths])
+        sequences = sequence[owner]
+        order = argsort_rows([blocks, sequences])
+        levels.append(_Level((blocks << 32 | sequences)[order], value[owner[order]]))
+        low, high, sequence, value = up_low[inner], up_high[inner], sequence[inner], value[inner]
     return levels

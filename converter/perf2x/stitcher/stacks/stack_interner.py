@@ -36,8 +36,8 @@ class ThreadRows(Frozen):
     """Index of the name in ThreadNames, −1 for none."""
     start: I64
     """When it was forked, as ThreadNames tells: ids are used again."""
-    first_rank: I64
-    """Rank of the first sample."""
+    first_sequence: I64
+    """Sequence number of the first sample."""
 
 
 Rows = TypeVar("Rows", SampleRows, TimedRows)
@@ -61,7 +61,7 @@ class StackInterner:
         self._stacks = ListInterner(np.uint64)
         self._threads = RowInterner(4)
         """pid, tid, index of the name, start."""
-        self._first_rank = GrowableColumns(np.int64)
+        self._first_sequence = GrowableColumns(np.int64)
         self._namesake = GrowableColumns(np.int32)
         """The first thread of each one's name."""
         self._first_of_name: dict[int, int] = {}
@@ -79,11 +79,11 @@ class StackInterner:
         """(n,) the thread of each row."""
         return as_int32(self._threads.number(pid, tid, comm, start))
 
-    def note_first(self, thread: I32 | I64, rank: I64) -> None:
-        """Lower the first rank of threads; the order of calls does not matter."""
-        if new := len(self._threads) - len(self._first_rank):
-            self._first_rank.extend(np.full(new, _NEVER, np.int64))
-        np.minimum.at(self._first_rank[0], thread, rank)
+    def note_first(self, thread: I32 | I64, sequence: I64) -> None:
+        """Lower the first sequence number of threads; the order of calls does not matter."""
+        if new := len(self._threads) - len(self._first_sequence):
+            self._first_sequence.extend(np.full(new, _NEVER, np.int64))
+        np.minimum.at(self._first_sequence[0], thread, sequence)
 
     def namesakes(self, thread: I32 | I64) -> I32:
         """(n,) the first thread that has the name of each; a thread without a name stands for itself.
@@ -103,7 +103,7 @@ class StackInterner:
     def threads(self) -> ThreadRows:
         """All threads so far, as copies."""
         pid, tid, comm, start = (column.copy() for column in self._threads.columns())
-        return ThreadRows(pid, tid, comm, start, self._first_rank[0].copy())
+        return ThreadRows(pid, tid, comm, start, self._first_sequence[0].copy())
 
     def absorb(
         self, stacks: ListArray, threads: ThreadRows, side_numbers: U64, *, by_thread: bool = True
@@ -117,5 +117,5 @@ class StackInterner:
             keys = stacks[rows]
             stack[rows] = self.intern_stacks(ListArray(keys.offsets, renumber_keys(keys.values, side_numbers)))
         thread = self.intern_threads(threads.pid, threads.tid, threads.comm, threads.start)
-        self.note_first(thread, threads.first_rank)
+        self.note_first(thread, threads.first_sequence)
         return Renumbering(stack, thread if by_thread else self.namesakes(thread))

@@ -222,6 +222,6 @@ def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) 
 
 def _only(profile: "Profile", events: tuple[str, ...]) -> "Profile":
     """Without the event that only counts work."""
-    from perf2x.model.filters.choice import keep_events
+    from perf2x.model.filters.profile_filters import keep_events
 
     return keep_events(profile, events)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from perf2x.base.abi.uapi import ReadFormat, SampleType
 from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.emitters.perfetto.samples.sample_sequences import streams_of
-from perf2x.model.filters.choice import keep_events
+from perf2x.model.filters.profile_filters import keep_events
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Event
 from perf2x.model.transforms.merge_profiles import merge_profiles

@@ -10,7 +10,7 @@ from perf2x.base.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
 from perf2x.kernel.merge_reports import ResultFold
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, CodeCounts
 from perf2x.model.profile.view import View
@@ -146,10 +146,10 @@ def test_objects_go_by_path_name_and_build_id(tmp_path: Path) -> None:
 def test_filters_of_times_and_events_hold_for_branches(tmp_path: Path) -> None:
     program(tmp_path)
     request, path = CodeRequest("prog"), recorded(tmp_path, SAMPLES)
-    assert counted(tmp_path, path, request, choice=Choice(times=("0,0.000000015",))).branches.count.tolist() == [1]
-    assert counted(tmp_path, path, request, choice=Choice(pids=(1,))).branches.count.sum() == 2
-    with pytest.raises(OptionError, match=r"code cannot take choice\.dsos: branches of one program are counted"):
-        counted(tmp_path, path, request, choice=Choice(dsos=("prog",)))
+    assert counted(tmp_path, path, request, filters=Filters(times=("0,0.000000015",))).branches.count.tolist() == [1]
+    assert counted(tmp_path, path, request, filters=Filters(pids=(1,))).branches.count.sum() == 2
+    with pytest.raises(OptionError, match=r"code cannot take filters\.dsos: branches of one program are counted"):
+        counted(tmp_path, path, request, filters=Filters(dsos=("prog",)))
 
 
 def profile_of(folder: Path, path: str) -> View:

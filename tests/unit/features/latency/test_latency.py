@@ -8,7 +8,7 @@ import pytest
 from perf2x.base.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
 from perf2x.model.profile.profile import Profile
 from tests.forge import Comm, Event, Features, Record, Sample, Session, write_file
 from tests.forge import kernel as k
@@ -18,7 +18,7 @@ from tests.forge.switches import CLOCK, RAW, STATES, TRACED, USER, born, ended, 
 
 def loaded(
     folder: Path, *records: Record, events: tuple[Event, ...] = (CLOCK,), cpus: tuple[int, int] | None = None,
-    traced: str = "", choice: Choice | None = None, how: str = "beside", timeline: bool = True, off_cpu: str = "",
+    traced: str = "", filters: Filters | None = None, how: str = "beside", timeline: bool = True, off_cpu: str = "",
     wanted: tuple[int, ...] = (),
 ) -> Profile:  # fmt: skip
     extra = {TRACING_DATA: tracing_data("<", traced)} if traced else {}
@@ -30,7 +30,7 @@ def loaded(
         )
     )
     options = load_options(
-        timeline=timeline, latency=how, choice=choice or Choice(), off_cpu=off_cpu, parallelism=wanted
+        timeline=timeline, latency=how, filters=filters or Filters(), off_cpu=off_cpu, parallelism=wanted
     )
     profile = load(str(path), options).profile
     profile.check()
@@ -131,7 +131,7 @@ def test_switches_that_were_sampled_tell_no_parallelism(tmp_path: Path) -> None:
 def test_processes_that_are_asked_for_count_alone(tmp_path: Path) -> None:
     records = [switch(7, 1), switch(8, 2), switch(9, 3, pid=9), ran(7, 10), ran(8, 11), ran(9, 12, pid=9)]
     assert parallelism(loaded(tmp_path, *records)) == [(7, 3), (8, 3), (9, 3)]
-    assert parallelism(loaded(tmp_path, *records, choice=Choice(pids=(7,)))) == [(7, 2), (8, 2)]
+    assert parallelism(loaded(tmp_path, *records, filters=Filters(pids=(7,)))) == [(7, 2), (8, 2)]
 
 
 def test_samples_of_a_parallelism(tmp_path: Path) -> None:

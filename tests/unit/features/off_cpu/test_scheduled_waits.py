@@ -11,7 +11,7 @@ from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
 from perf2x.model.profile.profile import Wait
 from tests.forge import Comm, Event, Features, Mmap2, Record, Session, Stamp, write_file
 from tests.forge import kernel as k
@@ -25,7 +25,7 @@ Row = tuple[int, int, int, int, str]
 
 
 def loaded(
-    folder: Path, *records: Record, event: Event = CLOCK, traced: str = "", choice: Choice | None = None,
+    folder: Path, *records: Record, event: Event = CLOCK, traced: str = "", filters: Filters | None = None,
     how: str = "apart", release: str = "6.1.0", order: str = "<",
 ) -> Loaded:  # fmt: skip
     extra = {TRACING_DATA: tracing_data(order, traced)} if traced else {}
@@ -33,7 +33,7 @@ def loaded(
     path = folder / "waits.data"
     code = [Mmap2(pid=pid, tid=pid, addr=0x1000 * tid, len=0x1000, filename=f"{tid}000") for pid, tid in CODE]
     path.write_bytes(write_file(session, [Comm(pid=7, tid=7, comm="main"), *code, *records]))
-    found = load(str(path), load_options(timeline=True, off_cpu=how, choice=choice or Choice()))
+    found = load(str(path), load_options(timeline=True, off_cpu=how, filters=filters or Filters()))
     found.profile.check()
     return found
 
@@ -203,11 +203,11 @@ def test_a_traced_wait_ends_with_its_thread(tmp_path: Path) -> None:
 
 def test_waits_are_cut_to_the_time_that_is_asked_for(tmp_path: Path) -> None:
     records = [ran(7, 10), switch(7, 20, out=True), switch(7, 80), ran(7, 90), switch(7, 95, out=True), switch(7, 99)]
-    wanted = Choice(times=("0.000000015,0.000000050",))
-    found = loaded(tmp_path, *records, choice=wanted, how="beside")
+    wanted = Filters(times=("0.000000015,0.000000050",))
+    found = loaded(tmp_path, *records, filters=wanted, how="beside")
     assert waits(found) == [(7, 20, 31, Wait.BLOCKED, "7000")]
     assert len(found.profile.samples) == 1
-    assert waits(loaded(tmp_path, *records, choice=Choice(times=("0.00000005,0.0000001",)))) == [
+    assert waits(loaded(tmp_path, *records, filters=Filters(times=("0.00000005,0.0000001",)))) == [
         (7, 50, 30, Wait.BLOCKED, "7000"),
         (7, 95, 4, Wait.BLOCKED, "7000"),
     ]
@@ -219,19 +219,19 @@ def test_waits_pass_the_filters_of_samples(tmp_path: Path) -> None:
         ran(7, 10), ran(8, 11), switch(7, 20, out=True, cpu=0), switch(8, 21, out=True, cpu=1),
         switch(7, 30), switch(8, 40, cpu=1),
     ]  # fmt: skip
-    for choice, tids in ((Choice(tids=(8,)), [8]), (Choice(pids=(7,)), [7, 8])):
-        assert [row[0] for row in waits(loaded(tmp_path, *records, choice=choice))] == tids
-    found = loaded(tmp_path, *records, event=event, choice=Choice(cpus=(0,)))
+    for filters, tids in ((Filters(tids=(8,)), [8]), (Filters(pids=(7,)), [7, 8])):
+        assert [row[0] for row in waits(loaded(tmp_path, *records, filters=filters))] == tids
+    found = loaded(tmp_path, *records, event=event, filters=Filters(cpus=(0,)))
     assert [row[0] for row in waits(found)] == [7]
     traced = [leaves(7, 100, 8), leaves(8, 150, 7), leaves(7, 200, 8)]
     assert [
-        row[:3] for row in waits(loaded(tmp_path, *traced, event=TRACED, traced=STATES, choice=Choice(tids=(7,))))
+        row[:3] for row in waits(loaded(tmp_path, *traced, event=TRACED, traced=STATES, filters=Filters(tids=(7,))))
     ] == [(7, 100, 50)]
 
 
 def test_no_sample_or_wait_in_that_time(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="no sample and no wait in that time"):
-        loaded(tmp_path, ran(7, 10), switch(7, 20, out=True), switch(7, 80), choice=Choice(times=("5,6",)))
+        loaded(tmp_path, ran(7, 10), switch(7, 20, out=True), switch(7, 80), filters=Filters(times=("5,6",)))
 
 
 def test_raw_bytes_of_other_events_say_nothing() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x import Choice, Loaded, SymbolOptions, read
+from perf2x import Filters, Loaded, SymbolOptions, read
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.features.recording_advice.advice import ChainReport, advice, chain_report
 from perf2x.model.profile.profile import Profile
@@ -106,7 +106,7 @@ def test_several_recordings_are_judged_together() -> None:
 
 
 def test_filters_of_frames_do_not_count_as_cut_stacks() -> None:
-    assert "cut_stacks" not in said(read(source("good"), symbols=SYMFS, choice=Choice(max_stack=1)))
+    assert "cut_stacks" not in said(read(source("good"), symbols=SYMFS, filters=Filters(max_stack=1)))
 
 
 def test_a_single_sample_is_spoken_of_as_one() -> None:

@@ -11,7 +11,7 @@ from perf2x.base.columnar.list_array import ListArray, offsets_of
 from perf2x.features.tracepoints.traced_samples import decode_columns
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.model.profile.tracepoint_fields import TracepointFields
@@ -115,7 +115,7 @@ def test_samples_get_the_fields_of_their_own_record(tmp_path: Path, order: str) 
 
 
 def test_filtered_samples_keep_their_fields(tmp_path: Path) -> None:
-    assert files_of(loaded(tmp_path, choice=Choice(tids=(8,)))) == [(8, 40, "d"), (8, 50, "c")]
+    assert files_of(loaded(tmp_path, filters=Filters(tids=(8,)))) == [(8, 40, "d"), (8, 50, "c")]
 
 
 def test_anonymized_profiles_have_no_fields(tmp_path: Path) -> None:

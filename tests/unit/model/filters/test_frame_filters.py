@@ -14,8 +14,8 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.errors import OptionError
 from perf2x.model.filters import frame_patterns
-from perf2x.model.filters.choice import FILTERS
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
+from perf2x.model.filters.profile_filters import FILTERS
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile.profile import Profile
 from perf2x.model.transforms.drop_unused import compact
@@ -39,7 +39,7 @@ stacks = st.lists(st.lists(st.integers(0, 5), max_size=7), max_size=6)
 texts = st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple)
 renames = st.lists(st.sampled_from(RENAMES), max_size=2).map(tuple)
 filters = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
-choices = st.builds(Choice, rename=renames, **dict.fromkeys(filters, texts))
+filter_sets = st.builds(Filters, rename=renames, **dict.fromkeys(filters, texts))
 
 
 def profile_of(places: Sequence[tuple[int, list[tuple[str, str, int]]]], rows: Sequence[list[int]]) -> Profile:
@@ -63,12 +63,12 @@ def profile_of(places: Sequence[tuple[int, list[tuple[str, str, int]]]], rows: S
     return made.build()
 
 
-def applied(profile: Profile, choice: Choice, diagnostics: Diagnostics | None = None) -> Profile:
+def applied(profile: Profile, filters: Filters, diagnostics: Diagnostics | None = None) -> Profile:
     unmatched = UnmatchedFilters(1, diagnostics)
-    assert choice.given().keys() <= FILTERS.keys()
+    assert filters.given().keys() <= FILTERS.keys()
     for name, keep in FILTERS.items():
-        if name in choice.given():
-            profile = keep(profile, choice.given()[name], unmatched)
+        if name in filters.given():
+            profile = keep(profile, filters.given()[name], unmatched)
     profile = compact(profile)
     profile.check()
     return profile
@@ -77,26 +77,26 @@ def applied(profile: Profile, choice: Choice, diagnostics: Diagnostics | None = 
 INLINED = [(0, [("less", "", 3), ("std::sort", "", 3)]), (0, [("std::swap", "", 3)])]
 
 
-@given(locations, stacks, choices)
-@example(INLINED, [[1, 0], [0, 0, 1]], Choice(collapse=("^std::",)))
-@example(INLINED, [[0, 1, 0, 1]], Choice(skip_after=("sort",), hide=("less",)))
-@example([(1, [])], [[0, 0]], Choice(collapse=("libc",), rename=(r"\[(.*)\]=\1",)))
+@given(locations, stacks, filter_sets)
+@example(INLINED, [[1, 0], [0, 0, 1]], Filters(collapse=("^std::",)))
+@example(INLINED, [[0, 1, 0, 1]], Filters(skip_after=("sort",), hide=("less",)))
+@example([(1, [])], [[0, 0]], Filters(collapse=("libc",), rename=(r"\[(.*)\]=\1",)))
 def test_every_stack_becomes_what_it_is_alone(
-    places: list[tuple[int, list[tuple[str, str, int]]]], rows: list[list[int]], choice: Choice
+    places: list[tuple[int, list[tuple[str, str, int]]]], rows: list[list[int]], filters: Filters
 ) -> None:
     profile = profile_of(places, rows)
-    assert summed(stacks_of(applied(profile, choice))) == summed(filtered(stacks_of(profile), choice))
+    assert summed(stacks_of(applied(profile, filters))) == summed(filtered(stacks_of(profile), filters))
 
 
-@given(locations, stacks, choices)
+@given(locations, stacks, filter_sets)
 def test_what_is_gone_is_counted(
-    places: list[tuple[int, list[tuple[str, str, int]]]], rows: list[list[int]], choice: Choice
+    places: list[tuple[int, list[tuple[str, str, int]]]], rows: list[list[int]], filters: Filters
 ) -> None:
     """Filters of stacks are asked for what they leave out; the others say it."""
     profile, diagnostics = profile_of(places, rows), Diagnostics()
-    chosen = applied(profile, Choice(focus=choice.focus, ignore=choice.ignore))
+    chosen = applied(profile, Filters(focus=filters.focus, ignore=filters.ignore))
     made = applied(
-        chosen, Choice(skip_after=choice.skip_after, hide=choice.hide, collapse=choice.collapse), diagnostics
+        chosen, Filters(skip_after=filters.skip_after, hide=filters.hide, collapse=filters.collapse), diagnostics
     )
     assert made.samples.count.sum() + diagnostics["samples_without_frames"] == chosen.samples.count.sum()
 
@@ -105,14 +105,14 @@ def test_what_is_gone_is_counted(
 @pytest.mark.parametrize("text", ["(", "[a", "*", "a{99999999999}", "(?P<x>"])
 def test_what_is_no_expression_is_refused_as_it_was_typed(name: str, text: str) -> None:
     with pytest.raises(OptionError, match="not a regular expression") as refused:
-        Choice(**{name: (text,)})
+        Filters(**{name: (text,)})
     assert repr(text) in str(refused.value) and refused.value.args[1] == name
 
 
 @pytest.mark.parametrize("text", ["a", "=a", r"a=\1", "(=a", r"a=\g<x>"])
 def test_a_new_name_needs_an_expression_that_it_fits(text: str) -> None:
     with pytest.raises(OptionError) as refused:
-        Choice(rename=(text,))
+        Filters(rename=(text,))
     assert repr(text) in str(refused.value) and refused.value.args[1] == "rename"
 
 
@@ -123,10 +123,10 @@ def test_ready_made_sets_have_names_and_the_kernels_are_the_kernels() -> None:
     ]  # fmt: skip
     profile = profile_of(places, [[0, 1, 2, 3, 4, 5]])
     diagnostics = Diagnostics()
-    made = applied(profile, Choice(hide=("scheduler", "python", "node")), diagnostics)
+    made = applied(profile, Filters(hide=("scheduler", "python", "node")), diagnostics)
     assert [*summed(stacks_of(made))] == [("schedule", "schedule_work")]
     assert not diagnostics.counts  # node is no typing error
-    one = applied(profile, Choice(collapse=("scheduler",)))
+    one = applied(profile, Filters(collapse=("scheduler",)))
     assert next(iter(summed(stacks_of(one))))[:3] == ("schedule", "[scheduler]", "schedule_work")
 
 
@@ -167,7 +167,7 @@ OF_PROGRAMS = (
 def test_ready_made_sets_know_names_of_all_styles(kind: str) -> None:
     names = (*OF_RUNTIMES[kind], *OF_PROGRAMS)
     profile = profile_of([(0, [(name, "", 3)]) for name in names], [[*range(len(names))]])
-    assert [*summed(stacks_of(applied(profile, Choice(hide=(kind,)))))] == [OF_PROGRAMS]
+    assert [*summed(stacks_of(applied(profile, Filters(hide=(kind,)))))] == [OF_PROGRAMS]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows cannot stop an expression")
@@ -176,10 +176,10 @@ def test_an_expression_that_takes_too_long_is_refused(name: str, text: str, monk
     monkeypatch.setattr(frame_patterns, "_SECONDS", 0.02)
     profile, before = profile_of([(0, [("a" * 64, "", 3)])], [[0]]), signal.getsignal(signal.SIGVTALRM)
     with pytest.raises(OptionError, match="to match") as refused:
-        applied(profile, Choice(**{name: (text,)}))
+        applied(profile, Filters(**{name: (text,)}))
     assert refused.value.args[1] == name and repr(text) in str(refused.value)
     assert signal.getsignal(signal.SIGVTALRM) is before and signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
-    assert len(applied(profile, Choice(hide=("zz",))).samples) == 1
+    assert len(applied(profile, Filters(hide=("zz",))).samples) == 1
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="no go tool pprof here")

@@ -272,7 +272,7 @@ def test_metadata_may_be_damaged(tmp_path: Path) -> None:
 
 def test_the_beginning_tells_recordings_apart(tmp_path: Path) -> None:
     one, longer, other = (
-        opened(tmp_path, buffers).beginning
+        opened(tmp_path, buffers).fingerprint
         for buffers in (
             [Buffer(simple(100, 1))], [Buffer(simple(100, 1)), Buffer(simple(100, 5), 1)], [Buffer(simple(100, 2))],
         )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perf2x.fleet.query import answered
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests import forge
 from tests.forge.histories import EVENT, histories
@@ -31,11 +31,11 @@ Tags = dict[str, str]
 
 def said(
     inputs: list[Path], tags: list[Tags] | None = None, *, symbols: SymbolOptions | None = None,
-    choice: Choice | None = None, labels: tuple[str, ...] = (), timeline: bool = False,
+    filters: Filters | None = None, labels: tuple[str, ...] = (), timeline: bool = False,
 ) -> Counter[Any]:  # fmt: skip
     options = LoadOptions(
         keep=frozenset({"cgroup"} | {"cpu"} & set(labels)), timeline=timeline, tags=tuple(tags or ()), symbols=symbols,
-        choice=choice or Choice(),
+        filters=filters or Filters(),
     )  # fmt: skip
     return content(load([str(path) for path in inputs], options).profile)
 
@@ -124,8 +124,8 @@ def test_filters_leave_the_same(datasets: dict[Path, Path]) -> None:
     case = CORPUS / "unwind" / "perf.data"
     profile = load([str(case)], LoadOptions()).profile
     comm = profile.strings[int(profile.threads.comm[0])]
-    for choice in (Choice(tids=(int(profile.threads.tid[0]),)), Choice(comms=(comm,)), Choice(frames="user")):
-        assert said([datasets[case]], choice=choice, symbols=HERE) == said([case], choice=choice, symbols=HERE)
+    for filters in (Filters(tids=(int(profile.threads.tid[0]),)), Filters(comms=(comm,)), Filters(frames="user")):
+        assert said([datasets[case]], filters=filters, symbols=HERE) == said([case], filters=filters, symbols=HERE)
 
 
 def test_tags_choose_recordings(tmp_path: Path) -> None:

@@ -28,14 +28,17 @@ def column(rows, field, dtype) -> np.ndarray:
 
 
 def spaces_of(events) -> AddressSpaces:
-    """The rank of an event is its place in the list, from 1 on."""
-    of = {kind: [(rank, *event) for rank, event in enumerate(events, 1) if event[0] in kind.split()] for kind in KINDS}
+    """The sequence number of an event is its place in the list, from 1 on."""
+    of = {
+        kind: [(sequence, *event) for sequence, event in enumerate(events, 1) if event[0] in kind.split()]
+        for kind in KINDS
+    }
     maps, forks, comms, symbols = (of[kind] for kind in KINDS)
-    ranks = [column(rows, 0, np.int64) for rows in (maps, forks, comms, symbols)]
-    times = [rank.astype(np.uint64) for rank in ranks]
+    sequences = [column(rows, 0, np.int64) for rows in (maps, forks, comms, symbols)]
+    times = [sequence.astype(np.uint64) for sequence in sequences]
     count, pid = len(maps), column(maps, 2, np.int32)
     mmaps = Mmaps(
-        time=times[0], position=ranks[0], start=column(maps, 3, np.uint64), pid=pid, tid=pid,
+        time=times[0], position=sequences[0], start=column(maps, 3, np.uint64), pid=pid, tid=pid,
         length=column(maps, 4, np.uint64), pgoff=np.zeros(count, np.uint64), prot=np.full(count, 5, np.int32),
         flags=np.zeros(count, np.int32), filename=DictionaryColumn.of(["x"] * count),
         build_id=DictionaryColumn.of([b""] * count),
@@ -43,21 +46,21 @@ def spaces_of(events) -> AddressSpaces:
         is_data=np.zeros(count, np.bool_), file=np.ones(count, np.uint64), inode=np.ones(count, np.uint64),
     )  # fmt: skip
     child, parent = column(forks, 2, np.int32), column(forks, 3, np.int32)
-    tasks = Tasks(times[1], ranks[1], child, parent, child, parent, column(forks, 4, np.bool_))
+    tasks = Tasks(times[1], sequences[1], child, parent, child, parent, column(forks, 4, np.bool_))
     pid, yes = column(comms, 2, np.int32), np.ones(len(comms), np.bool_)
-    names = Comms(times[2], ranks[2], pid, pid, DictionaryColumn.of(["x"] * len(comms)), yes)
+    names = Comms(times[2], sequences[2], pid, pid, DictionaryColumn.of(["x"] * len(comms)), yes)
     gone = np.ones(len(symbols), np.bool_)
     start, length = column(symbols, 3, np.uint64), column(symbols, 4, np.uint64)
     symbol = Ksymbols(
         times[3],
-        ranks[3],
+        sequences[3],
         start,
         length,
         np.ones(len(symbols), np.int32),
         gone,
         DictionaryColumn.of(["x"] * len(symbols)),
     )
-    return AddressSpaces(mmaps, ranks[0], tasks, ranks[1], names, ranks[2], symbol, ranks[3])
+    return AddressSpaces(mmaps, sequences[0], tasks, sequences[1], names, sequences[2], symbol, sequences[3])
 
 
 KINDS = ("map kernel", "fork", "exec", "gone")
@@ -68,14 +71,14 @@ def test_last_mappings_are_those_of_all_epochs_since_they_were_made(events) -> N
     """Of every process and of the kernel, at every moment and every address, inside execve as well."""
     spaces = spaces_of(events)
     grid = np.meshgrid([KERNEL, -1, 1, 2, 3, 4, 9], np.arange(-1, len(events) + 1), np.arange(12), [0, 1])
-    pid, rank, place, through = (axis.ravel().astype(np.int64) for axis in grid)
-    epoch, address, through_exec = spaces.epoch(pid, rank), place.astype(np.uint64), through != 0
+    pid, sequence, place, through = (axis.ravel().astype(np.int64) for axis in grid)
+    epoch, address, through_exec = spaces.epoch(pid, sequence), place.astype(np.uint64), through != 0
     last = spaces.last_epoch(epoch)
     found = spaces.find(epoch, address, through_exec)
     at_last = spaces.find(last, address, through_exec)
-    holds = spaces.made[at_last] <= spaces.rank(epoch)
+    holds = spaces.made[at_last] <= spaces.sequence(epoch)
     assert (at_last[holds] == found[holds]).all()
-    assert ((spaces.made[found] <= spaces.rank(epoch)) | (found < 0)).all()
+    assert ((spaces.made[found] <= spaces.sequence(epoch)) | (found < 0)).all()
     assert (spaces.last_epoch(last) == last).all()
     is_kernel = np.isin(epoch, spaces.kernel_epochs)
     assert (last[is_kernel] == epoch[is_kernel]).all()
@@ -92,8 +95,11 @@ def test_an_interval_is_looked_up_once_for_all_epochs(monkeypatch: pytest.Monkey
     spaces = spaces_of([("map", 1, 0x1000 * place, 0x1000) for place in range(30)])
     lookup, asked, find = MappingLookup(spaces, 30), [], spaces.find
     monkeypatch.setattr(spaces, "find", lambda epoch, *rest: asked.append(len(epoch)) or find(epoch, *rest))
-    rank, address = np.tile(np.arange(31, 61) // 2, 15), np.repeat(np.arange(15, dtype=np.uint64) << np.uint64(12), 30)
-    epoch = spaces.epoch(np.full(450, 1), rank)
+    sequence, address = (
+        np.tile(np.arange(31, 61) // 2, 15),
+        np.repeat(np.arange(15, dtype=np.uint64) << np.uint64(12), 30),
+    )
+    epoch = spaces.epoch(np.full(450, 1), sequence)
     context = lookup_contexts(epoch, np.zeros(450, np.bool_))
     assert lookup.find(context, spaces.ranges.intervals(address)[0]).tolist() == (address >> np.uint64(12)).tolist()
     assert sum(asked) == 15
@@ -108,7 +114,7 @@ def test_one_image_has_one_last_epoch() -> None:
     assert last.tolist() == [epoch[2]] * 3 + [epoch[4]] * 2
     here = np.zeros(3, np.bool_)
     assert spaces.find(last[:3], np.array([5, 5, 6], np.uint64), here).tolist() == [2, 2, 0]
-    assert (spaces.made[[2, 2, 0]] <= spaces.rank(epoch[:3])).tolist() == [False, False, True]
+    assert (spaces.made[[2, 2, 0]] <= spaces.sequence(epoch[:3])).tolist() == [False, False, True]
 
 
 def test_a_child_has_what_its_parent_mapped_before_the_fork_alone() -> None:

@@ -11,11 +11,11 @@ RANGES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 300), st.integers(
 QUERIES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 70), st.integers(0, 620)), min_size=1, max_size=40)
 
 
-def newest(ranges: list[tuple[int, int, int]], space: int, rank: int, point: int) -> int:
-    """The last range laid by the rank, in the space, over the point; its list index is its rank minus one."""
+def newest(ranges: list[tuple[int, int, int]], space: int, sequence: int, point: int) -> int:
+    """The newest range of the space over the point as of the sequence number; range i has the number i + 1."""
     best = -1
     for index, (owner, start, length) in enumerate(ranges):
-        if owner == space and start <= point < start + length and index + 1 <= rank:
+        if owner == space and start <= point < start + length and index + 1 <= sequence:
             best = index
     return best
 
@@ -49,13 +49,13 @@ def test_points_outside_all_ranges_are_not_covered(ranges: list[tuple[int, int, 
     assert same.tolist() == [not any(point < end <= point + 7 for end in ends) for point in points]
 
 
-@pytest.mark.parametrize("rank", [1, 2, 65, 66, 67, 131])
-def test_the_newest_of_short_and_long_ranges_is_found(rank: int) -> None:
-    """One over all of 130 neighbours, kept in blocks of 64 of them, is laid at any rank between theirs."""
+@pytest.mark.parametrize("sequence", [1, 2, 65, 66, 67, 131])
+def test_the_newest_of_short_and_long_ranges_is_found(sequence: int) -> None:
+    """One over all of 130 neighbours, kept in blocks of 64 of them, is laid at any sequence number between theirs."""
     ranges = [(0, start, 1) for start in range(130)]
-    ranges.insert(rank - 1, (0, 0, 130))
+    ranges.insert(sequence - 1, (0, 0, 130))
     points = np.arange(131)
-    for when in (rank - 1, rank, 131):
+    for when in (sequence - 1, sequence, 131):
         found = build(ranges).find(points * 0, points * 0 + when, points.astype(np.uint64))
         assert found.tolist() == [newest(ranges, 0, when, point) for point in points.tolist()]
 

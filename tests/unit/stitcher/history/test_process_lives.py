@@ -30,9 +30,9 @@ def numbers(events: list[Event], kind: str, field: int, dtype: type = np.int32) 
 
 
 def tables(events: list[Event]) -> tuple[Tasks, np.ndarray, Comms, np.ndarray]:
-    """Each event's rank is its place, from 1 on; threads have the ids of their processes."""
+    """Each event's sequence number is its place, from 1 on; threads have the ids of their processes."""
     of_forks, of_comms = (
-        np.array([rank for rank, event in enumerate(events, 1) if event[0] == kind], np.int64)
+        np.array([sequence for sequence, event in enumerate(events, 1) if event[0] == kind], np.int64)
         for kind in ("fork", "comm")
     )
     child, parent = numbers(events, "fork", 1), numbers(events, "fork", 2)
@@ -44,9 +44,9 @@ def tables(events: list[Event]) -> tuple[Tasks, np.ndarray, Comms, np.ndarray]:
 
 
 def found(events: list[Event]) -> ProcessLives:
-    forks, fork_rank, comms, comm_rank = tables(events)
-    mapped = np.array([rank for rank, event in enumerate(events, 1) if event[0] == "map"], np.int64)
-    return find_lives(numbers(events, "map", 1, np.int64), mapped, forks, fork_rank, comms, comm_rank)
+    forks, fork_sequence, comms, comm_sequence = tables(events)
+    mapped = np.array([sequence for sequence, event in enumerate(events, 1) if event[0] == "map"], np.int64)
+    return find_lives(numbers(events, "map", 1, np.int64), mapped, forks, fork_sequence, comms, comm_sequence)
 
 
 def walked(events: list[Event], most: int) -> tuple[set[tuple[object, ...]], int]:
@@ -56,29 +56,29 @@ def walked(events: list[Event], most: int) -> tuple[set[tuple[object, ...]], int
     lives: dict[tuple[int, int], tuple[object, ...]] = {}
     first_mapped: dict[int, int] = {}
     cut = 0
-    for rank, event in enumerate(events, 1):
+    for sequence, event in enumerate(events, 1):
         if event[0] == "map":
-            first_mapped.setdefault(event[1], rank)
+            first_mapped.setdefault(event[1], sequence)
 
-    def begin(pid: int, rank: int, parent: object = None, before: object = None) -> tuple[int, int]:
+    def begin(pid: int, sequence: int, parent: object = None, before: object = None) -> tuple[int, int]:
         nonlocal cut
         ancestors = depth[parent] + 1 if parent else 0  # type: ignore[index]
         if ancestors >= most:
             parent, ancestors, cut = None, 0, cut + 1
-        current[pid] = life = pid, rank
+        current[pid] = life = pid, sequence
         depth[life], lives[life] = ancestors, (parent, before, ancestors)
         return life
 
     def of(pid: int) -> tuple[int, int]:
         return current.get(pid) or begin(pid, 0)
 
-    for rank, event in enumerate(events, 1):
+    for sequence, event in enumerate(events, 1):
         if event[0] == "comm" and event[3]:
-            begin(event[1], rank, before=of(event[1]))
+            begin(event[1], sequence, before=of(event[1]))
         elif event[0] == "fork" and event[1] != event[2]:
-            if first_mapped.get(event[1], rank) < rank:
+            if first_mapped.get(event[1], sequence) < sequence:
                 of(event[1])
-            begin(event[1], rank, None if event[3] else of(event[2]))
+            begin(event[1], sequence, None if event[3] else of(event[2]))
     for pid in first_mapped:
         of(pid)
     return {(life, *facts) for life, facts in lives.items()}, cut
@@ -100,25 +100,25 @@ def test_lives_begin_with_forks_with_execs_and_before_all(most: int, events: lis
 
 @given(EVENTS)
 def test_threads_are_named_by_themselves_or_like_who_made_them(events: list[Event]) -> None:
-    forks, fork_rank, comms, comm_rank = tables(events)
-    names = ThreadNames(comms, comm_rank, forks, fork_rank)
+    forks, fork_sequence, comms, comm_sequence = tables(events)
+    names = ThreadNames(comms, comm_sequence, forks, fork_sequence)
     current: dict[int, str] = {}
     tids = np.arange(-2, 7)
-    for rank, event in enumerate([("none",), *events]):
+    for sequence, event in enumerate([("none",), *events]):
         if event[0] == "fork":
             current.pop(event[1], None)
             if event[2] in current:
                 current[event[1]] = current[event[2]]
         elif event[0] == "comm":
             current[event[1]] = event[2]
-        at = names.at(tids, np.full(len(tids), rank)).tolist()
+        at = names.at(tids, np.full(len(tids), sequence)).tolist()
         assert [names.texts[row] if row >= 0 else None for row in at] == [current.get(tid) for tid in tids.tolist()]
 
 
 def test_a_name_is_inherited_down_a_long_line_of_forks() -> None:
     events = [("comm", 0, "a", False), *(("fork", pid, pid - 1, False) for pid in range(1, 5000))]
-    forks, fork_rank, comms, comm_rank = tables(events)
-    names = ThreadNames(comms, comm_rank, forks, fork_rank)
+    forks, fork_sequence, comms, comm_sequence = tables(events)
+    names = ThreadNames(comms, comm_sequence, forks, fork_sequence)
     assert names.texts[int(names.at(np.array([4999]), np.array([5000]))[0])] == "a"
     lives = found(events)
     assert (lives.cut, int(lives.depth.max())) == (4999 // address_spaces.MAX_FORK_DEPTH, 2047)

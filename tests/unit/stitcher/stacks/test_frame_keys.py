@@ -45,7 +45,7 @@ class StaticSpaces:
     def last_epoch(self, epoch: np.ndarray) -> np.ndarray:
         return epoch
 
-    def rank(self, epoch: np.ndarray) -> np.ndarray:
+    def sequence(self, epoch: np.ndarray) -> np.ndarray:
         return np.full(len(epoch), len(self.made))
 
     def find(self, epoch: np.ndarray, address: np.ndarray, through: np.ndarray) -> np.ndarray:

@@ -154,7 +154,7 @@ class StoredPart(StitchedRecording):
         return sum(int(row.values["samples"]) for row in self.rows)
 
     @property
-    def beginning(self) -> bytes | None:
+    def fingerprint(self) -> bytes | None:
         """None: several recordings have no first records."""
         return None
 

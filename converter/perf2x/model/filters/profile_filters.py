@@ -1,7 +1,7 @@
-"""Filters: what each field of Choice leaves in a recording.
+"""The function that implements each filter: on columns of samples, or on the finished profile.
 
-A filter is a field of Choice and a row of COLUMNS, ROWS or FILTERS; apply_choice.py holds them against a recording.
-Filters on profiles leave tables as they are, only rows of samples and frames of stacks go; drop_unused.py tidies.
+A filter is a field of Filters with a row in COLUMNS, ROWS or FILTERS; applied_filters.py applies them. Filters on
+profiles remove samples and frames, and leave all other tables as they are; drop_unused.py tidies up.
 """
 
 import re
@@ -34,7 +34,7 @@ from perf2x.model.recording import Samples, means
 
 _GLOB = re.compile(r"[*?[]")
 _DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
-"""Terms and modifiers that perf writes behind an event's name (tools/perf/util/parse-events.l)."""
+"""Terms and modifiers that perf appends to an event's name (tools/perf/util/parse-events.l)."""
 
 _ADDRESSES = re.compile(r"(0x[0-9a-fA-F]{1,16})(?:-(0x[0-9a-fA-F]{1,16}))?")
 
@@ -44,21 +44,24 @@ _LEFT_OUT = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
 
 
 COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
-"""Filters on numbers: the column of samples that has them, before anything is looked up."""
+"""Filters by number: the column of samples that they compare, before anything is looked up."""
 ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
-"""Other filters on what samples say: the samples that stay, given the field's value."""
+"""Other filters on columns of samples: of samples and the field's value, which samples pass."""
 
 
 class Names(Frozen):
-    """Names that filters can be held against, most important first."""
+    """Names that a filter's patterns are matched against, most important first."""
 
     kind: str
     known: Sequence[str]
     aliases: Sequence[Sequence[str]] = field(default=())
-    """Other ways to write each known name."""
+    """Other spellings of each known name."""
 
     def matching(self, patterns: Iterable[str], unmatched: UnmatchedFilters | None = None) -> set[int]:
-        """Rows of ``known`` that a pattern (a name or a glob) means; a pattern that means none is unmatched."""
+        """Return the rows of ``known`` that a name or glob matches.
+
+        A pattern without a match is reported to ``unmatched``.
+        """
         unmatched = unmatched or UnmatchedFilters()
         rows: set[int] = set()
         named: dict[str, set[int]] = {}
@@ -78,11 +81,11 @@ class Names(Frozen):
 
 
 def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
-    """Only samples of the events whose names match one of the patterns.
+    """Keep samples of events whose names match a pattern.
 
     A pattern is a name as recorded, the name without PMU, terms and modifiers (``cycles`` for ``cycles/period=5/P``,
-    ``cpu_core/cycles/`` and ``cycles:P``) or another name of it (``cpu-cycles``), a glob, or of several events of one
-    name the name and a number (``cpu-clock#2``).
+    ``cpu_core/cycles/`` and ``cycles:P``) or an alias (``cpu-cycles``), a glob, or, for one of several events of the
+    same name, the name and a number (``cpu-clock#2``).
     """
     unmatched, wanted, names = unmatched or UnmatchedFilters(), set[int](), numbered_names(profile.events)
     for text in patterns:
@@ -95,13 +98,13 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatche
 
 
 def names_event(pattern: str, name: str) -> bool:
-    """Tell whether a pattern for `keep_events` chooses an event by its (perhaps numbered) name."""
+    """Return whether a pattern of `keep_events` matches an event by its name, which may end in a number."""
     plain = name.partition("#")[0]
     return pattern in (name, _DECORATION.sub("", plain)) or means(pattern, plain) or fnmatchcase(plain, pattern)
 
 
 def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
-    """Only samples of threads with these names, as they were called when the sample was taken."""
+    """Keep samples of threads whose name, at the time of the sample, matches a pattern."""
     comms = profile.threads.comm
     used = unique(comms)
     names = Names("thread called", [profile.strings[row] for row in used.tolist()])
@@ -110,7 +113,7 @@ def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatched
 
 
 def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
-    """Only samples taken in these objects: their innermost frame lies in one. Names with or without folders."""
+    """Keep samples whose innermost frame is in a matching object, named with or without its folder."""
     leaf = _leaf_locations(profile)
     mapping = as_int64(np.append(profile.locations.mapping, -1)[leaf])
     rows = _heaviest_first(sum_at(mapping, profile.samples.count, len(profile.mappings) + 1)[:-1])
@@ -121,10 +124,10 @@ def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatch
 
 
 def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
-    """Only samples taken in these functions or in code inlined into them; names as shown, as linked or in full.
+    """Keep samples taken in matching functions or in code inlined into them.
 
-    Code without a name is called what outputs call it, ``[libc.so.6]``, or by its recorded addresses, ``0x7f01…`` or
-    ``0x7f01…-0x7f02…``, both ends included.
+    A function matches by its shown, linked or full name; code without a name by the name that outputs give it,
+    ``[libc.so.6]``, or by its recorded addresses, ``0x7f01…`` or ``0x7f01…-0x7f02…``, both ends included.
     """
     unmatched, leaf = unmatched or UnmatchedFilters(), _leaf_locations(profile)
     weight = sum_at(leaf, profile.samples.count, len(profile.locations) + 1)
@@ -138,7 +141,7 @@ def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: Unmat
 
 
 def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched: UnmatchedFilters) -> Bools:
-    """(locations + 1,) where one of the names is shown; ``weight`` is how many samples were taken at each."""
+    """Return (locations + 1,) True where a name matches; ``weight`` is the number of samples at each location."""
     locations, functions = profile.locations, profile.functions
     owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
     held = weight[owner] > 0
@@ -159,13 +162,16 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched:
 
 
 def _other_names(profile: Profile, system_name: str) -> list[str]:
-    """A function's name as linked, and in full if that is known."""
+    """Return a function's name as linked, and its full name if known."""
     full = profile.full_names.get(system_name)
     return [system_name] if full is None else [system_name, full]
 
 
 def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64, unmatched: UnmatchedFilters) -> Bools:
-    """(locations + 1,) where a recorded address lies within; unmatched when no sample was taken there."""
+    """Return (locations + 1,) True where the recorded address is in the range.
+
+    Unmatched if no sample was taken there.
+    """
     first, last = span
     address = profile.locations.address
     within = np.append((address >= np.uint64(first)) & (address <= np.uint64(last)), False)
@@ -178,7 +184,7 @@ def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64, unmatche
 
 
 def _address_span(text: str) -> tuple[int, int] | None:
-    """``0x1000`` or ``0x1000-0x1fff``; None for names."""
+    """Parse ``0x1000`` or ``0x1000-0x1fff``; None for names."""
     found = _ADDRESSES.fullmatch(text)
     if found is None:
         return None
@@ -187,7 +193,7 @@ def _address_span(text: str) -> tuple[int, int] | None:
 
 
 def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
-    """Return the names that outputs give to code without symbols, and the sampled locations of each such name."""
+    """Return the names that outputs give to code without symbols, and the sampled locations of each."""
     locations = profile.locations
     bare = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
     places: dict[str, list[I64]] = {}
@@ -200,18 +206,18 @@ def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
 
 
 def keep_frames(profile: Profile, kind: str, _: UnmatchedFilters | None = None) -> Profile:
-    """Leave kernel frames out of every stack, or user frames; samples that have no frame left go."""
+    """Remove kernel frames from every stack, or user frames; drop samples without a frame left."""
     if kind not in _LEFT_OUT:
         raise SettingError("", "frames", f" {kind}: it must be user or kernel")
     keep = ~np.isin(profile.locations.mode, list(_LEFT_OUT[kind]))
     if kind == "kernel":
-        keep &= ~profile.locations.synthetic  # they stand for user frames that are missing
+        keep &= ~profile.locations.synthetic  # they stand in for missing user frames
     cut = rewrite_stacks(profile, lambda rows: select_entries(rows, keep[rows.values]))
     return keep_samples(cut, flatnonzero(cut.samples.stack >= 0))
 
 
 def innermost(profile: Profile, frames: int) -> Profile:
-    """Cut every stack to its innermost frames; 0 leaves none."""
+    """Cut every stack to its innermost frames; 0 keeps none."""
 
     def cut(rows: ListArray) -> ListArray:
         lengths = np.minimum(rows.lengths, frames)
@@ -221,18 +227,18 @@ def innermost(profile: Profile, frames: int) -> Profile:
 
 
 def _leaf_locations(profile: Profile) -> I64:
-    """Location of each sample's innermost frame, −1 for empty stacks."""
+    """Return the location of each sample's innermost frame, −1 for empty stacks."""
     return as_int64(np.append(profile.stacks.location, -1)[profile.samples.stack])
 
 
 def _heaviest_first(total: I64) -> I64:
-    """The rows with samples, those with most first; ``total`` (rows,) are their numbers."""
+    """Return the rows that have samples, most samples first; ``total`` (rows,) are their numbers of samples."""
     used = flatnonzero(total)
     return used[argsort(-total[used])]
 
 
 def _object_names(filename: str) -> list[str]:
-    """List names of an object: libc.so.6 for /lib/libc.so.6, [kernel.kallsyms] for [kernel.kallsyms]_text."""
+    """Return the names of an object: libc.so.6 and /lib/libc.so.6; of [kernel.kallsyms]_text also [kernel.kallsyms]."""
     plain = filename.partition("]")[0] + "]" if filename.startswith("[") and "]" in filename else filename
     return list(dict.fromkeys([plain.rpartition("/")[2] or plain, plain, filename]))
 
@@ -251,6 +257,6 @@ FILTERS: dict[str, Callable[..., Profile]] = {
     "rename": frame_filters.rename,
     "max_stack": lambda profile, frames, _: innermost(profile, frames),
 }
-"""Filters on the finished profile by the field of Choice, in their order: of a profile, the value, UnmatchedFilters."""
+"""Filters on the finished profile by field, in the order they are applied: called with profile, value, unmatched."""
 BEFORE_SYMBOLS = frozenset({"comms", "frames", "dsos"})
-"""Filters that need no names of functions."""
+"""Filters that need no function names."""

@@ -11,8 +11,8 @@ from perf2x.base.abi.uapi import SampleType
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.filters.apply_choice import Selection, check_root
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.applied_filters import AppliedFilters, check_root
+from perf2x.model.filters.filter_options import Filters
 from perf2x.model.recording import Session as RecordedSession
 from tests.forge import Sample, Session, write_file
 
@@ -31,32 +31,32 @@ def recording(*times: list[int] | None, known: dict[str, int] | None = None, sam
     return SimpleNamespace(session=session, samples=lambda want: iter(batches), diagnostics=None)
 
 
-def ranges(choice: Choice, from_: Any) -> tuple[tuple[int, int], ...]:
-    return Selection(choice, from_)._filter.times
+def ranges(filters: Filters, from_: Any) -> tuple[tuple[int, int], ...]:
+    return AppliedFilters(filters, from_)._filter.times
 
 
 @pytest.mark.parametrize("times", [([1000, 2000], [1500], []), ([1500], [2000], [1000]), ([2000, 1000], None)])
 def test_shares_count_from_the_first_to_the_last_sample_of_all(times: tuple[list[int] | None, ...]) -> None:
-    assert ranges(Choice(times=("0%-100%",)), recording(*times)) == ((1000, 2000),)
-    assert ranges(Choice(times=("50%/1",)), recording(*times)) == ((1000, 1499),)
+    assert ranges(Filters(times=("0%-100%",)), recording(*times)) == ((1000, 2000),)
+    assert ranges(Filters(times=("50%/1",)), recording(*times)) == ((1000, 1499),)
 
 
 def test_what_perf_wrote_down_is_not_read_again() -> None:
-    assert ranges(Choice(times=("0%-100%",)), recording([7], known={"first": 10, "last": 20})) == ((10, 20),)
-    assert ranges(Choice(times=("0%-100%",)), recording([7], known={"first": 0, "last": 0})) == ((7, 7),)
+    assert ranges(Filters(times=("0%-100%",)), recording([7], known={"first": 10, "last": 20})) == ((10, 20),)
+    assert ranges(Filters(times=("0%-100%",)), recording([7], known={"first": 0, "last": 0})) == ((7, 7),)
 
 
 def test_several_times_are_several_ranges() -> None:
-    assert ranges(Choice(times=("1,2", "3,4 5,6")), recording()) == tuple(
+    assert ranges(Filters(times=("1,2", "3,4 5,6")), recording()) == tuple(
         (first * 10**9, last * 10**9) for first, last in ((1, 2), (3, 4), (5, 6))
     )
 
 
 def test_times_that_nobody_wrote_down() -> None:
     with pytest.raises(OptionError, match="does not say the time of its samples; record with: perf record -T"):
-        ranges(Choice(times=("10%/1",)), recording(None, []))
+        ranges(Filters(times=("10%/1",)), recording(None, []))
     with pytest.raises(OptionError, match="does not say what time of day it was made"):
-        ranges(Choice(wall_times=("10:00:00,",)), recording([7]))
+        ranges(Filters(wall_times=("10:00:00,",)), recording([7]))
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_roots_that_samples_do_not_say(root: str, bit: int, advice: str) -> None
 
 def test_filters_that_leave_nothing_together(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
-    choice = Choice(frames="kernel", max_stack=3)
+    filters = Filters(frames="kernel", max_stack=3)
     path.write_bytes(write_file(Session(), [Sample(ip=0x1000)]))
     with pytest.raises(FormatError, match="no samples: the options leave none of its 1"):
-        load(str(path), LoadOptions(choice=choice, allow_empty=False))
-    assert not len(load(str(path), LoadOptions(choice=choice)).profile.samples)
+        load(str(path), LoadOptions(filters=filters, allow_empty=False))
+    assert not len(load(str(path), LoadOptions(filters=filters)).profile.samples)

@@ -1,4 +1,4 @@
-"""Selections from a profile: by event, thread, object, function, mode and depth."""
+"""Filters on a profile: by event, thread, object, function, mode and depth."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.errors import OptionError
-from perf2x.model.filters.choice import (
+from perf2x.model.filters.profile_filters import (
     innermost,
     keep_comms,
     keep_events,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.model.filters.filter_batches import SampleFilter, Seen, column_of, seconds
-from perf2x.model.filters.filter_options import Choice
+from perf2x.model.filters.filter_options import Filters
+from perf2x.model.filters.sample_filters import SampleFilter, Seen, column_of, seconds
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters, no_such
 
 
@@ -122,10 +122,10 @@ def test_eight_names_are_shown_close_ones_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "choice",
-    [Choice(pids=(0,)), Choice(no_idle=True), Choice(max_stack=0), Choice(comms=("a",)), Choice(frames="kernel")],
+    "filters",
+    [Filters(pids=(0,)), Filters(no_idle=True), Filters(max_stack=0), Filters(comms=("a",)), Filters(frames="kernel")],
 )
-def test_a_choice_that_says_something(choice: Choice) -> None:
-    """To keep no frame at all is a choice, too."""
-    assert choice
-    assert not Choice()
+def test_filters_that_are_set(filters: Filters) -> None:
+    """To keep no frame at all is a filter, too."""
+    assert filters
+    assert not Filters()

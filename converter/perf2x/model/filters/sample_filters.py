@@ -1,4 +1,4 @@
-"""Filters on what a sample itself says (pid, tid, CPU, time), applied to batches before anything is looked up."""
+"""Filters on columns of samples (pid, tid, CPU, time), applied to batches before anything is looked up."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from perf2x.base.abi import SampleType
 from perf2x.base.columnar import U64, AnyArray, Bools, Frozen, sum_of, trues, unique
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.model.filters.choice import COLUMNS, ROWS
+from perf2x.model.filters.profile_filters import COLUMNS, ROWS
 from perf2x.model.filters.time_ranges import Range
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile
@@ -17,14 +17,14 @@ from perf2x.model.recording import Recording, Samples
 
 
 class SampleFilter(Frozen):
-    """Samples pass that satisfy everything that is set."""
+    """Conditions that a sample must all meet to pass."""
 
     asked: dict[str, Any] = field(default_factory=dict)
-    """Filters of COLUMNS and ROWS, by field of Choice."""
+    """Values of COLUMNS and ROWS, by field of Filters."""
     times: tuple[Range, ...] = ()
 
     def passing(self, samples: Samples) -> Bools:
-        """(n,) bool; OptionError when the recording lacks what is asked about."""
+        """Return (n,) bool; OptionError when the recording lacks a needed column."""
         passes = self.passing_numbers(samples)
         if self.times:
             passes &= within(column_of(samples, "time"), self.times)
@@ -33,19 +33,19 @@ class SampleFilter(Frozen):
         return passes
 
     def passing_numbers(self, table: Any) -> Bools:
-        """(n,) whether rows of samples, or of what was made of them, have the wanted numbers."""
+        """Return (n,) bool: which rows, of samples or of a table made from them, have one of the given numbers."""
         passes = trues(len(table))
         for name, wanted in self.numbers():
             passes &= np.isin(column_of(table, name), wanted)
         return passes
 
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Columns with wanted numbers."""
+        """Return the filtered columns with the numbers that pass."""
         return [(COLUMNS[name], wanted) for name, wanted in self.asked.items() if name in COLUMNS]
 
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
-    """(n,) whether a moment lies in one of the ranges; all of them where there are no ranges."""
+    """Return (n,) bool: whether each time lies in one of the ranges; True for all if there are none."""
     found = np.full(len(time), not ranges, np.bool_)
     for first, last in ranges:
         found |= (time >= np.uint64(first)) & (time <= np.uint64(last))
@@ -62,7 +62,7 @@ class Seen(Struct):
     passed: int = 0
 
     def look(self, samples: Samples, wanted: SampleFilter) -> Bools:
-        """Note a batch, and say which of its samples pass."""
+        """Note the values of a batch, and return which of its samples pass."""
         passes = wanted.passing(samples)
         self.samples += len(samples)
         self.passed += sum_of(passes)
@@ -74,7 +74,7 @@ class Seen(Struct):
         return passes
 
     def absorb(self, other: "Seen") -> None:
-        """Add what other samples had to offer."""
+        """Add the values of other samples."""
         for name, numbers in other.numbers.items():
             self.numbers.setdefault(name, set()).update(numbers)
         self.first_ns, self.last_ns = min(self.first_ns, other.first_ns), max(self.last_ns, other.last_ns)
@@ -82,7 +82,7 @@ class Seen(Struct):
         self.passed += other.passed
 
     def check(self, wanted: SampleFilter, unmatched: UnmatchedFilters) -> None:
-        """Note which numbers, and which times, met no sample; nothing for an empty recording."""
+        """Report numbers and times that no sample matched; nothing for an empty recording."""
         if not self.samples:
             return
         for name, numbers in wanted.numbers():
@@ -97,13 +97,13 @@ class Seen(Struct):
     def _check_numbers(self, name: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
         known = self.numbers[name]
         if name == "cpu" and not known.isdisjoint(numbers):
-            numbers = tuple(number for number in numbers if number in known)  # 0-7 means those that there are
+            numbers = tuple(number for number in numbers if number in known)  # of 0-7, only CPUs that exist
         for number in numbers:
             unmatched.asked(name, number, number in known, [str(value) for value in sorted(known)])
 
 
 def column_of(samples: Samples, name: str) -> AnyArray:
-    """A column that filters need; OptionError says how to record it."""
+    """Return a column that filters need; OptionError if it was not recorded."""
     column: AnyArray | None = getattr(samples, name)
     if column is None:
         raise not_recorded(f"{name}s", name)
@@ -111,14 +111,14 @@ def column_of(samples: Samples, name: str) -> AnyArray:
 
 
 def check_timed(setting: str, profile: Profile, recording: Recording) -> None:
-    """SettingError when samples have no times."""
+    """Raise SettingError when samples have no times."""
     timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
     if profile.samples.time is None or not timed:
         raise not_recorded(setting)
 
 
 def not_recorded(setting: str, wanted: str = "time") -> SettingError:
-    """Return the error for a setting that asks what samples do not say: their ``time``, ``cpu`` or ``cgroup``."""
+    """Return the error for a setting that needs the ``time``, ``cpu`` or ``cgroup`` of samples."""
     flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[wanted]
     words = f": the recording does not say the {wanted} of its samples; record with: perf record {flag}"
     return SettingError("", setting, words)
