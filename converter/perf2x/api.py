@@ -238,6 +238,7 @@ def top(
       25.6 % 25.6 % compute 1048/1050, 24.8 % 24.8 % read zero 1048/1051
       columns: name, object, self, total
     """
+    _check_limit(limit)
     wanted = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
     return TopTable(_read(inputs, wanted).profile, by, sort, value, limit, columns)
 
@@ -272,6 +273,7 @@ def diff(
     >>> len(diff(same, same, symbols=None))
     0
     """
+    _check_limit(limit)
     if not 0 < confidence < 1:
         raise OptionError(f"confidence={confidence}: it must be between 0 and 1")
     how = PairOptions(
@@ -286,6 +288,11 @@ def diff(
 
 def _read(inputs: Path | Sequence[Path] | Loaded, options: LoadOptions) -> Loaded:
     return inputs if isinstance(inputs, Loaded) else load(_input_paths(inputs), options)
+
+
+def _check_limit(limit: int) -> None:
+    if limit < 0:
+        raise OptionError(f"limit={limit}: it must be 0 (all rows) or more")
 
 
 def _emitter(
@@ -314,4 +321,7 @@ def _decode_texts(column: Coded) -> npt.NDArray[np.object_]:
 
 
 def _input_paths(inputs: Path | Iterable[Path]) -> list[str]:
-    return [fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(each) for each in inputs]
+    paths = [fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(each) for each in inputs]
+    if not paths:
+        raise OptionError("no recording was given: the list of inputs is empty")
+    return paths

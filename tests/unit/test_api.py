@@ -159,3 +159,17 @@ def test_the_example_runs(tmp_path: Path) -> None:
     assert any("[kernel.kallsyms]" in line for line in out) == with_pandas
     assert (len(tenths), sum(tenths)) == (10, 1799)
     assert page.read_bytes().startswith(b"<!")
+
+
+def test_no_input_is_an_error_of_ours(tmp_path: Path) -> None:
+    nothing: list[str] = []
+    for call in (perf2x.read, perf2x.top, lambda inputs: perf2x.convert(inputs, tmp_path / "x.folded")):
+        with pytest.raises(perf2x.Perf2xError, match="no recording was given"):
+            call(nothing)
+
+
+def test_a_negative_number_of_rows_is_refused() -> None:
+    loaded = perf2x.read(recording("calls"), symbols=None)
+    for table in (lambda: perf2x.top(loaded, limit=-1), lambda: perf2x.diff(loaded, loaded, limit=-1)):
+        with pytest.raises(perf2x.Perf2xError, match="limit=-1"):
+            table()
