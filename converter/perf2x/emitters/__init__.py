@@ -1,1 +1,1 @@
-"""A finished profile to bytes, one file or folder a format."""
+"""Output formats: each encodes a finished profile as bytes, in one file or folder."""

@@ -27,7 +27,7 @@ class Autofdo(Format):
 
     @property
     def needs(self) -> Needs:
-        """Counts of code alone."""
+        """Only counts of code."""
         return Needs(
             features=(CodeSettings(CodeRequest(self.object, "external", lines=True)),),
             honours=frozenset(),
@@ -35,12 +35,12 @@ class Autofdo(Format):
         )
 
     def emit(self, profile: View, out: BinaryIO) -> None:
-        """Write functions by falling totals, then by name."""
+        """Write functions by descending total, then by name."""
         for function in by_weight(profile):
             out.write("".join(_lines(function)).encode(errors="surrogateescape"))
 
     def notes(self, profile: View) -> tuple[str, ...]:
-        """Name the object, and say what was counted."""
+        """Name the object and what was counted."""
         if profile.code is None:
             return ()
         code = profile.code
@@ -48,13 +48,13 @@ class Autofdo(Format):
 
 
 def by_weight(profile: View) -> list[FunctionCounts]:
-    """Return functions by falling totals, then by name."""
+    """Return functions by descending total, then by name."""
     functions = profile.code.functions if profile.code is not None else ()
     return sorted(functions, key=lambda each: (-each.total, each.name))
 
 
 def _lines(function: FunctionCounts) -> Iterator[str]:
-    """Yield lines, then inlined functions, both in order of place."""
+    """Yield a function's lines, then the functions inlined into it, both by line."""
     for depth, called, each in function.tree():
         entered = "" if depth else f":{function.entered}"
         at = f"{' ' * depth}{_place(called)}: " if depth else ""

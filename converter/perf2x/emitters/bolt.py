@@ -3,13 +3,13 @@
 Source of truth: parseAggregatedLBREntry in bolt/lib/Profile/DataAggregator.cpp of LLVM, and the comment on
 parsePreAggregated in its header. A line is one of::
 
-    T <branch> <start> <end> <count>           a branch, and the code that ran from where it led to the next branch
+    T <branch> <start> <end> <count>           a branch, and the code that ran from its target to the next branch
     B <branch> <start> <count> <mispredicted>  a branch
     F <start> <end> <count>                    code that ran; f: entered from outside
     S <address> <count>                        samples
 
-Addresses are hexadecimal, as the object states them; ``X:0`` lies outside. perf2bolt counts a recording by T itself; B
-tells of mispredictions, which T has no room for.
+Addresses are hexadecimal, as in the object file; ``X:0`` is outside the program. perf2bolt itself aggregates a
+recording to T lines; mispredictions need B lines, because T has no field for them.
 """
 
 from collections.abc import Iterator
@@ -39,11 +39,11 @@ class Bolt(Format):
 
     @property
     def needs(self) -> Needs:
-        """Counts of code alone."""
+        """Only counts of code."""
         return Needs(features=(CodeSettings(CodeRequest(self.object, "kernel")),), honours=frozenset(), why=COUNTS_CODE)
 
     def emit(self, profile: View, out: BinaryIO) -> None:
-        """Write lines in order of kind and address; of a recording without branches those of samples."""
+        """Write lines by kind and address; for a recording without branches, its samples."""
         if profile.code is None:
             return
         lines = list(self._lines(profile.code))
@@ -51,7 +51,7 @@ class Bolt(Format):
             out.write("".join(lines[rows]).encode())
 
     def notes(self, profile: View) -> tuple[str, ...]:
-        """Name the object, and say what its lines count."""
+        """Name the object and what the lines count."""
         if profile.code is None:
             return ()
         return (f"of {profile.code.filename}: {counted(profile.code, ' for perf2bolt -pa -nl')}",)
@@ -66,7 +66,7 @@ class Bolt(Format):
 
 
 def _traces(branches: BranchCounts) -> Iterator[str]:
-    """Yield T where the next branch is known; B has the rest, and the mispredictions of all."""
+    """Yield T lines where the next branch is known, B lines for the rest and for all mispredictions."""
     traced = _is_traced(branches)
     rows = flatnonzero(traced)
     yield from _rows("T", [branches.source[rows], branches.target[rows], branches.next[rows]], [branches.count[rows]])
@@ -77,7 +77,7 @@ def _traces(branches: BranchCounts) -> Iterator[str]:
 
 
 def _branches_and_ranges(branches: BranchCounts) -> Iterator[str]:
-    """Yield B for all branches; F and f for the code between two of them."""
+    """Yield B lines for all branches, F and f lines for the code between two of them."""
     yield from _rows("B", *sum_rows([branches.source, branches.target], [branches.count, branches.mispredicted]))
     traced, outside = _is_traced(branches), branches.source == EXTERNAL
     for kind, rows in (("F", flatnonzero(traced & ~outside)), ("f", flatnonzero(traced & outside))):

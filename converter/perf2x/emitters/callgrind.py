@@ -6,17 +6,17 @@ Source of truth: docs/cl-format.html of Valgrind, ``read_input_file`` of callgri
     ob=(1) /usr/bin/prog        the first use of an object, a file or a function gives it a number
     fl=(1) prog.c
     fn=(1) main
-    12 500                      line, then what it cost itself, a column for each event
+    12 500                      line, then its own cost, a column for each event
     cob=(1)
     cfi=(1)
     cfn=(2) work
     calls=3 0                   number of calls, line of the called function
-    14 2000                     line of the call, then what it cost with all that was called
+    14 2000                     line of the call, then its inclusive cost
 
-Addresses of instructions, if they are there, stand before lines, as objdump counts them: KCachegrind asks it for code.
+Instruction addresses, if written, precede the lines; they are those of objdump, which KCachegrind runs to show code.
 
-Readers add up the calls of a function for its inclusive cost. So a stack calls each of its functions once, where it
-comes first; and threads are functions, so that what begins a stack is called, too.
+Readers compute a function's inclusive cost as the sum of its calls. So a recursive function is called once per stack,
+at its outermost frame, and threads are functions, so that the outermost frames have a caller, too.
 """
 
 import re
@@ -65,7 +65,7 @@ from perf2x.model.profile import (
 )
 
 _MOST_EVENTS = 200
-"""MaxRealIndexValue in libcore/costitem.h of KCachegrind, which reads no file with more."""
+"""MaxRealIndexValue in libcore/costitem.h of KCachegrind, which rejects files with more events."""
 _FRAMES_AT_ONCE, _ROWS_AT_ONCE = 1 << 20, 1 << 12
 _HEADER = """\
 # callgrind format
@@ -89,12 +89,12 @@ class Callgrind(Format):
 
     @property
     def needs(self) -> Needs:
-        """Sums by name of thread, and the code if instructions are wanted."""
+        """Sums by thread name, and the objects' code if instructions are written."""
         wanted = ListingOptions(hottest=0, instructions=True) if self.instructions else None
         return Needs(threads=False, features=(ListingSettings(wanted),), viewer="open it: kcachegrind {0}")
 
     def emit(self, profile: View, out: BinaryIO) -> None:
-        """Write function by function: the cost of each line, then those of the calls on it."""
+        """Write function by function: the cost of each line, then the costs of the calls on it."""
         events = unique(profile.samples.event).tolist()
         if len(events) > _MOST_EVENTS:
             raise SettingError(f"KCachegrind shows {_MOST_EVENTS} events, not {len(events):,}; choose with ", "events")
@@ -108,7 +108,7 @@ def _header(profile: Profile, events: list[int], positions: str) -> str:
     names = [one_line(name) for name in plain_names(profile.events)]
     words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
     sums = sum_at(profile.samples.event, profile.samples.value, len(names))
-    for row in events:  # words are distinct, and begin with a letter
+    for row in events:  # event names must be distinct and begin with a letter
         if words.count(words[row]) > 1 or not words[row][:1].isalpha():
             words[row] = f"event{row}_{words[row]}"
     return _HEADER.format(
@@ -121,13 +121,13 @@ def _header(profile: Profile, events: list[int], positions: str) -> str:
 
 
 class _Graph:
-    """Functions, and the places (function, file, line, instruction) that stacks show them at; numbers names.
+    """Call graph between the places of a profile: a place is a function, file, line and instruction.
 
-    Threads of one name are a function; where the user chose roots, it only has samples without a stack.
+    Threads of the same name are one function; if the user chose roots, it only has the samples without a stack.
     """
 
     def __init__(self, profile: View, form: str) -> None:
-        """Print positions by ``form``, made of address and line."""
+        """Number functions, files and objects; ``form`` formats a position from address and line."""
         self._form, text = form, profile.strings
         roots, self._group = number_keys(f"[thread {text[row]}]" for row in profile.threads.comm.tolist())
         self._profile, root = with_synthetic_frames(profile, roots)
@@ -156,7 +156,7 @@ class _Graph:
         self._known: dict[int, list[str]] = {}
 
     def _costs(self) -> list[I64]:
-        """Columns place, called function (−1: what the place cost itself) and event; the sums of values and samples."""
+        """Return columns: place, called function (−1: the place's own cost), event, summed value, number of samples."""
         samples, own_roots = self._profile.samples, self._profile.own_roots
         stacks = expand(self._profile.stacks, self._places)
         tree, node = merge_stacks(stacks, arange(len(self._line)), samples.stack, self._group[samples.thread])
@@ -178,7 +178,7 @@ class _Graph:
         return [*keys, *sums]
 
     def texts(self, events: list[int]) -> Iterator[str]:
-        """Yield the lines of all places, those of some thousand rows of costs at a time."""
+        """Yield the lines of all places, some thousand rows of costs at a time."""
         place, callee, event, value, count = self._costs()
         column = zeros(max(events, default=-1) + 1)
         column[events] = arange(len(events))
@@ -192,7 +192,7 @@ class _Graph:
             yield "".join(self._lines(rows.tolist(), self._address[at].tolist(), values.tolist()))
 
     def _lines(self, rows: list[list[int]], addresses: list[int], values: list[list[int]]) -> Iterator[str]:
-        """Yield the lines of rows of function, file, line, called function and samples."""
+        """Yield the text lines for rows of function, file, line, called function and samples."""
         last_function = last_file = -1
         for (function, file, line, callee, samples), address, costs in zip(rows, addresses, values, strict=True):
             if function != last_function:
@@ -207,7 +207,7 @@ class _Graph:
             yield f"{self._form.format(address, line)} {' '.join(map(str, costs))}\n"
 
     def _numbered(self, function: int) -> list[str]:
-        """Return object, file and name of a function as numbers, with what they stand for at first."""
+        """Return a function's object, file and name as numbers, with their text on first use."""
         if function in self._known:
             return self._known[function]
         text, file = self._profile.strings, self._files[function]

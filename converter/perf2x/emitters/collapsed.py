@@ -47,11 +47,11 @@ from perf2x.model.profile import (
 )
 
 _MANY = 1 << 16
-"""Rows of the tree of stacks from which on a thread writes while others are put into words."""
+"""Rows of the tree of stacks above which a thread writes while the main thread formats."""
 _WORDS_AT_ONCE = 1 << 19
-"""Words of lines that are found together."""
+"""Words of lines that are collected at once."""
 _WORDS_PER_WRITE = 1 << 14
-"""Words that are joined together: half a MiB of text, which stays in the cache until it is written."""
+"""Words that are joined at once: half a MiB of text, which stays in the CPU's cache until written."""
 
 
 class Collapsed(Format):
@@ -80,12 +80,12 @@ class Collapsed(Format):
 
     @property
     def needs(self) -> Needs:
-        """Sums by name of thread, unless lines have numbers of threads."""
+        """Sums by thread name, unless lines show thread ids."""
         viewer = "open it: flamegraph.pl {0} > flame.svg, or drop it on speedscope.app"
         return Needs(threads=self.with_pid or self.with_tid, viewer=viewer)
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
-        """Write sorted lines, each ended by a newline."""
+        """Write sorted lines, each followed by a newline."""
         if len(profile.stacks) < _MANY:
             out.writelines(self.lines(profile))
             return
@@ -95,7 +95,7 @@ class Collapsed(Format):
             beside.writelines(self.lines(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Unit of the numbers, and the events that are left out."""
+        """Name the unit of the numbers and the events that are not written."""
         if self.event == "all":
             return ("numbers are samples of all events",)
         if not profile.events:
@@ -132,7 +132,7 @@ class Collapsed(Format):
         yield from _lines(tree, key, row, texts, (root, roots if named else []), value[order])
 
     def _chosen(self, profile: Profile) -> tuple[I64, I64]:
-        """Return the rows of the wanted event and the weight of each."""
+        """Return the rows of the selected event and the weight of each."""
         samples = profile.samples
         if self.event == "all":
             rows = arange(len(samples))
@@ -152,7 +152,7 @@ class Collapsed(Format):
         return [(name + mark).encode() for name, mark in zip(names, self._marks(profile, frames).tolist(), strict=True)]
 
     def _marks(self, profile: Profile, frames: LocationFrames) -> AnyArray:
-        """(frames,) suffix of each name, such as ``_[k]``."""
+        """Return (frames,) the suffix of each name, such as ``_[k]``."""
         marks = np.full(len(frames), "", "U4")
         if self.jit_suffix or self.annotate_all:
             marks[are_jit(profile, frames)] = "_[j]"
@@ -164,14 +164,14 @@ class Collapsed(Format):
 
 
 def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
-    """Return the distinct texts in bytewise order of what begins with them, and the row of each given one."""
+    """Return the distinct texts, in bytewise order of the lines that begin with them, and the row of each text."""
     unique = sorted(set(texts), key=lambda text: text + b";")
     row = {text: number for number, text in enumerate(unique)}
     return unique, as_int64([row[text] for text in texts])
 
 
 def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:
-    """Samples without a stack, whose row is −1, end on a ``frame``: some readers refuse lines of one frame."""
+    """Give samples without a stack (row −1) a ``frame``, because some readers reject lines of one frame."""
     row_of_stack = np.append(rows.row_of_stack, len(rows.parent))
     return FrameRows(np.append(rows.parent, -1), np.append(rows.frame, frame), row_of_stack, np.append(rows.depth, 0))
 
@@ -179,10 +179,10 @@ def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:
 def _lines(
     tree: FrameRows, key: I64, row: I64, texts: list[bytes], roots: tuple[I64, list[bytes]], value: I64
 ) -> Iterator[bytes]:
-    """Yield lines (n,) that end on rows of the tree, some thousand words at a time.
+    """Yield lines (n,) that end at rows of the tree, some thousand words at a time.
 
-    ``key`` is each tree row's text; ``roots`` are that of each line and all texts: if none, lines begin with the first
-    frame.
+    ``key`` is the index of each tree row's text; ``roots`` are the index of each line's first text, and these texts.
+    Without roots, lines begin with the outermost frame.
     """
     root, names = roots
     words = [*(text + b";" for text in texts), *(text + b" " for text in texts), *(text + b";" for text in names)]
@@ -205,14 +205,14 @@ def _lines(
 
 
 def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
-    """Return the rank of each text among all, followed by ``;`` (an inner frame) or by nothing (the last one)."""
+    """Return the sort position of each text when followed by ``;`` (an inner frame), and when it ends the line."""
     variants = [text + b";" for text in texts] + texts
     rank = argsort(as_int64(sorted(range(len(variants)), key=variants.__getitem__)))
     return rank[: len(texts)], rank[len(texts) :]
 
 
 def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator[bytes]:
-    """Lines ``stack before after``, as difffolded.pl writes them, sorted bytewise."""
+    """Yield lines ``stack before after``, as difffolded.pl writes them, sorted bytewise."""
     old, new = _two_column_lines(before, emitter), _two_column_lines(after, emitter)
     for stack in sorted(old.keys() | new.keys()):
         yield b"%b %d %d\n" % (stack, old.get(stack, 0), new.get(stack, 0))

@@ -1,16 +1,16 @@
 """GCC's sample profile (AutoFDO): for ``gcc -fauto-profile=FILE``.
 
 Source of truth: read and read_function_instance in gcc/auto-profile.cc, gcov_read_string in gcc/gcov-io.cc. GCC 16
-reads version 3 alone, GCC 12 to 15 version 2. Little-endian words of 32 bits, 64 bits for counts::
+reads only version 3, GCC 12 to 15 version 2. Little-endian words of 32 bits, counts of 64 bits::
 
     magic, version, 0
-    summary (3):  sum, highest count, most entries, places, functions; which counts make up 1 % … 99.9999 % of the sum
+    summary (3):  sum, highest count, highest entry count, locations, functions; counts that make up 1 % … 99.9999 %
     names:        (3) files; functions, each (3) with the number of its file
     functions:    entries, (3) time of the first, a body
     modules:      none
-    working set:  which counts make up 1/129 … 128/129; GCC does not read it, create_gcov's tools do
+    working set:  counts that make up 1/129 … 128/129; GCC ignores it, create_gcov's tools do not
 
-    body: name, places (line and discriminator, calls, count), inlined functions (where they were called, body)
+    body: name, locations (line and discriminator, calls, count), inlined functions (line of their call, body)
 """
 
 from collections import Counter
@@ -27,11 +27,11 @@ from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View
 _MAGIC = 0x67636461
 _SUMMARY, _NAMES, _FUNCTIONS, _MODULES, _WORKING_SET = 0xA8000000, 0xAA000000, 0xAC000000, 0xAE000000, 0xAF000000
 _CALL = 7
-"""HIST_TYPE_INDIR_CALL_TOPN, for which create_gcov's tools ask; GCC passes over it, and over calls that are direct."""
+"""HIST_TYPE_INDIR_CALL_TOPN, which create_gcov's tools require; GCC ignores it, and direct calls."""
 _UNKNOWN_FILE = 0xFFFFFFFF
 _MILLION = 1_000_000
 _CUTOFFS = (10_000, *range(100_000, 900_001, 100_000), 950_000, 990_000, 999_000, 999_900, 999_990, 999_999)
-"""In millionths; GCC has room for just these 16."""
+"""In millionths; GCC expects exactly these 16."""
 _BUCKETS = 128
 _FEW = 1000
 
@@ -46,12 +46,12 @@ class Gcov(Autofdo):
 
     @property
     def needs(self) -> Needs:
-        """Counts of code alone."""
+        """Only counts of code."""
         code = CodeRequest(self.object, "external", lines=True, gcc=int(self.gcc))
         return Needs(features=(CodeSettings(code),), honours=frozenset(), why=COUNTS_CODE)
 
     def emit(self, profile: View, out: BinaryIO) -> None:
-        """Write functions by falling totals, then by name."""
+        """Write functions by descending total, then by name."""
         functions = by_weight(profile)
         places = Counter(count.count for top in functions for _, _, each in top.tree() for count in each.lines.values())
         total, names = sum(count * often for count, often in places.items()), StringInterner()
@@ -72,7 +72,7 @@ class Gcov(Autofdo):
         out.write(_section(_WORKING_SET, b"".join(pack("<IQ", number, least) for least, number in shares)))
 
     def notes(self, profile: View) -> tuple[str, ...]:
-        """Name the object, say what was counted, and when that is little."""
+        """Name the object, what was counted, and whether it is too little."""
         said, code = Autofdo.notes(self, profile), profile.code
         if code is None or sum_of((code.branches if len(code.branches) else code.samples).count) >= _FEW:
             return said
@@ -96,7 +96,10 @@ def _offset(place: Place) -> int:
 
 
 def _names(names: StringInterner, profile: View) -> bytes:
-    """Return the files, and names with the numbers of theirs; none where functions of one name are in several files."""
+    """Return the files, and function names with file numbers.
+
+    No files if functions of one name are in several files.
+    """
     files, rows = TextInterner[str](), []
     for name in names:
         known = profile.code.files.get(name, {""}) if profile.code is not None else {""}
@@ -120,7 +123,7 @@ def _section(tag: int, data: bytes) -> bytes:
 
 
 def _shares(places: Counter[int], wanted: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield for each of some rising sums the least count of the highest that reach it, and how many those are."""
+    """Yield, for ascending sums, the smallest of the highest counts that reach each sum, and their number."""
     falling = iter(sorted(places.items(), reverse=True))
     least = number = reached = 0
     for each in wanted:

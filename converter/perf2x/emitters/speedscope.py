@@ -1,7 +1,7 @@
 """Speedscope's own format: one profile per thread (and event), weights in the event's unit, stacks in time order.
 
-Source of truth: speedscope's file-format-schema.json ("sampled" profiles). Unlike pprof and Chrome traces, this keeps
-threads apart, inlined frames visible and every event's numbers exact.
+Source of truth: speedscope's file-format-schema.json ("sampled" profiles). Unlike pprof and Chrome traces, it keeps
+threads separate, inlined frames visible and every event's values exact.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class Speedscope(Format):
         out.write(b"\n]}\n")
 
     def _profiles(self, profile: Profile, frames: LocationFrames) -> Iterator[Iterator[bytes]]:
-        """One profile for each track and event that has samples: default event first, then the heaviest threads."""
+        """Yield one profile per track and event with samples: default event first, then the heaviest threads."""
         samples = profile.samples
         if not len(samples):
             return
@@ -81,19 +81,19 @@ class Speedscope(Format):
 
 
 def _tracks_by_weight(track: I64, value: I64, wanted: I64) -> list[tuple[int, I64]]:
-    """The tracks that some samples (rows, rising) are on, and the rows on each."""
+    """Return the tracks of some samples (rows, ascending), heaviest first, with the rows on each."""
     lanes = [(lane, wanted[rows]) for lane, rows in rows_by(track[wanted])]
     return sorted(lanes, key=lambda lane: -sum_of(value[lane[1]]))
 
 
 def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
-    """(stacks,) Each stack as an array of frame numbers, outermost first, without the bracket at its end.
+    """Return (stacks,) each stack as an array of frame numbers, outermost first, without the closing bracket.
 
-    Every number is a cell of eight or sixteen bytes; NULs fill it up and are taken out of many stacks at once.
+    Every number is a cell of eight or sixteen bytes, padded with NULs that are removed from many stacks at once.
     """
     count = int(rows.frame.max(initial=0)) + 1
     numbers = [b"%d" % number for number in range(count)]
-    forms = (b"%b,", b"[%b,", b"%b]", b"[%b]")  # inside a stack, outermost, innermost, both
+    forms = (b"%b,", b"[%b,", b"%b]", b"[%b]")  # an inner, outermost, innermost, or the only frame
     texts = [form % number for form in forms for number in numbers]
     cells = np.array(texts, "S8" if len(texts[-1]) <= 8 else "S16")
     result: list[bytes] = []
@@ -109,14 +109,14 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
 
 
 def _arrays(texts: AnyArray, place: I64) -> Iterator[bytes]:
-    """Each sample's stack."""
+    """Yield each sample's stack."""
     for rows in row_slices(len(place), _ROWS_PER_PIECE):
         some = b"],".join(texts[place[rows]].tolist())
         yield (b"," if rows.start else b"") + some + b"]"
 
 
 def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Iterator[bytes]:
-    """One "sampled" profile; its values are positions on the axis of summed weights."""
+    """Yield one "sampled" profile; its values are positions on the axis of summed weights."""
     head = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": sum_of(weights)}
     yield json_bytes(head)[:-1] + b',"samples":['
     yield from stacks
@@ -135,7 +135,7 @@ def _frame_objects(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
 
 
 def _in_order(profile: Profile, event: str | None) -> list[int]:
-    """Events to write, the default one first."""
+    """Return the events to write, the default one first."""
     if event is not None:
         return [find_event(profile, event)]
     sampled = unique(profile.samples.event).tolist()

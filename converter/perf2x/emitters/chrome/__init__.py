@@ -1,1 +1,1 @@
-"""Chrome trace JSON."""
+"""Chrome's JSON trace format."""

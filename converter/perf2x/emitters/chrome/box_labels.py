@@ -1,4 +1,4 @@
-"""Labels of boxes: the name, the category and, on demand, the arguments of the slices that are drawn for a frame."""
+"""Labels of slices: the name, the category and, on request, the arguments of the slices of each frame."""
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, number_keys
@@ -17,13 +17,13 @@ _MODES: dict[int, str] = {
 
 
 Label = tuple[str, str, bytes]
-"""Name, category ("" where nothing is known), arguments (a JSON object, b"" for none): what boxes look like."""
+"""Name, category ("" if unknown) and arguments (a JSON object; b"" for none) of a slice."""
 
 
 def labels_of(
     profile: Profile, frames: LocationFrames, groups: list[str], *, with_arguments: bool
 ) -> tuple[list[Label], I64, I64]:
-    """Return the distinct labels, the label of each frame and that of each group."""
+    """Return the distinct labels, then the label of each frame and of each group."""
     modes = zip(frames.mode.tolist(), are_jit(profile, frames).tolist(), strict=True)
     categories = ["jit" if is_jit else _MODES.get(mode, "") for mode, is_jit in modes]
     arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
@@ -33,7 +33,7 @@ def labels_of(
 
 
 def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:
-    """The object, and the source file with the line at which the function begins, where they are known."""
+    """Return the object and, where known, the source file and the line where the function begins."""
     text, functions = profile.strings, profile.functions
     result = []
     for held, row in zip(frames.object, frames.function.tolist(), strict=True):

@@ -27,11 +27,11 @@ from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import Profile, find_event, sampled
 
 _MANY = 1_000_000
-"""Slices that viewers are slow with."""
+"""Number of slices above which viewers become slow."""
 _LARGE = 200_000
-"""Samples from which on the file is worth a thread that writes it."""
+"""Number of samples above which a thread writes the file."""
 _AT_ONCE = 1 << 16
-"""Bytes of events that are written together, or more."""
+"""Smallest number of bytes written at once."""
 
 
 class Chrome(Format):
@@ -82,10 +82,10 @@ class Chrome(Format):
                 size = 0
             waiting.append(piece)
             size += len(piece)
-        out.write(b"".join(waiting)[:-2] + b"\n]}\n")  # the last event has no comma behind it
+        out.write(b"".join(waiting)[:-2] + b"\n]}\n")  # JSON allows no comma after the last event
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Words of warning: where viewers will be slow, and where there are no tracks of CPUs."""
+        """Warn of slow viewers and of missing CPU tracks."""
         if self.per_cpu and not knows_cpus(profile):
             return (*self._slowness(profile), _NO_CPUS)
         return self._slowness(profile)
@@ -95,9 +95,9 @@ class Chrome(Format):
         return (f"{count / 1e6:.1f} million slices make viewers slow; {_WAYS_OUT}",) if count > _MANY else ()
 
     def _count(self, profile: Profile) -> int:
-        """Return the number of slices, or an upper bound that is not too many.
+        """Return the number of slices, or a cheap upper bound below the warning's limit.
 
-        Those that were written of the same profile are placed once, for the file and what is said of it.
+        The slices that ``emit`` wrote for the same profile are not placed again.
         """
         of_profile, count = getattr(self, "_written", (None, 0))
         if of_profile is profile:
@@ -110,14 +110,14 @@ class Chrome(Format):
         return drawings_of(profile, self._wanted(profile), self.per_cpu, self.args)
 
     def _wanted(self, profile: Profile) -> I64:
-        """Rows of samples to draw."""
+        """Return the rows of Profile.samples to draw."""
         wanted = sampled(profile)
         if self.event is not None and profile.events:
             wanted &= profile.samples.event == find_event(profile, self.event)
         return flatnonzero(wanted)
 
     def _events(self, profile: Profile, drawings: list[Drawing], origin: int) -> Iterator[bytes]:
-        """Every event as JSON, with a comma behind it; pieces of many."""
+        """Yield all events as JSON, each followed by a comma, many at a time."""
         place = 0
         for drawing in drawings:
             yield from track_metadata(profile, drawing.tracks, drawing.weight, place)
@@ -125,7 +125,7 @@ class Chrome(Format):
         count = 0
         for drawing in drawings:
             count += yield from slice_events(drawing, self.min_duration)
-        object.__setattr__(self, "_written", (profile, count))  # the options are frozen, this is none
+        object.__setattr__(self, "_written", (profile, count))  # frozen for its options; this cache is not one
         if self.states:
             yield from state_events(profile, drawings[0].tracks)
             yield from running_events(profile, drawings[0].tracks, origin)

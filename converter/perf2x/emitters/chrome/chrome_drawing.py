@@ -1,7 +1,7 @@
-"""Slices of a Chrome trace: lanes, shown samples and the tree of frame names, then an event (``X``) for each box.
+"""Slices of a Chrome trace: one complete event (``X``) per box, from lanes, samples and the merged stacks.
 
-A wait of the thread has the category "off-cpu" and a colour of its own, of those that the format knows by name
-(``cname``); other boxes have the category of their frame.
+A thread's wait has the category "off-cpu" and one of the colours that the format defines by name (``cname``); other
+slices have the category of their frame.
 """
 
 from collections.abc import Generator, Iterator
@@ -52,41 +52,41 @@ _FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 12, 1 << 18
 
 
 class Drawing(Frozen):
-    """Lanes of one kind (threads, or CPUs) and what is shown on them when."""
+    """Lanes of one kind (threads, or CPUs) and what each shows over time."""
 
     tracks: Tracks
     shown: ShownSamples
     tree: FrameTree
     node: AnyArray
-    """Tree row of each shown sample, 32 bits where that is enough."""
+    """Tree row of each shown sample; 32 bits if that suffices."""
     key: I64
-    """(tree rows,) label of each row."""
+    """(tree rows,) index of each row's label."""
     kind: I64
-    """(tree rows,) the Wait that a row belongs to; 0: no wait."""
+    """(tree rows,) the Wait of each row; 0: no wait."""
     labels: list[Label]
     outermost: int
-    """Depth of the outermost boxes: 0 where the tree's groups are drawn, too."""
+    """Depth of the outermost slices: 0 if the tree's groups are drawn, too."""
     weight: I64
-    """(tracks,) samples on each lane."""
+    """(tracks,) number of samples on each lane."""
 
     def at_most(self) -> int:
-        """An upper bound of the number of slices that costs nothing."""
+        """Return a cheap upper bound of the number of slices."""
         return sum_of(self.tree.depth[self.node])
 
     def count(self, shortest: int) -> int:
-        """The number of slices that will be written; ``shortest`` is microseconds."""
+        """Return the number of slices to write, which are at least ``shortest`` microseconds long."""
         return sum(sum_of(piles.count) for _, piles, _ in self.piles(shortest))
 
     def piles(self, shortest: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
-        """Yield the slices with their durations, some ten thousand at a time, and the samples that they are made of."""
+        """Yield slices with their durations and the samples they cover, some ten thousand at a time."""
         least, names = shortest * 1000 // TICK_NS, number_keys(name for name, _, _ in self.labels)[1][self.key]
         for shown, node in self.runs():
             yield shown, *piles_of(shown, node, self.tree, names, self.outermost, least)
 
     def runs(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
-        """Yield shown samples and the tree row of each in pieces, cut where a thread pauses: no slice goes on there.
+        """Yield shown samples and their tree rows in batches, cut where a thread pauses so that no slice crosses a cut.
 
-        The deeper the stacks, the fewer samples: there may be as many slices as frames.
+        Deeper stacks make smaller batches, because every frame may become a slice.
         """
         depth = max(self.at_most() // max(len(self.shown), 1), 1)
         at_least, cuts = max(_FRAMES_AT_ONCE // depth, _FEWEST_AT_ONCE), flatnonzero(~self.shown.joined[:-1]) + 1
@@ -100,11 +100,11 @@ class Drawing(Frozen):
 
 
 def drawings_of(profile: Profile, wanted: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
-    """One lane per thread, and one ``per_cpu`` if asked for; ``wanted`` are the sample rows to draw, ascending."""
+    """Return one lane per thread, and with ``per_cpu`` one per CPU; ``wanted`` are rows of samples, ascending."""
     tracks, track = tracks_of(profile)
     track, wanted = narrow(track), narrow(wanted)
     shown = shown_samples(profile, track, wanted)
-    del track, wanted  # here and below: what is not needed any more is as large as what is
+    del track, wanted  # here and below: large arrays are freed as soon as they are not needed
     shown_on_cpus = on_cpus(profile, shown) if per_cpu and knows_cpus(profile) else None
     shown = in_ticks(shown, TICK_NS)
     drawings = [_threads_drawing(profile, tracks, shown, with_arguments)]
@@ -114,13 +114,13 @@ def drawings_of(profile: Profile, wanted: AnyArray, per_cpu: bool, with_argument
 
 
 def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, with_arguments: bool) -> Drawing:
-    """Stacks that wait are boxes of their own beside those that run, whatever callers they share."""
+    """Return the lanes of threads; waiting stacks are slices of their own, even below the same callers."""
     kinds, group = unique_inverse(as_int64(profile.samples.waits[shown.sample]))
     return _drawing(profile, tracks, shown, (group, [""] * len(kinds), kinds), with_arguments, 1)
 
 
 def _cpus_drawing(profile: Profile, shown: ShownSamples, with_arguments: bool) -> Drawing:
-    """Each stack below the name of its thread."""
+    """Return the lanes of CPUs: each stack below the name of its thread."""
     thread = as_int64(profile.samples.thread[shown.sample])
     threads, text = profile.threads, profile.strings
     labels = [f"{printable(text[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
@@ -137,13 +137,13 @@ def _drawing(
     with_arguments: bool,
     outermost: int,
 ) -> Drawing:
-    """Merge the stacks of each group; ``groups``: that of each row, their names, their kinds of wait."""
+    """Merge the stacks of each group; ``groups``: the group of each row, and the names and waits of the groups."""
     group, names, kinds = groups
     frames = location_frames(profile)
     labels, of_frame, of_group = labels_of(profile, frames, names, with_arguments=with_arguments)
     stack = profile.samples.stack[shown.sample]
     tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, stack, group)
-    root = ancestors(tree.parent, arange(len(tree)), tree.depth)  # groups are the first rows
+    root = ancestors(tree.parent, arange(len(tree)), tree.depth)  # the first rows are the groups
     key = np.where(tree.key < 0, np.append(of_group, 0)[np.minimum(root, len(of_group))], tree.key)
     kind = kinds[root] if len(kinds) else zeros(len(tree))
     weight = bincount(shown.track, len(tracks))
@@ -160,9 +160,9 @@ _COLOURS = {
 
 
 def slice_events(drawing: Drawing, shortest: int) -> Generator[bytes, None, int]:
-    """Yield complete events, parents before children, none below so many microseconds; return their number.
+    """Yield complete events, parents before children, at least ``shortest`` microseconds long; return their number.
 
-    Each is put together from three texts: up to its start, the start, and all behind that, which many share.
+    Each event is three texts: one before the start, the start, and one after it. The first and the last are shared.
     """
     count = 0
     heads, head = _heads(drawing)
@@ -183,7 +183,7 @@ def slice_events(drawing: Drawing, shortest: int) -> Generator[bytes, None, int]
 
 
 def _tails(track: AnyArray, duration: I64, ids: AnyArray) -> tuple[AnyArray, I64]:
-    """Return the distinct texts behind a start, and (piles,) which of them each pile has."""
+    """Return the distinct texts that follow a start, and (piles,) the index of each pile's text."""
     length, of_length = unique_inverse(duration)
     tracks, of_track = unique_inverse(track)
     pair, tail = unique_inverse(of_track * len(length) + of_length)
@@ -193,7 +193,7 @@ def _tails(track: AnyArray, duration: I64, ids: AnyArray) -> tuple[AnyArray, I64
 
 
 def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
-    """Return the distinct texts in front of a start, and (tree rows,) which of them each row of the tree has."""
+    """Return the distinct texts that precede a start, and (tree rows,) the index of each row's text."""
     first, head = group_rows([drawing.key, drawing.kind])
     pairs = zip(drawing.key[first].tolist(), drawing.kind[first].tolist(), strict=True)
     return chunk_array(_head(drawing.labels[label], kind) for label, kind in pairs), head

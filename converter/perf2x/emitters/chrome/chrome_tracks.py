@@ -1,12 +1,11 @@
-"""Tracks of a Chrome trace, but for slices: their names, states of threads, counters, samples without a duration.
+"""Everything in a Chrome trace but slices: track names, thread states, counters, samples without a duration.
 
-When each thread had a CPU, and when not, is told by states: Perfetto (from version 54 on) makes its scheduler tracks of
-them, ``CPU 3`` among them where the CPU is known; other viewers pass them over. The names are those that its importer
-looks for.
+Thread states show when each thread was on a CPU: Perfetto (since version 54) makes its scheduler tracks from them,
+``CPU 3`` among them where the CPU is known; other viewers ignore them. Their names are those of Perfetto's importer.
 
-Counters are threads that ran at once, and rates of all other events per process. Samples that stand for no time, such
-as page faults beside a clock event, are asynchronous (``n``), and so have tracks of their own, one for each event of a
-process: Perfetto takes instants of threads for calls without a duration, and draws them among the slices.
+Counters show the number of threads that ran at the same time, and the rates of all other events per process. Samples
+without a duration, such as page faults next to a clock event, are asynchronous events (``n``) on tracks of their own,
+one for each event and process, because Perfetto draws instants of threads among the slices, as calls of no duration.
 """
 
 from collections.abc import Iterator
@@ -38,9 +37,9 @@ from perf2x.model.profile import Profile, Wait, sampled
 
 
 def track_metadata(profile: Profile, tracks: Tracks, weight: I64, place: int) -> Iterator[bytes]:
-    """Yield name and place of processes and threads: the busiest process first, CPUs by number; leaders before others.
+    """Yield names and sort indices of processes (busiest first), CPUs (by number) and threads (main thread first).
 
-    The first process has this ``place``.
+    The first process has the sort index ``place``.
     """
     names = track_names(profile, tracks)
     first, process = group_rows([tracks.pid])
@@ -64,7 +63,7 @@ def _metadata(name: str, ids: tuple[int, int], args: JsonObject) -> bytes:
 
 
 def recording_facts(profile: Profile, origin: int) -> JsonObject:
-    """The ``metadata`` member; ``ts`` 0 is ``origin`` on the recording's clock."""
+    """Return the ``metadata`` member; ``ts`` 0 is ``origin`` on the recording's clock."""
     meta = profile.meta
     facts = {
         "source": printable(base_name(meta.source)),
@@ -80,11 +79,11 @@ def recording_facts(profile: Profile, origin: int) -> JsonObject:
 
 _ROWS_PER_WRITE = 1 << 12
 _NAMES = (b"S", b"R+")
-"""Names, in the kernel's own traces, of a thread that sleeps (0), and of one that was preempted (1)."""
+"""Names of states in the kernel's own traces: sleeping (0), and preempted (1)."""
 
 
 def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
-    """Yield a state for each run, and one for the time until the thread's next run."""
+    """Yield a state for each run of a thread, and one for the time until its next run."""
     runs = thread_runs(profile)
     track, start, end, state = _states(runs)
     numbers = arange(int(runs.cpu.max(initial=-1)) + 1).tolist()
@@ -98,7 +97,7 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
 
 
 def _states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
-    """Return track, start, end (ticks) and number of the name of all states, by track, then start."""
+    """Return track, start, end (ticks) and name index of all states, by track, then start."""
     start, end = ticks_of(runs.start), ticks_of(runs.end)
     off = flatnonzero(runs.track[1:] == runs.track[:-1])
     order = argsort(np.concatenate([arange(len(runs)) * 2, off * 2 + 1]))
@@ -118,7 +117,7 @@ _SHORTEST_STEP_US = 1000
 
 
 def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[bytes]:
-    """Yield ``C`` events of the first process: the threads of the whole recording that ran at once, where known."""
+    """Yield ``C`` events of the first process: how many threads of the recording ran at the same time, where known."""
     steps = running_steps(profile, origin, TICK_NS)
     pid = int(tracks.pid[0]) if len(tracks) else 0
     head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
@@ -128,10 +127,10 @@ def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[by
 
 
 def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_samples: bool) -> Iterator[bytes]:
-    """``C`` events: sums of periods per step of time (a thousandth of the recording, a millisecond at least).
+    """Yield ``C`` events: sums of periods per step (a thousandth of the recording, at least a millisecond).
 
-    A step without the event says 0 once, so that a curve falls where nothing happened. What perf stat counted between
-    two readings is one step.
+    A gap gets one 0, so that curves drop where nothing happened. What perf stat counted between two readings is one
+    step.
     """
     samples, is_sample = profile.samples, sampled(profile)
     rows = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
@@ -153,14 +152,14 @@ def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_sample
 
 
 def _sums(step: I64, value: I64) -> tuple[I64, I64]:
-    """Sums by step where they change, the step behind the last one among them."""
+    """Return sums by step where they change, including the step after the last sample."""
     sums = sum_at(step, value, int(step[-1]) + 2)
     changes = flatnonzero(np.diff(sums, prepend=-1))
     return changes, sums[changes]
 
 
 def marker_events(profile: Profile, tracks: Tracks, origin: int, wanted: I64) -> Iterator[bytes]:
-    """Yield an instant, named after its event, for each wanted sample that is drawn nowhere else."""
+    """Yield an instant, named after its event, for each of the ``wanted`` samples, which nothing else shows."""
     samples = profile.samples
     if samples.time is None or not len(wanted):
         return

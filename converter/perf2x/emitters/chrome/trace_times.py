@@ -6,14 +6,16 @@ from perf2x.base.columnar import I64, AnyArray
 from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
 
 TICK_NS = 125
-"""Times are whole eighths of a microsecond: exact in binary, so that the ends of parents and children meet wherever a
-viewer adds start and duration as floating-point numbers."""
+"""Times are whole eighths of a microsecond, which are exact in binary.
+
+So a viewer that adds start and duration as floating-point numbers sees parents and children end together.
+"""
 _PER_MICROSECOND = 1000 // TICK_NS
 _PARTS = np.array([b""] + [b".%d" % part for part in (125, 25, 375, 5, 625, 75, 875)], "S4").view(np.uint32)
 
 
 def time_chunks(ticks: I64, end: bytes = b"") -> AnyArray:
-    """Return (n,) chunks of text: microseconds with ``end`` behind them."""
+    """Return (n,) chunks of text: microseconds followed by ``end``."""
     return number_chunks(ticks // _PER_MICROSECOND, end, _PARTS[ticks % _PER_MICROSECOND])
 
 

@@ -1,1 +1,1 @@
-"""Numbers, texts and messages → bytes, a column at a time."""
+"""Encoders of whole columns: decimal text, JSON, protobuf."""

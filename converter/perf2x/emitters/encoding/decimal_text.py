@@ -1,14 +1,14 @@
-"""Decimal texts of whole numbers, a column at a time: one table look-up gives four digits of every row.
+"""Whole numbers as decimal text, a column at a time: one table lookup gives four digits of every row.
 
 ::
 
-    numbers    7   120034                   cells   ,··· 7···          NUL where nothing stands (·)
+    numbers    7   120034                   cells   ,··· 7···          unused bytes are NUL (·)
     words      7      12  0034                      ,···   12 0034
-    text       ,7,120034                    all cells one behind the other, without the NULs
+    text       ,7,120034                    all cells concatenated, without the NULs
 
-Text made of chunks that many rows share: each chunk is made once, and rows refer to it by number.
+Text made of shared chunks: each distinct chunk is made once, and rows refer to it by index.
 
-Chunks are kept in arrays of objects: numpy picks a million of them in a tenth of the time that a list takes.
+Chunks are kept in arrays of objects: numpy gathers a million of them in a tenth of the time that a list takes.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,13 +22,13 @@ FEW_MILLIONTHS, MANY_MILLIONTHS = 100, 10**15
 _TEN_THOUSAND = 10_000
 _THOUSAND, _MILLION = 1_000, 1_000_000
 _START = b"\1"
-"""Stands before each of many texts until they are cut apart."""
+"""Precedes each text until the texts are split."""
 
 
 def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
-    """(n, words) uint32, each four bytes of text: ``before`` (three bytes at most), a minus sign, the digits.
+    """Return (n, words) uint32, each four bytes of text: ``before`` (at most three bytes), a minus sign, the digits.
 
-    ``values`` are whole numbers of any dtype. NULs stand wherever a cell has no text.
+    ``values`` are whole numbers of any dtype. Unused bytes of a cell are NUL.
     """
     less = values < 0 if values.dtype.kind == "i" and values.min(initial=0) < 0 else None
     rest = _magnitudes(values, less)
@@ -43,14 +43,14 @@ def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
     for place in range(count, 0, -1):
         above = rest // ten_thousand if place > 1 else None
         word = rest if above is None else rest - above * ten_thousand + (above > 0) * ten_thousand
-        index = word if word.dtype == np.uint32 else word.view(np.int64)  # numpy 2.0 takes no uint64 as index
+        index = word if word.dtype == np.uint32 else word.view(np.int64)  # numpy 2.0 does not index by uint64
         cells[:, place] = take((units if place == count else leading), index)
         rest = rest if above is None else above
     return cells
 
 
 def nullable_cells(values: AnyArray, before: bytes = b"") -> U32:
-    """Return `decimal_cells`, with ``null`` in the place of negative numbers."""
+    """Return `decimal_cells`, with ``null`` instead of negative numbers."""
     cells = decimal_cells(np.maximum(values, 0), before)
     rows = flatnonzero(values < 0)
     cells[rows, 1:-1], cells[rows, -1] = 0, np.array([b"null"], "S4").view(np.uint32)[0]
@@ -58,9 +58,9 @@ def nullable_cells(values: AnyArray, before: bytes = b"") -> U32:
 
 
 def million_cells(values: I64, before: bytes = b"") -> U32:
-    """(n, words) uint32: whole numbers divided by a million, as Python writes floats.
+    """Return (n, words) uint32: whole numbers divided by a million, as Python writes floats.
 
-    ``values`` are 0, or from `FEW_MILLIONTHS` to `MANY_MILLIONTHS`: Python writes lesser ones with an exponent, and
+    ``values`` are 0, or from `FEW_MILLIONTHS` to `MANY_MILLIONTHS`: Python writes smaller ones with an exponent, and
     greater ones are not exact.
     """
     whole = values // _MILLION
@@ -74,12 +74,12 @@ def million_cells(values: I64, before: bytes = b"") -> U32:
 
 
 def without_nulls(cells: AnyArray) -> bytes:
-    """Return the text of all cells in order."""
+    """Return the text of all cells in order, without NULs."""
     return cells.tobytes().translate(None, b"\0")
 
 
 def _magnitudes(values: AnyArray, less: Bools | None) -> AnyArray:
-    """Return magnitudes as uint64, which has room for that of the least int64."""
+    """Return magnitudes as uint64, so that the smallest int64 fits."""
     if less is None:
         return values if values.dtype.kind == "u" else as_int64(values).view(np.uint64)
     wide = as_int64(values)
@@ -88,7 +88,7 @@ def _magnitudes(values: AnyArray, less: Bools | None) -> AnyArray:
 
 
 def _prefixes(before: bytes, less: Bools | None) -> AnyArray:
-    """Return the text in front of each number."""
+    """Return the text before each number."""
     plain, signed = np.array([before, before + b"-"], "S4").view(np.uint32)
     heads: AnyArray = plain if less is None else np.where(less, signed, plain)
     return heads
@@ -96,9 +96,9 @@ def _prefixes(before: bytes, less: Bools | None) -> AnyArray:
 
 @cache
 def _tables() -> tuple[U32, U32]:
-    """Texts of four digits: 0 … 9999 as they are written, 10000 + i with zeros in front.
+    """Return the texts of four digits: 0 … 9999 without leading zeros, 10000 + i with them.
 
-    For words that digits may follow, 0 is nothing; for the last one it is a zero.
+    In the first table 0 is empty if more digits follow; as the last word it is a zero.
     """
     number = np.arange(_TEN_THOUSAND, dtype=np.uint16)
     full = np.empty((_TEN_THOUSAND, 4), np.uint8)
@@ -116,9 +116,9 @@ def _tables() -> tuple[U32, U32]:
 
 @cache
 def _decimals() -> tuple[U32, U32]:
-    """Texts of the first three digits behind a point, with the point, and of the next three.
+    """Return the texts of the first three decimals, with the point, and of the next three.
 
-    Zeros at the end are left out, but for the first digit. ``1000 + i`` are those of digits that others follow.
+    Trailing zeros are omitted, except for the first decimal; ``1000 + i`` are digits that others follow.
     """
     three = [b"%03d" % number for number in range(_THOUSAND)]
     bare = [digits.rstrip(b"0") for digits in three]
@@ -133,9 +133,9 @@ def chunk_array(texts: Iterable[bytes]) -> AnyArray:
 
 
 def number_chunks(values: AnyArray, end: bytes = b"", between: U32 | None = None) -> AnyArray:
-    """Return (n,) chunks: whole numbers as decimal texts, each followed by ``end``, which has no byte 0 or 1.
+    """Return (n,) chunks: whole numbers as decimal text, each followed by ``end``, which has no byte 0 or 1.
 
-    ``between`` (n,) is a cell of text behind each number.
+    ``between`` (n,) is a cell of text between each number and ``end``.
     """
     last = np.frombuffer(end + b"\0" * (-len(end) % 4), np.uint32)
     cells = [decimal_cells(values, _START), np.broadcast_to(last, (len(values), len(last)))]
@@ -145,13 +145,13 @@ def number_chunks(values: AnyArray, end: bytes = b"", between: U32 | None = None
 
 
 def shared_texts(values: AnyArray, text: Callable[[int], str]) -> AnyArray:
-    """(n,) chunk of each value; each distinct one is made once."""
+    """Return (n,) the chunk of each value; each distinct chunk is made once."""
     found, place = unique_inverse(values)
     return chunk_array([text(value).encode() for value in found.tolist()])[place]
 
 
 def interleaved(*columns: AnyArray | bytes) -> bytes:
-    """Join equally long columns of chunks row by row; bytes stand in every row."""
+    """Join equally long columns of chunks row by row; bytes are repeated in every row."""
     count = max(len(column) for column in columns if not isinstance(column, bytes))
     flat = [b""] * (len(columns) * count)
     for place, column in enumerate(columns):
@@ -160,5 +160,5 @@ def interleaved(*columns: AnyArray | bytes) -> bytes:
 
 
 def joined_chunks(*columns: AnyArray | bytes) -> AnyArray:
-    """(n,) the chunks of each row, which have no byte 1, as one; bytes stand in every row."""
+    """Return (n,) the chunks of each row joined, without byte 1 in them; bytes are repeated in every row."""
     return chunk_array(interleaved(_START, *columns).split(_START)[1:])

@@ -18,7 +18,7 @@ from perf2x.emitters.encoding.decimal_text import (
 JsonObject = dict[str, object]
 _NUMBERS_PER_PIECE = 1 << 16
 _FEW = 256
-"""Up to here ``repr`` of a list is quicker than a dozen numpy calls."""
+"""Number of values below which ``repr`` of a list is faster than a dozen numpy calls."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -29,21 +29,21 @@ def json_bytes(value: object) -> bytes:
 
 
 def json_numbers(values: AnyArray) -> bytes:
-    """Encode whole numbers with commas between them, without brackets."""
+    """Encode whole numbers, comma-separated, without brackets."""
     if len(values) <= _FEW:
         return repr(values.tolist()).encode().translate(None, b" ")[1:-1]
     return without_nulls(decimal_cells(values, b","))[1:]
 
 
 def json_nullable(values: I64) -> bytes:
-    """Encode row numbers with commas between them, without brackets: ``null`` for −1."""
+    """Encode row numbers, comma-separated, without brackets; −1 is ``null``."""
     if len(values) <= _FEW:
         return json_numbers(values).replace(b"-1", b"null")
     return without_nulls(nullable_cells(values, b","))[1:]
 
 
 def json_milliseconds(nanoseconds: I64) -> bytes:
-    """Encode ``nanoseconds / 1e6`` with commas between them, without brackets, as Python writes floats."""
+    """Encode ``nanoseconds / 1e6``, comma-separated, without brackets, as Python writes floats."""
     few = len(nanoseconds) <= _FEW
     if few or nanoseconds.max() >= MANY_MILLIONTHS or np.any((nanoseconds < FEW_MILLIONTHS) & (nanoseconds != 0)):
         return repr((nanoseconds / 1e6).tolist()).encode().translate(None, b" ")[1:-1]
@@ -59,7 +59,7 @@ def _json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_nu
 
 
 def json_member(name: str, values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
-    """Yield a member of an object that is not the first one: an array of numbers."""
+    """Yield a member of an object, not the first one: an array of numbers."""
     yield b',"%b":' % name.encode()
     yield from _json_column(values, encode)
 

@@ -1,15 +1,15 @@
-"""Protobuf messages: fields of one, one by one, and columns of many, by one numpy pass for each field.
+"""Protobuf messages: single fields, and columns of fields with one numpy pass per field.
 
 Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding).
 
-Short rows are words, of which each uses the first few bytes (`Cells`); all columns are joined by one pass::
+Short fields are words of which the first few bytes are used (`Cells`); all columns are joined in one pass::
 
     words    08 97 01 00 ·· | 10 05 00 ··      sizes   3 2      one row: a tag and a number, a tag and a number
-    folded   08 97 01 10 05 00 ··                      5        as long as all rows of both fit one word
+    folded   08 97 01 10 05 00 ··                      5        as long as all rows of both fit into one word
     bytes    08 97 01 10 05
 
-Rows of any length are a ListArray of uint8, one row for each message, glued with
-list_array.side_by_side, which costs several times that where fields are as short as these.
+Rows of any length are a ListArray of uint8, one row per message, joined by list_array.side_by_side, which is several
+times slower for fields as short as these.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,12 +39,12 @@ from perf2x.base.columnar import (
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, without_nulls
 
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2
-"""Wire types: a number; eight bytes; bytes behind their length."""
+"""Wire types: a varint; eight bytes; length-delimited bytes."""
 
 
 @lru_cache(1 << 12)
 def varint(value: int) -> bytes:
-    """Encode a number: seven bits a byte, lowest first; a negative one as its 64-bit two's complement."""
+    """Encode a varint: seven bits per byte, lowest first; a negative number as its 64-bit two's complement."""
     value &= 0xFFFF_FFFF_FFFF_FFFF
     octets = bytearray()
     while value > 127:
@@ -55,54 +55,54 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """A field of one number, 0 included."""
+    """Encode a varint field, also if it is 0."""
     return varint(field << 3 | _VARINT) + varint(value)
 
 
 def number_but_0(field: int, value: int) -> bytes:
-    """A field of one number; nothing for 0, as proto3 has it."""
+    """Encode a varint field; nothing for 0, as in proto3."""
     return number(field, value) if value else b""
 
 
 def fixed64_but_0(field: int, value: int) -> bytes:
-    """A field of eight bytes, the lowest first; nothing for 0."""
+    """Encode a fixed64 field, little-endian; nothing for 0."""
     return varint(field << 3 | _FIXED64) + value.to_bytes(8, "little") if value else b""
 
 
 def message(field: int, payload: bytes) -> bytes:
-    """A field of bytes: a message, or a text in UTF-8."""
+    """Encode a length-delimited field: a message, or UTF-8 text."""
     return varint(field << 3 | _LENGTH) + varint(len(payload)) + payload
 
 
 def text(field: int, value: str) -> bytes:
-    """A field of text, which must be printable; nothing for an empty one."""
+    """Encode a field of text, which must be printable; nothing for an empty text."""
     return message(field, value.encode()) if value else b""
 
 
 def texts(field: int, values: Iterable[str]) -> bytes:
-    """A repeated field of texts, empty ones included."""
+    """Encode a repeated field of texts, including empty ones."""
     return b"".join(message(field, value.encode()) for value in values)
 
 
 def entry(field: int, pieces: Iterable[bytes]) -> list[bytes]:
-    """A message of the given pieces behind tag and length."""
-    held = list(pieces)  # the length stands in front
+    """Return a message field made of chunks: tag and length, then the chunks."""
+    held = list(pieces)  # their length is written first
     return [varint(field << 3 | _LENGTH) + varint(sum(map(len, held))), *held]
 
 
 _WIDTH = 8
 _HELD = np.array([(1 << 8 * size) // 255 for size in range(_WIDTH + 1)], "<u8")
-"""A byte 1 for each of the first bytes of a word."""
+"""Mask of the lowest bit of each of a word's first bytes, by number of bytes."""
 _LIMITS = as_uint64([1 << (7 * size) for size in range(1, 10)])
-"""The least value whose varint needs 2, 3, … 10 bytes."""
+"""The smallest values whose varints need 2, 3, … 10 bytes."""
 _MORE = _HELD << np.uint64(7)
-"""The top bits of the first bytes of a word: more follows."""
+"""Continuation bits of a word's first bytes, by number of bytes."""
 
 
 class WordColumn(Frozen):
-    """Words of every row, the first byte lowest, of which the first ``sizes`` are written, ``width`` of them at most.
+    """One word per row, first byte lowest, of which ``sizes`` bytes are used, at most ``width``.
 
-    What lies above is 0.
+    Unused bytes are 0.
     """
 
     words: U64
@@ -110,19 +110,19 @@ class WordColumn(Frozen):
     width: int
 
     def and_then(self, other: "WordColumn") -> "WordColumn":
-        """Both in one word, which has room for them."""
+        """Concatenate two columns whose rows fit into one word."""
         words = other.words << (self.sizes.view(np.uint64) << np.uint64(3))
         return WordColumn(words | self.words, self.sizes + other.sizes, self.width + other.width)
 
 
 class Cells(Frozen):
-    """Columns side by side, and how many bytes of each row are written."""
+    """Columns side by side, and the number of bytes used in each row."""
 
     columns: tuple[WordColumn, ...]
     sizes: I64
 
     def without(self, left_out: Bools) -> "Cells":
-        """The same, with nothing written in some rows."""
+        """Return the same cells, empty in some rows."""
         columns = (
             WordColumn(np.where(left_out, np.uint64(0), one.words), np.where(left_out, 0, one.sizes), one.width)
             for one in self.columns
@@ -130,7 +130,7 @@ class Cells(Frozen):
         return Cells(tuple(columns), np.where(left_out, 0, self.sizes))
 
     def tobytes(self) -> bytes:
-        """All rows, one behind the other."""
+        """Return all rows, concatenated."""
         return self._octets().tobytes()
 
     def rows(self) -> ListArray:
@@ -144,11 +144,11 @@ class Cells(Frozen):
         for place, column in enumerate(columns):
             words[:, place], held[:, place] = column.words, _HELD[column.sizes]
         octets = words.view(np.uint8).reshape(-1)
-        return octets.compress(held.view(np.bool_).reshape(-1))  # a third of the time of octets[held]
+        return octets.compress(held.view(np.bool_).reshape(-1))  # a third of the time of boolean indexing
 
 
 def _folded(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:
-    """Yield neighbouring columns as one wherever a word has room for them."""
+    """Merge neighbouring columns wherever both fit into one word."""
     folded = columns[0]
     for column in columns[1:]:
         if folded.width + column.width <= _WIDTH:
@@ -160,7 +160,7 @@ def _folded(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:
 
 
 def constant(count: int, text: bytes) -> Cells:
-    """Cells with one text in every row."""
+    """Return the same text in every row."""
     parts = [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)]
     columns = (
         WordColumn(
@@ -172,41 +172,41 @@ def constant(count: int, text: bytes) -> Cells:
 
 
 def numbers(field: int, values: AnyArray, left_out: Bools | None = None) -> Cells:
-    """A varint field of every row, 0 included; rows that are left out have no bytes."""
+    """Encode a varint field in every row, also for 0; rows of ``left_out`` are empty."""
     cells = varints(values, varint(field << 3 | _VARINT))
     return cells if left_out is None else cells.without(left_out)
 
 
 def numbers_but_0(field: int, values: AnyArray) -> Cells:
-    """A varint field of every row, without 0, as proto3 has it."""
+    """Encode a varint field in every row; nothing for 0, as in proto3."""
     return numbers(field, values, values == 0)
 
 
 def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
-    """A packed field of as many numbers as there are columns."""
+    """Encode a packed field with one number per column."""
     return nested(field, beside([varints(column) for column in columns]))
 
 
 def nested(field: int, message: Cells, behind: I64 | int = 0) -> Cells:
-    """Every row as a message of its own, which goes on for so many bytes ``behind`` it."""
+    """Encode every row as a nested message whose length includes the ``behind`` bytes that follow the row."""
     return beside([_lengths(field, message.sizes + behind), message])
 
 
 def _lengths(field: int, sizes: I64) -> Cells:
-    """The beginning of a field of so many bytes in every row."""
+    """Encode tag and length of a length-delimited field in every row."""
     return varints(sizes, varint(field << 3 | _LENGTH))
 
 
 def beside(parts: Sequence[Cells]) -> Cells:
-    """Fields of one message."""
+    """Concatenate the fields of one message."""
     sizes = reduce(np.add, (part.sizes for part in parts))
     return Cells(tuple(column for part in parts for column in part.columns), sizes)
 
 
 def varints(values: AnyArray, tag: bytes = b"") -> Cells:
-    """Numbers below 2**64 behind a tag; `varint` is the scalar twin.
+    """Encode numbers below 2**64 after a tag; `varint` is the scalar twin.
 
-    Seven bits a byte, lowest first, the top bit set on all but the last; signed values as their 64-bit two's
+    Seven bits per byte, lowest first, with the top bit set on all bytes but the last; signed values as 64-bit two's
     complement. Up to eight bytes are made as one word::
 
         value   1 0010111         word   0000 0001 | 1001 0111      bytes, the lowest first   97 01
@@ -224,14 +224,14 @@ def varints(values: AnyArray, tag: bytes = b"") -> Cells:
         return Cells((WordColumn(words, sizes, len(tag) + width),), sizes)
     whole = Cells((WordColumn(words, np.minimum(sizes, _WIDTH), min(width, _WIDTH)),), sizes)
     if width > _WIDTH:
-        above = rest >> np.uint64(7 * _WIDTH)  # eight bits, and so two bytes at most
+        above = rest >> np.uint64(7 * _WIDTH)  # eight bits, so at most two bytes
         above += (above >> np.uint64(7)) << np.uint64(8)
         whole = Cells((*whole.columns, WordColumn(above, np.maximum(sizes - _WIDTH, 0), width - _WIDTH)), sizes)
     return beside([constant(len(rest), tag), whole]) if tag else whole
 
 
 def _varint_sizes(values: U64) -> I64:
-    """(n,) how many bytes each value takes."""
+    """Return (n,) the encoded size of each value in bytes."""
     ends = values[[values.argmin(), values.argmax()]] if len(values) else values
     least, most = searchsorted(_LIMITS, ends, side="right").tolist() or (0, 0)
     sizes = np.full(len(values), 1 + least, np.int64)
@@ -241,9 +241,9 @@ def _varint_sizes(values: U64) -> I64:
 
 
 class Ids:
-    """Varints of the ids 1 … count, which are made once and picked: no byte of theirs is 0, so NULs can fill cells.
+    """Varints of the ids 1 … count, made once and then gathered. None of their bytes is 0, so NULs can pad cells.
 
-    With ``field``, each stands behind its tag: a repeated field that is not packed.
+    With ``field``, each follows its tag: a repeated field that is not packed.
     """
 
     def __init__(self, count: int, field: int = 0) -> None:
@@ -251,12 +251,12 @@ class Ids:
         (self._column,) = varints(arange(1, count + 1), tag).columns
 
     def rows(self, rows: ListArray) -> ListArray:
-        """The ids of every row end to end, as bytes; numbers count from 0."""
+        """Return the ids of every row as bytes; numbers count from 0."""
         data = without_nulls(self._column.words[rows.values])
         return ListArray(self._ends(rows), np.frombuffer(data, np.uint8))
 
     def packed(self, field: int, rows: ListArray) -> ListArray:
-        """`packed_field` of the ids of every row; tag and length are one more cell in front of them."""
+        """Return `packed_field` of the ids of every row; tag and length are one more cell before them."""
         sizes = np.diff(self._ends(rows))
         (head,) = _lengths(field, sizes).without(sizes == 0).columns
         words = np.insert(self._column.words[rows.values], as_intp(rows.offsets[:-1]), head.words)
@@ -267,45 +267,45 @@ class Ids:
 
 
 def number_field(field: int, values: AnyArray) -> ListArray:
-    """A varint field of every message; value 0 is left out, as proto3 does."""
+    """Encode a varint field of every message; value 0 is omitted, as in proto3."""
     return numbers_but_0(field, values).rows()
 
 
 def number_fields(columns: Mapping[int, AnyArray]) -> ListArray:
-    """Messages of varint fields, in this order; a value 0 is left out."""
+    """Encode messages of varint fields, in this order; value 0 is omitted."""
     return beside([numbers_but_0(field, values) for field, values in columns.items()]).rows()
 
 
 def packed_field(field: int, rows: ListArray) -> ListArray:
-    """A repeated varint field in packed form; rows without values are left out."""
+    """Encode a repeated varint field, packed; empty rows are omitted."""
     return message_field(field, _concatenated(varints(rows.values).rows(), rows.offsets))
 
 
 def message_field(field: int, messages: ListArray) -> ListArray:
-    """Bytes as a length-delimited field; empty rows are left out."""
+    """Encode bytes as a length-delimited field; empty rows are omitted."""
     sizes = messages.lengths
     return side_by_side([_lengths(field, sizes).without(sizes == 0).rows(), messages])
 
 
 def nested_field(field: int, messages: ListArray, offsets: I64) -> ListArray:
-    """A repeated message field: owner i holds ``messages[offsets[i]:offsets[i + 1]]``. Empty messages are kept."""
+    """Encode a repeated message field: owner i has ``messages[offsets[i]:offsets[i + 1]]``. Empty messages are kept."""
     return _concatenated(side_by_side([_lengths(field, messages.lengths).rows(), messages]), offsets)
 
 
 def top_level(field: int, messages: ListArray) -> bytes:
-    """All messages as one repeated field of the outermost message, ready to be written."""
+    """Return all messages as one repeated field of the outermost message, ready to write."""
     return bytes(side_by_side([_lengths(field, messages.lengths).rows(), messages]).values)
 
 
 class EncodedRows(Frozen):
-    """Rows of bytes as objects, each made once, for messages that share them."""
+    """Rows of bytes as Python objects, each made once, for messages that share them."""
 
     pieces: AnyArray
     lengths: I64
 
 
 Chosen = tuple[EncodedRows, I64]
-"""DictionaryColumn, and the row of each message: message i holds row ``chosen[1][i]``."""
+"""Encoded rows, and the row of each message: message i has row ``chosen[1][i]``."""
 
 
 def texts_of(rows: ListArray) -> EncodedRows:
@@ -315,12 +315,12 @@ def texts_of(rows: ListArray) -> EncodedRows:
 
 
 def whole(rows: ListArray) -> Chosen:
-    """Choose every row once, in order."""
+    """Select every row once, in order."""
     return texts_of(rows), arange(len(rows))
 
 
 def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
-    """A repeated message field of the outermost message; each message is a text of every part, side by side."""
+    """Encode a repeated field of the outermost message; each message concatenates one row of every part."""
     sizes: I64 = np.sum([texts.lengths[rows] for texts, rows in parts], axis=0, dtype=np.int64)
     distinct, place = unique_inverse(sizes)
     head = texts_of(_lengths(field, distinct).rows()), place
@@ -328,5 +328,5 @@ def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
 
 
 def _concatenated(rows: ListArray, offsets: I64) -> ListArray:
-    """Neighbouring rows made one: row i is rows[offsets[i]:offsets[i + 1]]; no byte moves."""
+    """Merge neighbouring rows without copying: row i is rows[offsets[i]:offsets[i + 1]]."""
     return ListArray(rows.offsets[offsets], rows.values)

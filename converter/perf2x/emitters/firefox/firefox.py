@@ -1,10 +1,10 @@
-"""Firefox Profiler's processed format: threads with samples over time, the other events as markers and counters.
+"""Firefox Profiler's processed format: samples of one event by thread; other events as markers and counters.
 
-Source of truth: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/types/profile.ts and the
-upgraders. Perfetto reads it too, if "meta" is the first key, samples carry ``time`` (with ``timeDeltas`` it finds none)
-and no marker's ``endTime`` is null.
+Source of truth: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/types/profile.ts and the upgraders.
+Perfetto reads it too, if "meta" is the first key, samples carry ``time`` (with ``timeDeltas`` it finds none) and no
+marker's ``endTime`` is null.
 
-``meta`` holds facts about the recording, and how its numbers are to be read.
+``meta`` has facts about the recording, and the units of all numbers.
 """
 
 from typing import BinaryIO
@@ -22,9 +22,9 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import Profile, ProfileEvent, find_event, keep_samples, location_frames, sampled
 
 _VERSION = 65
-"""Of the processed format: tables are shared (60), counters say how they look (63); the viewer upgrades to its own.
+"""Processed-format version: tables are shared since 60, counters have display options since 63; the viewer upgrades.
 
-Perfetto (56 and later) reads stacks of 60 to 65; 66 writes callers in another way.
+Perfetto (56 and later) reads the stacks of versions 60 to 65; in 66 callers are encoded differently.
 """
 
 
@@ -49,7 +49,7 @@ class Firefox(Format):
     )
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
-        """Write one JSON object, ``meta`` first, then thread by thread: processes by pid, leaders first."""
+        """Write one JSON object, ``meta`` first, then thread by thread: processes by pid, main threads first."""
         if profile.samples.time is None:
             profile = keep_samples(profile, zeros(0))
         chosen, others = self._kinds(profile)
@@ -93,9 +93,9 @@ class Firefox(Format):
         }
 
     def _kinds(self, profile: Profile) -> tuple[list[int], list[int]]:
-        """Return the events that make the samples, the chosen one first, and the others that have samples.
+        """Return the events that become samples, the selected one first, and the other events that have samples.
 
-        Waits and a clock are samples together, unless an event was named: both are time.
+        Waits and a clock are shown together, unless an event was named: both measure time.
         """
         if not profile.events:
             return [], []
@@ -106,7 +106,7 @@ class Firefox(Format):
         return chosen, [row for row in held if row not in chosen]
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Say which event became samples, and which became markers."""
+        """Name the event that became samples, and the events that became markers."""
         chosen, others = self._kinds(profile)
         if not others:
             return ()
@@ -116,19 +116,19 @@ class Firefox(Format):
 
 
 def _first_of(profile: Profile, held: list[int]) -> int:
-    """Return the profile's default event, or a clock if that counts something: CPU time is what samples stand for."""
+    """Return the default event; if that counts something, a clock instead, because samples stand for CPU time."""
     clocks = [row for row in held if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait]
     is_time = profile.events[profile.default_event].unit == "nanoseconds"
     return clocks[0] if clocks and not is_time else profile.default_event
 
 
 def _are_time(one: ProfileEvent, other: ProfileEvent) -> bool:
-    """Tell whether one of the events is a clock and the other one waits."""
+    """Return whether one event is a clock and the other one waits."""
     return one.is_wait != other.is_wait and one.unit == other.unit == "nanoseconds"
 
 
 def _interval(event: ProfileEvent | None) -> float:
-    """Milliseconds between two samples of a busy thread, as far as the recording tells."""
+    """Return milliseconds between two samples of a busy thread, as far as known."""
     if event is not None and event.frequency:
         return 1000 / event.frequency
     if event is not None and event.period and event.unit == "nanoseconds":

@@ -1,8 +1,9 @@
 """Markers of Firefox Profiler's format: samples of the other events, and context switches.
 
-Each event has a schema and a category. Instants end where they begin: Perfetto drops all markers for one null.
+Each event has a schema and a category. Instants have their start as ``endTime``, because Perfetto drops all markers if
+one is null.
 
-Fields of tracepoints in the payloads of markers, and in their schemas.
+Fields of tracepoints are members of a marker's payload, and fields of its schema.
 """
 
 import numpy as np
@@ -33,13 +34,13 @@ from perf2x.model.printable_text import one_line, printable
 from perf2x.model.profile import FieldColumn, Profile, TracepointFields, placed_waits
 
 _TAKEN = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
-"""Members of a payload that mean something to the viewer."""
+"""Members of a payload that the viewer interprets itself."""
 
 _FORMATS = {"integer": "integer", "text": "string"}
 
 
 def _field_chunks(profile: Profile, rows: I64) -> AnyArray:
-    """(rows,) the fields of each of these samples as members of a JSON object, each with a comma in front."""
+    """Return (rows,) the tracepoint fields of each sample as members of a JSON object, each after a comma."""
     chunks = chunk_array([b""] * len(rows))
     for entry, held, local in field_tables(profile, rows):
         if entry.columns:
@@ -76,7 +77,7 @@ def events_with_fields(profile: Profile) -> list[int]:
 
 
 def _field_formats(profile: Profile, kind: int) -> dict[str, str]:
-    """Return the fields of an event, with the viewer's format of each."""
+    """Return the fields of an event, and the viewer's format for each."""
     rows = flatnonzero(profile.samples.event == kind)
     return {
         _key(column): _FORMATS[column.kind] for entry, _, _ in field_tables(profile, rows) for column in entry.columns
@@ -88,7 +89,7 @@ _INSTANT, _INTERVAL = 0, 1
 
 
 class Markers(ColumnTable):
-    """Rows by track, then start; times in nanoseconds since the first sample."""
+    """Markers by track, then start; times in nanoseconds since the first sample."""
 
     track: I64
     start: I64
@@ -102,7 +103,7 @@ class Markers(ColumnTable):
 def event_markers(
     profile: Profile, timeline: Timeline, rows: I64, stack: I64, category: I64, texts: TextInterner[str]
 ) -> Markers:
-    """Return a marker for each of these samples; ``stack`` (samples,) and ``category`` (events,) are all of theirs."""
+    """Return a marker for each of ``rows``; ``stack`` is by sample, ``category`` by event."""
     samples = profile.samples
     if not len(rows):
         return no_rows(Markers)
@@ -119,7 +120,7 @@ def event_markers(
 
 
 def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArray:
-    """Return payloads whose cause is where the event happened."""
+    """Return payloads whose ``cause`` is the stack of the sample."""
     times = chunk_array(json_milliseconds(time).split(b","))
     stacks = chunk_array(json_numbers(stack).split(b","))
     payloads = joined_chunks(head, fields, b',"cause":{"time":', times, b',"stack":', stacks, b"}}")
@@ -129,7 +130,7 @@ def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArr
 
 
 def switch_markers(spans: Spans, texts: TextInterner[str]) -> Markers:
-    """Return a marker for each time that a thread spent without a CPU."""
+    """Return a marker for each time that a thread was off CPU."""
     count = len(spans)
     if not count:
         return no_rows(Markers)
@@ -139,7 +140,7 @@ def switch_markers(spans: Spans, texts: TextInterner[str]) -> Markers:
 
 
 def in_order(parts: list[Markers]) -> Markers:
-    """Return the rows of all parts by track, start and end."""
+    """Merge parts by track, start and end."""
     markers = join_tables(parts)
     return take_rows_of(markers, argsort_rows([markers.track, markers.start, markers.end]))
 
@@ -148,7 +149,7 @@ _NO_MARKERS = b'{"length":0,"name":[],"startTime":[],"endTime":[],"phase":[],"ca
 
 
 def marker_table(markers: Markers, rows: slice) -> bytes:
-    """Return the ``markers`` of a thread as JSON."""
+    """Return a thread's ``markers`` table as JSON."""
     if rows.start == rows.stop:
         return _NO_MARKERS
     start, end = markers.start[rows], markers.end[rows]
@@ -186,13 +187,13 @@ def _schema(name: str, formats: dict[str, str], description: str) -> JsonObject:
 
 
 def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
-    """Return when threads had no CPU, of all with a track but idle ones, in nanoseconds since the first sample.
+    """Return when threads were off CPU, except idle ones, in nanoseconds since the first sample.
 
-    From each switch out to the thread's next switch in; as short as nothing where the recording ends before.
+    From each switch out to the thread's next switch in; of zero length if the recording ends before that.
 
     ::
 
-        switches     out   in  out   out      in, out of order or lost, stands for nothing
+        switches     out   in  out   out      in, out of order or lost: ignored
         spans         |----|    |     |
     """
     switches = profile.switches

@@ -1,9 +1,9 @@
 """Threads and samples of Firefox Profiler's format.
 
-Threads are in the format's order: processes by pid, leaders first. Samples tell when they were, what they weigh and how
-much CPU time went by between two. The viewer shows a stack until the thread's next sample, spreads CPU time over the
-time since the row before, and takes a thread without ``threadCPUDelta`` to run all the time. So rows without a stack
-and without weight stand where a thread begins to run and where it stops::
+Threads are in the format's order: processes by pid, main threads first. A sample has a time, a weight and the CPU time
+since the sample before. The viewer shows a stack until the thread's next sample, spreads CPU time over the time since
+the row before, and assumes that a thread without ``threadCPUDelta`` runs all the time. So rows without stack and weight
+mark where a thread starts and stops running::
 
     runs        |-------|         |-----|              |----|
     samples         A   B      wait: C                      D
@@ -50,23 +50,23 @@ from perf2x.model.profile import Profile, placed_waits
 
 
 class Timeline(Frozen):
-    """The track and the moment of each row of Profile.samples."""
+    """The track and time of each row of Profile.samples."""
 
     tracks: Tracks
     track: AnyArray
-    """32 bits where that is enough."""
+    """32 bits if that suffices."""
     recorded: U64
-    """Times on the recording's clock; 0 without times."""
+    """Times on the recording's clock; 0 if the recording has no times."""
     origin: int
-    """The first of them, in nanoseconds."""
+    """The earliest recorded time, in nanoseconds."""
 
     def times(self, rows: AnyArray | slice) -> I64:
-        """Return nanoseconds since ``origin``, as in all tables; 0 for samples without times."""
+        """Return nanoseconds since ``origin``, as in all tables; 0 for samples without a time."""
         return since(self.recorded[rows], self.origin)
 
 
 def timeline_of(profile: Profile) -> Timeline:
-    """Return tracks and moments of all samples."""
+    """Return tracks and times of all samples."""
     tracks, track = tracks_of(profile)
     recorded = profile.samples.times
     origin = int(recorded[0]) if len(recorded) else 0
@@ -74,7 +74,7 @@ def timeline_of(profile: Profile) -> Timeline:
 
 
 class Lane(Frozen):
-    """One thread: its row in Tracks, the times (ns) of its first and its last event."""
+    """One thread: its row in Tracks, and the times (ns) of its first and last event."""
 
     track: int
     first: int
@@ -93,7 +93,7 @@ def lanes_of(timeline: Timeline) -> Iterator[Lane]:
 
 
 def thread_head(tracks: Tracks, lane: Lane, names: tuple[str, str]) -> dict[str, object]:
-    """Return all members of a thread but its tables; ``names`` are its own and its process's."""
+    """Return all members of a thread except its tables; ``names`` are the thread's and its process's."""
     pid, tid = int(tracks.pid[lane.track]), int(tracks.tid[lane.track])
     name, process = map(one_line, names)
     return {
@@ -113,26 +113,26 @@ def thread_head(tracks: Tracks, lane: Lane, names: tuple[str, str]) -> dict[str,
 
 
 _JITTER = 0.5
-"""A pause of at most this part of a sample's time is none: sampling is not exact."""
+"""Part of a sample's duration below which a pause is ignored, because sampling is not exact."""
 
 _SHORTEST_NS = 1000
-"""A stack that stands for no time is shown so long, so that it can be seen."""
+"""Duration at which a stack without one is shown, so that it is visible."""
 
 
 class TrackSamples(ColumnTable):
-    """Rows of all threads' samples, by track, then time."""
+    """Rows of the samples tables of all threads, by track, then time."""
 
     track: I64
     time: I64
     """Nanoseconds since the first sample."""
     sample: I64
-    """Row in Profile.samples, −1 where a thread begins to run or stops."""
+    """Row in Profile.samples, −1 where a thread starts or stops running."""
     cpu_time: I64
-    """Nanoseconds of CPU time since the row before; of a thread's first row since it began to run."""
+    """Nanoseconds of CPU time since the row before, or since the thread started to run."""
 
 
 class _Points(Frozen):
-    """Moments of tracks."""
+    """Times on tracks."""
 
     track: AnyArray
     time: I64
@@ -140,17 +140,17 @@ class _Points(Frozen):
 
 
 class Moments(Frozen):
-    """Chosen samples and when they are drawn; `rows` are made of some tracks at a time, since there are many."""
+    """Selected samples and when they are drawn; `rows` are made for a few tracks at a time, because of their number."""
 
     timeline: Timeline
     order: AnyArray
-    """Chosen rows of Profile.samples by track, then time; 32 bits where that is enough."""
+    """Selected rows of Profile.samples by track, then time; 32 bits if that suffices."""
     ends: I64
-    """(tracks + 1,) the first of these rows of each track."""
+    """(tracks + 1,) offsets of each track's rows in ``order``."""
     shown: ShownSamples
     """Times are nanoseconds since the first sample."""
     length: I64
-    """(samples + 1,) nanoseconds that each sample is drawn; the last one serves rows that are no samples."""
+    """(samples + 1,) nanoseconds for which each sample is drawn; the last one is for rows that are not samples."""
     is_wait: Bools
     """(samples + 1,) likewise."""
 
@@ -167,11 +167,11 @@ class Moments(Frozen):
 
 
 def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
-    """Return the moments of the chosen samples (rows of Profile.samples, ascending)."""
+    """Return when the selected samples (rows of Profile.samples, ascending) are drawn."""
     chosen = narrow(chosen)
     shown = shown_samples(profile, timeline.track, chosen)
     first = timeline.origin - origin_of(profile)
-    for times in (shown.start, shown.end):  # nobody else has these columns
+    for times in (shown.start, shown.end):  # these columns are not shared, so they change in place
         np.subtract(times, first, out=times)
     length = sum_at(shown.sample, shown.end - shown.start, len(profile.samples) + 1)
     track = timeline.track[chosen]
@@ -181,12 +181,12 @@ def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
 
 
 def rows_between(track: AnyArray, first: int, end: int) -> slice:
-    """Return which rows are of the tracks from ``first`` to before ``end``; ``track`` (rows,) rises."""
+    """Return the range of rows on the tracks from ``first`` to before ``end``; ``track`` (rows,) is ascending."""
     return slice(*searchsorted(track, [first, end]).tolist())
 
 
 def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
-    """Return the moments at which runs begin and end, and waits end."""
+    """Return when threads start and stop running, and when waits end."""
     pause = of_next(shown.start, 0) - shown.end
     is_short = pause <= _JITTER * length[of_next(shown.sample, -1)]
     runs_on = ~ends_run(shown.track) & ~is_wait & ~of_next(is_wait, False) & is_short
@@ -194,12 +194,12 @@ def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
     ends = ~runs_on
     track = np.append(shown.track[begins], shown.track[ends])
     time = np.append(shown.start[begins], shown.end[ends])
-    held = time >= 0  # what ran before the first sample counts with the thread's first row
+    held = time >= 0  # time before the first sample counts for the thread's first row
     return _Points(track[held], time[held], minus_ones(sum_of(held)))
 
 
 def _with_pauses(points: _Points, pauses: _Points) -> _Points:
-    """Return moments (by track, then time) with pauses (in no order) among them, one where no moment is already."""
+    """Merge pauses (in any order) into points (by track, then time), at most one per time."""
     pauses = take_rows_of(pauses, argsort_rows([pauses.track, pauses.time]))
     place = rows_until((points.track, points.time), (pauses.track, pauses.time))
     before = np.maximum(place - 1, 0)
@@ -210,7 +210,7 @@ def _with_pauses(points: _Points, pauses: _Points) -> _Points:
 
 
 def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
-    """Return where stacks that nothing follows soon end: as long after their sample as that stands for."""
+    """Return where stacks end that no sample follows soon: after the duration that their sample stands for."""
     is_sample = (points.sample >= 0) & ~is_wait[points.sample]
     shown = np.maximum(length[points.sample], _SHORTEST_NS)
     is_followed = ~ends_run(points.track) & (of_next(points.time, 0) - points.time <= (1 + _JITTER) * shown)
@@ -219,11 +219,11 @@ def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
 
 
 def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
-    """(points,) nanoseconds that each row's thread ran since the row before."""
+    """Return (points,) nanoseconds that each row's thread ran since the row before."""
     ran = flatnonzero(~is_wait[shown.sample])
     track, start, length = shown.track[ran], shown.start[ran], (shown.end - shown.start)[ran]
-    before = np.append(0, cumsum(length))  # may wrap around; differences within a track do not
-    row = rows_until((track, start), (points.track, points.time))  # spans that begin until then, all tracks before too
+    before = np.append(0, cumsum(length))  # may wrap around, but differences within a track do not
+    row = rows_until((track, start), (points.track, points.time))  # spans that begin by then, or on earlier tracks
     last = np.maximum(row - 1, 0)
     inside = (row > 0) & (np.append(track, -1)[last] == points.track)
     left = np.where(inside, np.maximum(np.append(start + length, 0)[last] - points.time, 0), 0)

@@ -1,8 +1,8 @@
-"""``shared`` and ``libs`` of Firefox Profiler's format: stacks, frames, functions, files and texts of all threads.
+"""``shared`` and ``libs`` of Firefox Profiler's format: stacks, frames, functions, files and strings of all threads.
 
-Shared since version 60. From tables of each thread the viewer makes shared ones itself, and leaves stacks that several
-threads have in there several times. Mapped files have their build ids, by which symbol servers know them. Categories
-are what a frame or a marker is, by name and colour.
+Tables are shared since version 60. The viewer would merge the tables of separate threads itself, but keep a copy of
+every stack for each thread that has it. Mapped files have build ids, by which symbol servers find them. The category of
+a frame or marker gives it a name and a colour.
 """
 
 from collections.abc import Sequence
@@ -29,20 +29,20 @@ from perf2x.model.profile import LocationFrames, Profile, ProfileEvent, Wait, ar
 from perf2x.model.recording import event_name, is_tracepoint
 
 _BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "mips", "mips64", "m68k", "parisc"})
-"""Machines as uname names them; those that run either way are little-endian nearly everywhere."""
+"""Big-endian machines by uname's name; those that support both orders are nearly always little-endian."""
 
 _GUID_DIGITS = 32
 
 
 class Libraries(Frozen):
-    """``libs``, and (mappings,) the row of each mapping's file in it, −1 for memory that is no file."""
+    """``libs``, and (mappings,) the row of each mapping's file in it, −1 for memory without a file."""
 
     entries: list[JsonObject]
     of_mapping: I64
 
 
 def libraries_of(profile: Profile) -> Libraries:
-    """Return the files of all mappings: one entry for each path and build id."""
+    """Return the files of all mappings, one for each path and build id."""
     mappings, text = profile.mappings, profile.strings
     first, place = group_rows([mappings.filename, mappings.build_id])
     names = [text[row] for row in mappings.filename[first].tolist()]
@@ -71,9 +71,9 @@ def _library(filename: str, build_id: str, arch: str) -> JsonObject:
 
 
 def _breakpad_id(build_id: str, arch: str) -> str:
-    """Return the id that Breakpad gives an ELF file: a GUID of the first 16 bytes, and the age 0; zeros for none.
+    """Return the Breakpad id of an ELF file: a GUID from the first 16 bytes of its build id, then age 0, or zeros.
 
-    Its first three fields, of 4, 2 and 2 bytes, are numbers of the machine's byte order.
+    The GUID's first three fields, of 4, 2 and 2 bytes, are read in the machine's byte order.
     """
     digits = build_id[:_GUID_DIGITS].ljust(_GUID_DIGITS, "0")
     if arch not in _BIG_ENDIAN:
@@ -93,7 +93,7 @@ _FIXED = (
     ("Off-CPU", "lightblue", ("Other", "Blocked", "Preempted")),
     ("Context switch", "darkgrey", ("Other",)),
 )
-"""Name, colour, subcategories; the viewer takes the first grey one for what has none, and knows few colours."""
+"""Name, colour and subcategories; the viewer knows few colours, and uses the first grey category as the default."""
 
 _MARKER_COLOURS = ("green", "magenta", "brown", "red", "lightred")
 _OF_MODE = {CpuMode.USER: USER, CpuMode.KERNEL: KERNEL, CpuMode.GUEST_KERNEL: GUEST, CpuMode.GUEST_USER: GUEST}
@@ -102,7 +102,7 @@ _OF_MODE = {CpuMode.USER: USER, CpuMode.KERNEL: KERNEL, CpuMode.GUEST_KERNEL: GU
 def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64]:
     """Return ``meta.categories``, and (events,) the category of each event's markers.
 
-    Tracepoints of one subsystem share a category, other events have their own.
+    Tracepoints of one subsystem share a category; other events have one each.
     """
     names = [one_line(event_name(event.name).event) for event in events]
     groups = [
@@ -119,31 +119,31 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64
 
 
 def _frame_categories(profile: Profile, frames: LocationFrames) -> I64:
-    """(frames,) the category of each frame, by the mode that its CPU was in: known of frames without names, too."""
+    """Return (frames,) the category of each frame by CPU mode, which is known even for frames without a name."""
     of_mode = zeros(256)
     of_mode[[int(mode) for mode in _OF_MODE]] = list(_OF_MODE.values())
     return np.where(are_jit(profile, frames), JIT, of_mode[frames.mode])
 
 
 _KINDS = 8
-"""More than there are kinds of waits."""
+"""Greater than the number of kinds of waits."""
 
 
 class SharedStacks(Frozen):
-    """Rows of stackTable; a stack that threads waited in has a row, and a frame, of its own besides."""
+    """Rows of stackTable; a stack in which threads waited has a second row with a second frame for its waits."""
 
     parent: I64
     frame: I64
     origin: I64
-    """(frames,) Row in LocationFrames of each row of frameTable."""
+    """(frames,) row in LocationFrames of each row of frameTable."""
     wait: I64
-    """(frames,) The kind of wait of a frame that waits, else 0."""
+    """(frames,) the Wait of a waiting frame, else 0."""
     of_sample: I64
-    """(samples,) The stack of each row in Profile.samples, −1 for none."""
+    """(samples,) the stack of each row of Profile.samples, −1 for none."""
 
 
 def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
-    """Return all stacks, equal ones once; frames that waits ended in are told apart, for their category."""
+    """Return all distinct stacks; stacks that end in a wait are separate, because their leaf has another category."""
     every = arange(len(frames))
     rows = folded(expand(profile.stacks, frames.of_location), every)
     of_sample, wait = rows.innermost(as_int64(profile.samples.stack)), as_int64(profile.samples.waits)
@@ -164,7 +164,7 @@ def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
 def shared_tables(
     profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, texts: TextInterner[str]
 ) -> JsonObject:
-    """Return all members of ``shared`` but stringArray."""
+    """Return all members of ``shared`` except stringArray."""
     resource, resources = _resources(frames, libraries, texts)
     names = as_int64(texts.add_all(map(one_line, frames.name)))
     first, func = group_rows([names, resource, frames.function])
@@ -181,7 +181,7 @@ def shared_tables(
 
 
 def _table(length: int, **columns: object) -> JsonObject:
-    """Return a table of so many rows; what is no column is the same in all of them."""
+    """Return a table with ``length`` rows; a scalar stands for a column of equal values."""
     made: JsonObject = {"length": length}
     for name, column in columns.items():
         listed = column.tolist() if isinstance(column, np.ndarray) else column
@@ -196,7 +196,7 @@ def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, catego
         address=-1,
         inlineDepth=as_int64(frames.inlined[stacks.origin]),
         category=np.where(stacks.wait > 0, OFF_CPU, category[stacks.origin]),
-        subcategory=np.select(waits, [1, 2], 0),  # rows of the category's own list
+        subcategory=np.select(waits, [1, 2], 0),  # index in the category's own list
         func=func,
         nativeSymbol=None,
         innerWindowID=None,
@@ -207,7 +207,7 @@ def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, catego
 
 
 def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: Profile) -> JsonObject:
-    line = np.append(profile.functions.start_line, 0)[function]  # the last one serves function −1
+    line = np.append(profile.functions.start_line, 0)[function]  # the last entry is for function −1
     return _table(
         len(name),
         name=name,
@@ -222,7 +222,7 @@ def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: P
 
 
 def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner[str]) -> tuple[I64, JsonObject]:
-    """(frames,) the resource of each frame, −1 for none; and resourceTable: mapped objects, with their file if any."""
+    """Return (frames,) the resource of each frame, −1 for none, and resourceTable: objects, with their file if any."""
     names = as_int64([texts[one_line(name)] if name else -1 for name in frames.object])
     library = np.append(libraries.of_mapping, -1)[frames.mapping]
     held = flatnonzero(names >= 0)
@@ -234,7 +234,7 @@ def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner
 
 
 def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, JsonObject]:
-    """(functions,) the source file of each function, −1 for none; and ``sources``."""
+    """Return (functions,) the source file of each function, −1 for none, and ``sources``."""
     files, place = unique_inverse(profile.functions.filename)
     is_named = np.array([bool(profile.strings[row]) for row in files.tolist()], np.bool_)
     names = [one_line(profile.strings[row]) for row in files[is_named].tolist()]
@@ -251,5 +251,5 @@ def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, JsonObjec
 
 
 def _with_nulls(values: I64) -> list[int | None]:
-    """Row numbers as JSON has them: null for −1."""
+    """Return row numbers for JSON: null instead of −1."""
     return [None if value < 0 else value for value in values.tolist()]

@@ -1,6 +1,6 @@
-"""Everything that the threads of a Firefox profile show, computed for all of them together and written one by one.
+"""Samples, markers and counters of a Firefox profile, computed for all threads at once and written thread by thread.
 
-Counter tracks are the other events of each process, and threads that ran at once.
+Counter tracks show the other events of each process, and how many threads ran at the same time.
 """
 
 from collections.abc import Iterator
@@ -57,21 +57,21 @@ _ROWS_AT_ONCE = 1 << 17
 
 
 class ThreadDrawing(Frozen):
-    """Samples and markers of all tracks, sorted by track; ``lanes`` in the order in which threads are written."""
+    """Samples and markers of all tracks, sorted by track; ``lanes`` are in the order of writing."""
 
     profile: Profile
     timeline: Timeline
     lanes: list[Lane]
     names: list[tuple[str, str]]
-    """Of each track and its process."""
+    """Names of each track and of its process."""
     stacks: SharedStacks
     samples: Moments
     are_times: bool
-    """Samples weigh their values, as waits are among them, and a wait is as long as it is; else their number."""
+    """Whether samples are weighted by value, because waits among them differ in length; else each counts as one."""
     markers: Markers
 
     def threads(self) -> Iterator[bytes]:
-        """Yield the JSON of all threads in pieces, with commas between."""
+        """Yield the JSON of all threads in chunks, with commas between threads."""
         comma = b"\n"
         for lanes in self._lanes_together():
             first = min(lane.track for lane in lanes)
@@ -82,7 +82,10 @@ class ThreadDrawing(Frozen):
                 comma = b",\n"
 
     def _lanes_together(self) -> Iterator[list[Lane]]:
-        """Yield lanes of whole processes with some ten thousand samples: they are neighbours among tracks, too."""
+        """Yield lanes of whole processes, some ten thousand samples at a time.
+
+        Lanes and tracks are in the same order.
+        """
         pid, count = self.timeline.tracks.pid, np.diff(self.samples.ends)
         together: list[Lane] = []
         size = 0
@@ -100,7 +103,7 @@ class ThreadDrawing(Frozen):
         yield b',"markers":%b}' % marker_table(self.markers, rows_of_markers)
 
     def _sample_table(self, rows: TrackSamples) -> Iterator[bytes]:
-        """Rows without a stack, and those where a thread stops, have the stack null."""
+        """Yield the samples table of a thread; where no stack is known or the thread stops, the stack is null."""
         samples, is_pause = self.profile.samples, rows.sample < 0
         kind, weight = (b"tracing-ms", samples.value) if self.are_times else (b"samples", samples.count)
         encode = json_milliseconds if self.are_times else json_numbers
@@ -112,7 +115,7 @@ class ThreadDrawing(Frozen):
         yield b"}"
 
     def counters(self, rows: I64) -> Iterator[JsonObject]:
-        """Yield the number of threads that ran, where it is known, and the counters of these samples."""
+        """Yield the counter of running threads, where known, and the event counters of these samples."""
         timeline = self.timeline
         pid, steps = timeline.tracks.pid, running_steps(self.profile, timeline.origin)
         if len(steps) and self.lanes:
@@ -124,11 +127,11 @@ class ThreadDrawing(Frozen):
 def drawing_of(
     profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: TextInterner[str]
 ) -> ThreadDrawing:
-    """Return what is drawn: samples where ``is_sample`` (samples,), the others as markers if these are wanted."""
+    """Return what is drawn: samples where ``is_sample`` (samples,), all others as markers with ``with_markers``."""
     timeline = timeline_of(profile)
     samples = moments_of(profile, timeline, flatnonzero(is_sample))
     stacks = shared_stacks(profile, frames)
-    has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show them
+    has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show fields
     rows = flatnonzero((~is_sample | has_fields) & sampled(profile))
     markers = no_rows(Markers)
     if with_markers:
@@ -151,9 +154,9 @@ _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yell
 
 
 def _event_counters(profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]) -> Iterator[JsonObject]:
-    """Yield a counter for each event and process among these samples, tracepoints left out.
+    """Yield a counter for each event and process among these samples, except tracepoints.
 
-    ``main`` is the number of each process's first thread.
+    ``main`` is the index of each process's first thread.
     """
     shown = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
     rows = rows[shown[profile.samples.event[rows]]]
@@ -166,9 +169,9 @@ def _event_counters(profile: Profile, rows: I64, timeline: Timeline, main: dict[
 
 
 def _running_counter(steps: Steps, pid: int) -> JsonObject:
-    """Return the counter of threads that ran at once, of all processes, below the first thread (of ``pid``).
+    """Return the counter of threads that ran at the same time in all processes, on the first thread (of ``pid``).
 
-    The viewer draws straight lines between changes: each change has a row of none in front of it.
+    The viewer interpolates linearly, so each change is preceded by a row of change 0.
     """
     changes = zeros(2 * len(steps))
     changes[1::2] = np.diff(steps.threads, prepend=0)

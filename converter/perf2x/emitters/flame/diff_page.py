@@ -1,7 +1,7 @@
-"""Two profiles on one page: the flame graph of one, coloured by what changed since the other; red grew, blue shrank.
+"""Two profiles on one page: a flame graph coloured by the change between them; red grew, blue shrank.
 
-The page is that of html.py; its data has, for every row of samples, what it was before and what it is after.
-Threads of two recordings are the same when their names are: ids never come back.
+The page is that of html.py; each row of samples has its value before and after. Threads of two recordings are matched
+by name, because ids differ from run to run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,17 +24,17 @@ _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
 
 
 class DifferencePage(Frozen):
-    """Initial state of the page, which a reader can change."""
+    """Initial state of the page, which the reader can change."""
 
     title: str = ""
     normalize: bool = False
-    """Scale ``after`` to the whole of ``before``, so that shares compare."""
+    """Scale ``after`` to the total of ``before``, so that shares compare."""
     samples: bool = False
     """Show numbers of samples instead of periods."""
     work: tuple[float, float] | None = None
-    """Units of work before and after, which ``after`` is scaled by already."""
+    """Units of work before and after, by which ``after`` is already scaled."""
     notes: Sequence[str] = ()
-    """Sentences on what is compared, which the page shows beside its heading."""
+    """Sentences about the comparison, shown next to the heading."""
     compress: bool = True
 
     def emit(self, before: Profile, after: Profile, out: BinaryIO) -> None:
@@ -42,7 +42,7 @@ class DifferencePage(Frozen):
         write_page(self.title or heading(after), self._data(before, after), out, compress=self.compress)
 
     def _data(self, before: Profile, after: Profile) -> Iterator[bytes]:
-        """Data of ``html.py`` with ``beforeValue`` and ``beforeCount``, as page/compare.js reads it."""
+        """Yield the data of ``html.py`` with ``beforeValue`` and ``beforeCount``, for page/compare.js."""
         profile = merge_profiles([before, after], [_BEFORE, _AFTER])
         frames = location_frames(profile)
         key, first = _shown_alike(frames)
@@ -75,7 +75,7 @@ class DifferencePage(Frozen):
 def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
     """Number frames by what the page shows of them; return each frame's number and each number's first frame.
 
-    Source files and lines move between two builds, and so does the mapping; the name and the object stay.
+    Source files, lines and mappings differ between two builds, so only name and object count.
     """
     columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
     known, key = number_keys(columns)

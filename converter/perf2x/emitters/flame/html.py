@@ -1,7 +1,7 @@
-"""A flame graph that is one HTML file: no network, nothing to install, good as a CI artifact.
+"""A flame graph in one HTML file: no network, nothing to install, suitable as a CI artifact.
 
-The page's own parts stand in page/ (plain HTML, CSS and JavaScript, no build step); this module fills in the data:
-the merged tree of frames, the summed samples, and the moments of the timeline.
+The page itself is in page/ (plain HTML, CSS and JavaScript, no build step); this module writes the data: the merged
+tree of frames, the summed samples, and the samples over time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ class Html(Format):
 
     @property
     def needs(self) -> Needs:
-        """A timeline, of all events where columns may be of others."""
+        """Times, and all events if columns may show others."""
         return Needs(
             timeline=True,
             columns=frozenset({"cpu", "latency", *["events"] * bool(self.columns)}),
@@ -63,22 +63,22 @@ class Html(Format):
         )
 
     def emit(self, profile: View, out: BinaryIO) -> None:
-        """Write the page; the data is encoded as it is made."""
+        """Write the page; the data is encoded while it is computed."""
         write_page(self._title(profile), self._data(profile), out, compress=self.compress)
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Say that stacks over time are left out."""
+        """Report that stacks over time are not in the page."""
         return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
 
     def _title(self, profile: Profile) -> str:
         return self.title or heading(profile)
 
     def _data(self, profile: View) -> Iterator[bytes]:
-        """The profile as one JSON object, as emitters/flame/page/data.js reads it."""
+        """Yield the profile as one JSON object, for emitters/flame/page/data.js."""
         frames = location_frames(profile)
         samples = profile.samples
         tree, node = merge_stacks(expand(profile.stacks, frames.of_location), arange(len(frames)), samples.stack)
-        node -= 1  # row 0 is the root of all; the page knows it as -1
+        node -= 1  # row 0 is the root; the page knows it as -1
         tracks, track = tracks_of(profile)
         track = narrow(track)
         strings: dict[str, int] = {}
@@ -99,7 +99,7 @@ class Html(Format):
         yield table("rows", row_table(profile, track, node, summed))
         if samples.time is None or len(samples) > self.max_moments:
             yield field("noMoments", _no_moments(profile, self.max_moments)) + field("moments", None)
-            del tree, node, summed  # there is not room for many columns of all samples
+            del tree, node, summed  # free memory before the next columns of all samples
             if samples.time is not None:
                 yield table("lanes", lane_table(profile, track))
         else:
@@ -111,7 +111,7 @@ class Html(Format):
 
 
 def event_table(profile: Profile) -> list[JsonObject]:
-    """Name, unit and number of samples of every event."""
+    """Return name, unit and number of samples of every event."""
     counts = sum_at(profile.samples.event, profile.samples.count, len(profile.events))
     return [
         {"name": one_line(event.name), "unit": event.unit, "samples": count}
@@ -120,7 +120,7 @@ def event_table(profile: Profile) -> list[JsonObject]:
 
 
 def _column_table(profile: Profile, shown: Sequence[str]) -> list[JsonObject]:
-    """Other events and ratios that the table of functions may show; ``exact``: they are counts, not samples."""
+    """Return the other events and ratios that the table of functions may show; ``exact``: counted, not sampled."""
     asked = wanted_columns(profile, shown)
     return [
         {
@@ -145,7 +145,7 @@ def _thread_rows(profile: Profile, tracks: Tracks) -> list[JsonObject]:
 
 
 def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int], rows: I64) -> Iterator[bytes]:
-    """Columns of the given frames; their texts are numbered in ``strings``, which grows."""
+    """Yield columns of the given frames; their texts are indices of ``strings``, to which new ones are added."""
 
     def texts(values: Sequence[str]) -> I64:
         number = {value: strings.setdefault(one_line(value), len(strings)) for value in dict.fromkeys(values)}
@@ -169,7 +169,7 @@ def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int
 
 
 def node_table(tree: FrameTree) -> Iterator[bytes]:
-    """Columns of the tree without the root of all, which the page knows as −1."""
+    """Yield columns of the tree without its root, which the page knows as −1."""
     yield from json_table([("parent", tree.parent[1:] - 1), ("frame", tree.key[1:])])
 
 

@@ -1,4 +1,4 @@
-"""Listings as the page reads them (emitters/flame/page/code.js): source lines and instructions with their costs."""
+"""Listings for the page (emitters/flame/page/code.js): source lines and instructions with their costs."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,14 +8,14 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, Listings, SourceListing
 
 MOST_ROWS = 2000
-"""Instructions of one listing above which those far from any cost are left out."""
+"""Number of instructions in one listing above which those far from any cost are omitted."""
 _AROUND = 20
-"""Instructions that stay before and after one with a cost."""
+"""Instructions kept before and after each one with a cost."""
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def listing_data(listings: Listings) -> dict[str, Any]:
-    """All listings as plain values; texts hold no control characters."""
+    """Return all listings as plain values; texts have no control characters."""
     return {
         "measures": [[one.event, one.value] for one in listings.measures],
         "functions": [_function(one) for one in listings.functions],
@@ -61,7 +61,7 @@ def _text(one: FunctionListing, path: str, line: int) -> str:
 
 
 def kept_rows(rows: Sequence[InstructionCost]) -> list[int]:
-    """Numbers of the rows to show: all, or those near one with a cost."""
+    """Return the rows to show: all, or those near a row with a cost."""
     if len(rows) <= MOST_ROWS:
         return list(range(len(rows)))
     near: set[int] = set()
@@ -72,10 +72,10 @@ def kept_rows(rows: Sequence[InstructionCost]) -> list[int]:
 
 
 def _costs(own: Costs, total: Costs) -> Iterable[list[int]]:
-    """Both, where there are any; a page has many lines without."""
+    """Return self and total costs, or nothing if there are none, as for most lines."""
     return (list(own), list(total)) if any(own) or any(total) else ()
 
 
 def clean(text: str) -> str:
-    """The text in one line, tabs expanded; characters that rewrite a line are spaces."""
+    """Return the text as one line: tabs expanded, control characters replaced by spaces."""
     return _CONTROLS.sub(" ", printable(text.expandtabs(8)))

@@ -1,7 +1,7 @@
-"""The page around the data: HTML, style and scripts of emitters/flame/page/ as one file, the profile inside it as text.
+"""The page around the data: HTML, style and scripts of emitters/flame/page/ in one file, the profile embedded as text.
 
-Scripts and data are packed alike, and the browser unpacks them. Separate from html.py because the difference of two
-profiles (diff_page.py) is shown by the same page.
+Scripts and data are compressed; the browser decompresses them. Separate from html.py because the difference of two
+profiles (diff_page.py) uses the same page.
 """
 
 import base64
@@ -51,7 +51,7 @@ _BYTES_PER_LINE = 57 * 1024
 
 
 def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: bool) -> None:
-    """Write the whole file; ``pieces`` are one JSON object, as emitters/flame/page/data.js reads it."""
+    """Write the whole file; ``pieces`` are one JSON object for emitters/flame/page/data.js."""
     folder = files("perf2x.emitters.flame") / "page"
     parts: dict[str, Iterator[bytes]] = {
         "TITLE": iter([html.escape(printable(title)).encode()]),
@@ -68,17 +68,17 @@ def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: 
 
 
 def field(name: str, value: object) -> bytes:
-    """One member of the object, with the comma that separates it from the next."""
+    """Encode one member of the object, with the comma that separates it from the next."""
     return json_bytes(name) + b":" + json_bytes(value) + b","
 
 
 def table(name: str, pieces: Iterable[bytes]) -> bytes:
-    """Encode a member of the page's data that is made in pieces."""
+    """Encode a member of the page's data that is computed in pieces."""
     return json_bytes(name) + b":" + b"".join(pieces) + b","
 
 
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield chunks of what is gzipped as lines of base64."""
+    """Yield the gzipped input as lines of base64."""
     packed = io.BytesIO()
     with BackgroundGzipWriter(packed) as out:
         out.writelines(pieces)
@@ -87,5 +87,5 @@ def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _inside_script(piece: bytes) -> bytes:
-    """JSON that cannot end the script element around it."""
+    """Escape JSON so that it cannot end the script element around it."""
     return piece.replace(b"<", b"\\u003c")

@@ -1,7 +1,7 @@
-"""Samples of the page: summed by track, event and stack, and its views over time.
+"""Samples of the page: sums by track, event and stack, and columns for its views over time.
 
-Columns compress well: when each stack ran or waited, when each sample was; where samples are too many for that, how
-long each thread ran and waited in each part of the time.
+Columns are chosen to compress well: when each stack ran or waited and when each sample was taken; with too many samples
+for that, how long each thread ran and waited in each part of the time.
 """
 
 from collections.abc import Iterator
@@ -36,29 +36,29 @@ from perf2x.model.profile import Profile, Wait, placed_waits, wait_ends
 
 
 class SummedSamples(Frozen):
-    """Runs of equal samples, and per run, which is a row, its first sample and the sums of all."""
+    """Groups of equal samples; each group is a row with its first sample and its sums."""
 
     order: I64
-    """(samples,) run by run."""
+    """(samples,) sorted by group."""
     begins: I64
-    """(rows,) where in that order each run begins."""
+    """(rows,) where each group begins in ``order``."""
     first: I64
     value: I64
     count: I64
     latency: I64 | None
-    """None where the profile has none."""
+    """None if the profile has none."""
     off: I64 | None
-    """1 where a thread was off its CPU, 0 where it ran; None where all ran."""
+    """1 where the thread was off CPU, 0 where it ran; None if all ran."""
 
     def row_of_sample(self) -> I64:
-        """(samples,) the row of each."""
+        """Return (samples,) the row of each sample."""
         row = np.empty(len(self.order), np.int64)
         row[self.order] = row_numbers(np.diff(self.begins, append=len(self.order)))
         return row
 
 
 def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSamples:
-    """Sum samples by track, event and node of the tree, waits apart; ``track``, ``node`` (samples,)."""
+    """Sum samples by track, event and node of the tree, waits separately; ``track``, ``node`` (samples,)."""
     samples = profile.samples
     off = _off_cpu(profile)
     columns = [track, as_int64(samples.event), node]
@@ -70,7 +70,7 @@ def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSample
 
 
 def _off_cpu(profile: Profile) -> I64 | None:
-    """(samples,) 1 for waits."""
+    """Return (samples,) 1 for waits; None if there are none."""
     of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
     wait = profile.samples.wait
     is_off = of_waits[profile.samples.event] if wait is None else wait != Wait.RAN
@@ -94,9 +94,9 @@ _MOST_SUMS, _MOST_PARTS, _FEWEST_PARTS = 400_000, 2000, 20
 
 
 def moment_table(profile: Profile, track: AnyArray, node: I64) -> Iterator[bytes]:
-    """Yield runs and waits of one stack on one track, in microseconds; ``start`` holds differences.
+    """Yield runs and waits of one stack on one track, in microseconds; ``start`` is delta-encoded.
 
-    ``track``, ``node`` (samples,). ``wait`` is a Wait; it is left out where nothing waited.
+    ``track``, ``node`` (samples,). ``wait`` is a Wait, omitted if nothing waited.
     """
     shown = in_ticks(shown_samples(profile, track, arange(len(profile.samples))), _MICROSECOND)
     stack, wait = node[shown.sample], profile.samples.waits[shown.sample]
@@ -108,9 +108,9 @@ def moment_table(profile: Profile, track: AnyArray, node: I64) -> Iterator[bytes
 
 
 def lane_table(profile: Profile, track: AnyArray) -> Iterator[bytes]:
-    """Yield ``ran`` and ``waited``, microseconds of each track in each of ``parts`` parts of the time, track by track.
+    """Yield ``ran`` and ``waited``: microseconds of each track in each of ``parts`` parts of the time, track by track.
 
-    ``length`` is that of a part, ``origin`` the zero as in ``burst_table``. A track has fewer parts the more there are.
+    ``length`` is the length of a part, ``origin`` the zero as in ``burst_table``. More tracks have fewer parts each.
     """
     everything = np.arange(len(track), dtype=np.int32)
     shown = in_ticks(shown_samples(profile, track, everything), _MICROSECOND)
@@ -127,28 +127,28 @@ def lane_table(profile: Profile, track: AnyArray) -> Iterator[bytes]:
 
 
 def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> I64:
-    """(tracks, edges) how much of the chosen stretches lies before each edge, and in all tracks before."""
+    """Return (tracks, edges) the time of chosen spans before each edge, including all earlier tracks."""
     if not chosen.any():
         return zeros((tracks, len(edges)))
     track, reach = as_int64(shown.track), edges[-1] + 1
     before = np.concatenate([[0], cumsum(np.where(chosen, shown.end - shown.start, 0))])
     asked = arange(tracks)[:, None] * reach + edges
-    row = searchsorted(track * reach + shown.start, asked, "right")  # the first stretch behind the edge
+    row = searchsorted(track * reach + shown.start, asked, "right")  # the first span after the edge
     last = np.append(track * reach + np.where(chosen, shown.end, 0), 0)[row - 1]
     until: I64 = before[row] - np.maximum(last - asked, 0)
     return until
 
 
 def burst_table(profile: Profile, track: AnyArray, summed: SummedSamples) -> Iterator[bytes]:
-    """Yield the moment and the row of each sample, by track, then time: so both compress best.
+    """Yield time and row of each sample, by track, then time: the order that compresses best.
 
-    ``time`` and ``row`` hold differences, of time in whole microseconds, rounded down; ``origin`` is its zero on the
-    recording's clock, in nanoseconds, as text: JavaScript's numbers are too short for it. ``value`` is left out where
-    all samples of a row have the same, ``latency`` where the profile has none, ``cpu`` (differences) where it is one.
-    ``lasts`` are the microseconds of waits that begin then, left out where there are none.
+    ``time`` and ``row`` are delta-encoded, time in whole microseconds, rounded down; ``origin`` is its zero on the
+    recording's clock, in nanoseconds, as text, because JavaScript's numbers are not exact enough. ``value`` is omitted
+    if all samples of a row have the same, ``latency`` if the profile has none, ``cpu`` (delta-encoded) if there is one
+    CPU. ``lasts`` are the microseconds of waits that begin then, omitted if there are none.
 
-    ``--time`` takes the parts of waits that lie in it, and of ``offcpu-time`` whole waits that end in it: these have
-    their end as their moment and last 0. Waits without a place in time are left out.
+    ``--time`` keeps the parts of waits within it, but of ``offcpu-time`` whole waits that end in it: these are placed
+    at their end and last 0. Waits of unknown time are omitted.
     """
     origin = origin_of(profile)
     yield b'{"origin":"%d"' % origin
@@ -179,7 +179,7 @@ def _burst_columns(
 
 
 def _moments_of(profile: Profile) -> tuple[U64, I64]:
-    """(samples,) when each is met by ``--time``, and for how many microseconds."""
+    """Return (samples,) the time at which ``--time`` selects each sample, and its duration in microseconds."""
     samples = profile.samples
     if any(event.is_wait and event.name.split(":")[0] == "offcpu-time" for event in profile.events):
         return wait_ends(samples), zeros(len(samples))

@@ -8,7 +8,7 @@ from perf2x.model.profile import Profile, count_threads
 
 
 def heading(profile: Profile) -> str:
-    """The recorded command where the file has more than the name of perf; else the busiest process, else the file."""
+    """Return the recorded command; if the file has only perf's own name, the busiest process, else the file."""
     meta, threads = profile.meta, profile.threads
     if len(meta.command_line) > 1:
         return one_line(" ".join((base_name(meta.command_line[0]), *meta.command_line[1:])))
@@ -19,7 +19,7 @@ def heading(profile: Profile) -> str:
 
 
 def facts(profile: Profile, event: int | None = None) -> list[str]:
-    """Short statements for a subtitle: samples (of one event), threads, time, machine, and what was lost."""
+    """Return short facts for a subtitle: samples (of one event), threads, time, machine, and losses."""
     meta, samples = profile.meta, profile.samples
     count = sum_of(samples.count if event is None else samples.count[samples.event == event])
     said = [plural(count, "sample"), plural(count_threads(profile.threads), "thread")]

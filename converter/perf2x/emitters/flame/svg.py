@@ -1,8 +1,8 @@
-"""A flame graph as one SVG file: for a README, a pull request, a report.
+"""A flame graph in one SVG file: for a README, a pull request, a report.
 
-It is a whole picture without its script, as in an ``<img>``: labels are cut to their boxes, names and numbers show on
-hover (``<title>``), colours follow the reader's light or dark theme. Opened by itself, the script (picture/) lets
-readers zoom and search. Nothing is fetched.
+It works as a still picture without its script, as in an ``<img>``: labels fit their boxes, names and numbers appear on
+hover (``<title>``), colours follow the reader's light or dark theme. Opened on its own, the script (picture/) adds zoom
+and search. Nothing is fetched.
 """
 
 from importlib.resources import files
@@ -19,7 +19,7 @@ from perf2x.emitters.flame.svg_tree import Rectangles, boxes_of
 from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import LocationFrames, Profile, find_event, full_names, location_frames
 
-_LEVEL, _TOP, _SIDE = 17, 46, 10  # picture.js has the same
+_LEVEL, _TOP, _SIDE = 17, 46, 10  # as in picture.js
 
 
 class Svg(Format):
@@ -61,7 +61,7 @@ class Svg(Format):
         ).encode()
 
     def _closing(self, profile: Profile, event: int, boxes: Rectangles) -> str:
-        """Make the bar, which lies over the boxes when a reader scrolls, and the script."""
+        """Return the bar that covers the boxes when a reader scrolls, and the script."""
         said = [profile.events[event].name] if profile.events else []
         said += facts(profile, event)
         said += [f"the widest {len(boxes):,} of {len(boxes) + boxes.left_out:,} boxes"] if boxes.left_out else []
@@ -76,7 +76,7 @@ class Svg(Format):
         return xml(shown_name(self.title or heading(profile)))
 
     def _boxes(self, profile: Profile, frames: LocationFrames, boxes: Rectangles, levels: int) -> list[str]:
-        names = [*(shown_name(name) or "[unknown]" for name in frames.name), "all"]  # the last one serves −1
+        names = [*(shown_name(name) or "[unknown]" for name in frames.name), "all"]  # the last entry is for −1
         full = [*map(shown_name, full_names(profile, frames)), ""]
         whole = sum_of(boxes.total[:1])
         scale = (self.width - 2 * _SIDE) / max(whole, 1)
@@ -97,7 +97,10 @@ class Svg(Format):
 
 
 def _look(frames: LocationFrames, frame: int) -> str:
-    """The class of a box: kernel, user, unresolved, hypervisor and guests; inlined frames a shade lighter."""
+    """Return the CSS class of a box: kernel, user, unresolved, hypervisor or guest.
+
+    Inlined frames are a shade lighter.
+    """
     if frame < 0:
         return "a"
     if frames.function[frame] < 0:

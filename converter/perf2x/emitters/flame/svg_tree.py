@@ -1,4 +1,4 @@
-"""Boxes of a picture: merged frames with their weights and places, the narrowest left out."""
+"""Boxes of a picture: merged frames with weights and positions, without the narrowest."""
 
 from perf2x.base.columnar import (
     I64,
@@ -17,23 +17,23 @@ from perf2x.model.profile import FrameTree, LocationFrames, Profile, expand, wei
 
 
 class Rectangles(Frozen):
-    """Columns of one entry a box, level by level, each level from left to right; the first is the whole."""
+    """Columns with one row per box, level by level, each level from left to right; the first row is the total."""
 
     depth: I64
     frame: I64
-    """Row of LocationFrames; −1 of the whole."""
+    """Row of LocationFrames; −1 for the total."""
     start: I64
     """Left edge in the event's unit."""
     total: I64
     left_out: int
-    """Number of boxes wide enough that were one too many."""
+    """Number of boxes that were wide enough but exceeded the maximum."""
 
     def __len__(self) -> int:
         return len(self.depth)
 
 
 def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float, most: int) -> Rectangles:
-    """Return the boxes of an event that are at least ``least`` of the whole wide, at most the widest ``most``."""
+    """Return an event's boxes of at least the share ``least`` of the total, at most the ``most`` widest."""
     samples, stacks = profile.samples, expand(profile.stacks, frames.of_location)
     held = flatnonzero(samples.event == event)
     # merged by name, object and mode
@@ -41,7 +41,7 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float,
     start = _positions(tree, total, _name_ranks(frames))
     whole = sum_of(total[:1])
     wide = flatnonzero((total >= least * whole) & (total > 0))
-    # by width, then outer ones, then from the left: a box never comes before the one that it stands on
+    # by width, then depth, then position: a box is never kept without the one below it
     widest = lexsort((start[wide], tree.depth[wide], -total[wide]))[:most]
     rows = wide[widest]
     rows = rows[lexsort((start[rows], tree.depth[rows]))]
@@ -49,12 +49,12 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float,
 
 
 def _name_ranks(frames: LocationFrames) -> I64:
-    """Return the rank of each frame's name among all."""
+    """Return the sort position of each frame's name."""
     return argsort(as_int64(sorted(range(len(frames)), key=frames.name.__getitem__)))
 
 
 def _positions(tree: FrameTree, total: I64, rank: I64) -> I64:
-    """Return the left edge of each row; children of one parent lie side by side in the order of their names."""
+    """Return the left edge of each row; children of one parent are side by side, by name."""
     start = zeros(len(tree))
     for level in range(1, int(tree.depth.max()) + 1 if len(tree) else 0):
         rows = flatnonzero(tree.depth == level)

@@ -1,9 +1,9 @@
-"""OpenTelemetry profiles, for collectors and what stands behind them: Pyroscope, Parca …
+"""OpenTelemetry profiles, for collectors and their backends: Pyroscope, Parca …
 
 Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message, as the collector's file
-receiver and exporter have it; the body of an export request has the same bytes.
+receiver and exporter use it; the body of an export request has the same bytes.
 
-Attributes of samples, by the names that users choose them by: those of pprof's labels.
+Users choose attributes of samples by the names of pprof's labels.
 """
 
 from itertools import chain
@@ -43,7 +43,7 @@ _KEYS = {
 
 
 def _attribute_columns(profile: Profile, wanted: tuple[str, ...], dictionary: Dictionary) -> list[I64]:
-    """Return a column (samples,) of numbers of attributes for each wanted name; 0 where it is not known."""
+    """Return for each name a column (samples,) of attribute indices; 0 if unknown."""
     strings = StringTable(profile)
     columns = []
     for name, key in _KEYS.items():
@@ -62,7 +62,7 @@ def _attribute_columns(profile: Profile, wanted: tuple[str, ...], dictionary: Di
 
 
 _MOST_PAYLOAD = 1024
-"""MiB; messages of protobuf end at 2 GiB, and lists of samples need their share."""
+"""MiB; protobuf messages are at most 2 GiB, and the samples need room, too."""
 
 
 class Otlp(Format):
@@ -93,7 +93,7 @@ class Otlp(Format):
 
     @property
     def needs(self) -> Needs:
-        """Columns that attributes are made of; only timestamps keep samples apart."""
+        """The columns of the chosen attributes; samples are kept separate only if they have timestamps."""
         return Needs(
             timeline=self.timestamps,
             times=self.timestamps,
@@ -108,11 +108,11 @@ class Otlp(Format):
         out.writelines(self.chunks(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Name the protocol's version, because receivers take no other one of an alpha."""
+        """Name the protocol's version, because receivers of an alpha protocol accept no other."""
         return (f"OpenTelemetry profiles {VERSION}",)
 
     def chunks(self, profile: View) -> Chunks:
-        """Return the message: profiles by resource first, then what they share."""
+        """Yield the message: profiles by resource, then the shared dictionary."""
         if self.original_payload and not profile.original:
             raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")
         dictionary = Dictionary()

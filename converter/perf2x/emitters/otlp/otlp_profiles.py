@@ -1,6 +1,6 @@
-"""One Profile for each event of each resource: its type, time and period around its samples.
+"""Encodes a Profile for each event of each resource: its type, time and period, and its samples.
 
-Samples of each event of each resource: one message for each stack and set of attributes.
+Each Sample message has one stack and one set of attributes.
 
 ::
 
@@ -56,14 +56,14 @@ _SAMPLES_AT_ONCE = 1 << 14
 
 
 class SampleGroups(Frozen):
-    """Samples in an order in which those of one message are neighbours, by resource, then event."""
+    """Samples grouped into messages, by resource, then event."""
 
     stack: I64
-    """(messages,) entry of the stack table."""
+    """(messages,) row of the stack table."""
     attributes: tuple[I64, ...]
-    """Columns (messages,) of attributes; 0 for none."""
+    """Columns (messages,) of attribute indices; 0 for none."""
     offsets: I64
-    """(messages + 1,) the observations of each message."""
+    """(messages + 1,) offsets of each message's observations."""
     values: I64
     """(observations,)"""
     times: U64 | None
@@ -75,7 +75,7 @@ class SampleGroups(Frozen):
 def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, times: U64 | None) -> SampleGroups:
     """Group rows of samples; ``keys`` are the columns of resources, events and stacks.
 
-    Equal rows are one message: with times an observation each, else their sum.
+    Equal rows become one message: with times, an observation each, else their sum.
     """
     columns = [*keys, *attributes]
     order, first = sorted_runs(columns)
@@ -88,7 +88,7 @@ def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, 
 
 
 def _sample_rows(groups: SampleGroups, messages: slice) -> Iterator[ListArray]:
-    """Yield the given messages, some thousand at a time."""
+    """Yield encoded Sample messages, some thousand at a time."""
     first = messages.start
     for part in row_slices(messages.stop - first, _SAMPLES_AT_ONCE):
         yield _encoded(groups, slice(first + part.start, first + part.stop))
@@ -111,22 +111,22 @@ def _encoded(groups: SampleGroups, part: slice) -> ListArray:
 
 _COMMENT = "pprof.profile.comment"
 _ORIGINAL_FORMAT = "linux_perf"
-"""The specification's name of perf.data."""
+"""The specification's name for perf.data."""
 
 
 class CountedEvent(Frozen):
-    """What the numbers of an event's samples are."""
+    """Type and unit of an event's numbers."""
 
     name: str
     unit: str
     period_name: str
-    """What a period is counted in; "" for waits, which have none."""
+    """Unit of a period; "" for waits, which have none."""
     period_unit: str
     period: int
 
 
 def event_types(profile: Profile, count_samples: bool, style: str) -> list[CountedEvent]:
-    """(events,) types; ``count_samples``: numbers are those of samples, not sums of periods."""
+    """Return (events,) types; with ``count_samples``, values are numbers of samples instead of sums of periods."""
     names = plain_names(profile.events)
     if style != "plain":
         names = list(names_in_style(profile, range(len(names)), style).values())
@@ -137,7 +137,7 @@ def event_types(profile: Profile, count_samples: bool, style: str) -> list[Count
 
 
 def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_samples: bool) -> CountedEvent:
-    """Return the type; names of CPU time and of waits are those that collectors know from OpenTelemetry's profiler."""
+    """Return an event's type; CPU time and waits have the names that OpenTelemetry's own profiler uses."""
     if event.is_wait:
         own = (name if is_tracepoint(event.name) else "off_cpu"), unit
         return CountedEvent(*(("samples", "count") if count_samples else own), "", "", 0)
@@ -147,7 +147,7 @@ def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_sa
 
 
 def _periods(profile: Profile) -> list[int]:
-    """(events,) the distance of two samples: the one that was asked for, or their mean where the kernel adapted it."""
+    """Return (events,) the sampling period: the requested one, or the mean if the kernel adapted it."""
     samples, events = profile.samples, profile.events
     sums, counts = (sum_at(samples.event, column, len(events)) for column in (samples.value, samples.count))
     means = (sums // np.maximum(counts, 1)).tolist()
@@ -155,7 +155,7 @@ def _periods(profile: Profile) -> list[int]:
 
 
 def utc_times(profile: Profile) -> U64:
-    """(samples,) nanoseconds since the epoch; OptionError where the recording does not tell when it was made."""
+    """Return (samples,) nanoseconds since the epoch; OptionError if the recording has no time of day."""
     meta, time = profile.meta, profile.samples.time
     if time is None:
         raise OptionError("otlp's timestamps need the times of samples; read with timeline=True")
@@ -167,7 +167,7 @@ def utc_times(profile: Profile) -> U64:
             "start_time",
             " file",
         )
-    return time + np.uint64((meta.wall_start_ns - meta.start_ns) % (1 << 64))  # wraps around as the clocks' distance
+    return time + np.uint64((meta.wall_start_ns - meta.start_ns) % (1 << 64))  # wraps around, as the difference does
 
 
 class ProfileEncoder:
@@ -190,7 +190,7 @@ class ProfileEncoder:
         self._original = profile.original if keep_original else b""
 
     def of_resource(self, resource: int) -> Chunks:
-        """Return the profiles of one resource, as a field of its ScopeProfiles; that of the shown event comes first."""
+        """Yield the profiles of one resource as a field of its ScopeProfiles; the shown event comes first."""
         groups = self._groups
         first, last = searchsorted(groups.resource, [resource, resource + 1]).tolist()
         events = sorted(unique(groups.event[first:last]).tolist(), key=lambda event: (event != self._shown, event))
@@ -218,7 +218,7 @@ class ProfileEncoder:
         ]
 
     def _payload(self) -> Chunks:
-        """Return the recording for the profile that asks first; once in a file is enough."""
+        """Yield the original recording for the first profile that asks; it is embedded once per file."""
         original, self._original = self._original, b""
         if not original:
             return []
@@ -232,7 +232,7 @@ class ProfileEncoder:
 
 
 def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:
-    """Return start (0: unknown) and duration of a profile, nanoseconds; its end lies behind the last sample."""
+    """Return start (0: unknown) and duration of a profile in nanoseconds; it ends after its last sample."""
     start, duration = meta.wall_start_ns, meta.duration_ns + 1 if meta.duration_ns else 0
     if groups.times is None:
         return start, duration

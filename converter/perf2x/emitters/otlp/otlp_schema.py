@@ -1,4 +1,4 @@
-"""Fields of the messages that are written here: OpenTelemetry profiles, version v1development.
+"""Field numbers of the OpenTelemetry profiles messages that are written, version v1development.
 
 Schema: proto/profiles_v1development.proto, after open-telemetry/opentelemetry-proto 1.11; tests compare every field
 with the classes of the ``opentelemetry-proto`` package. Classes are named after messages, members after fields. The
@@ -10,18 +10,18 @@ from collections.abc import Iterable
 VERSION = "v1development"
 
 Chunks = Iterable[bytes]
-"""Read once, in order: a table of all addresses of a file may be made while it is written."""
+"""Encoded bytes, read once and in order; large tables are encoded while they are written."""
 
 
 class ProfilesData:
-    """A file: profiles by resource, and the tables that all of them share."""
+    """A file: profiles by resource, and the tables that they share."""
 
     RESOURCE_PROFILES = 1
     DICTIONARY = 2
 
 
 class ProfilesDictionary:
-    """Tables; entry 0 of each is empty and means "not set"."""
+    """Shared tables; row 0 of each is empty and means "not set"."""
 
     MAPPING_TABLE = 1
     LOCATION_TABLE = 2
@@ -61,14 +61,14 @@ class Profile:
 
 
 class ValueType:
-    """Name and unit of a number."""
+    """Name and unit of a value."""
 
     TYPE_STRINDEX = 1
     UNIT_STRINDEX = 2
 
 
 class Sample:
-    """What one stack took with one set of attributes."""
+    """The values of one stack with one set of attributes."""
 
     STACK_INDEX = 1
     ATTRIBUTE_INDICES = 2
@@ -77,7 +77,7 @@ class Sample:
 
 
 class Link:
-    """A span of a trace; only entry 0 is written, for its size is fixed."""
+    """A span of a trace; only row 0 is written, at a fixed size."""
 
     TRACE_ID = 1
     SPAN_ID = 2
@@ -125,7 +125,7 @@ class Function:
 
 
 class KeyValueAndUnit:
-    """An entry of the attribute table."""
+    """A row of the attribute table."""
 
     KEY_STRINDEX = 1
     VALUE = 2

@@ -1,10 +1,10 @@
-"""Tables that all profiles of a file share: texts, attributes, stacks, locations, functions and files.
+"""Tables that all profiles of a file share: strings, attributes, stacks, locations, functions and mappings.
 
-Entry 0 of each is empty. Only what samples use stands in them: the protocol wants no entries that nothing refers to.
-Attributes are named values of samples, files, locations and profiles; those of a resource stand with it.
+Row 0 of each is empty. As the protocol demands, only rows that samples refer to are written. Attributes are named
+values of samples, mappings, locations and profiles; a resource has its own.
 
-A frame's type is the kernel, or the language that a location's code was written in: ``profile.frame.type`` in
-OpenTelemetry's semantic conventions, which want the most precise value.
+A frame's type is the kernel, or the language of a location's code: ``profile.frame.type`` in OpenTelemetry's semantic
+conventions, which want the most specific value.
 """
 
 import re
@@ -71,14 +71,14 @@ from perf2x.model.profile import (
 
 
 class AttributeTexts(StringInterner):
-    """Distinct texts in the order in which they were added; number 0 is the empty one, which means "not set"."""
+    """Distinct strings in the order they were added; number 0 is the empty string, which means "not set"."""
 
     def add(self, text: str) -> int:
         """Return the number of a text."""
         return self[printable(text)]
 
     def add_rows(self, texts: Sequence[str], rows: AnyArray) -> I64:
-        """Return (n,) the numbers of the texts in (n,) rows; texts in no row are not added."""
+        """Return (n,) the numbers of the texts in (n,) rows; texts that no row uses are not added."""
         return numbers_of(rows, lambda row: self.add(texts[row]))
 
 
@@ -86,7 +86,7 @@ Value = str | int | bool | tuple[str, ...]
 
 
 def key_values(field: int, attributes: dict[str, str], texts: AttributeTexts | None) -> Chunks:
-    """Yield attributes as a repeated field, in the order of their keys; with ``texts`` as numbers of that table."""
+    """Yield attributes as a repeated field, sorted by key; with ``texts``, strings are numbers of that table."""
     items = sorted(attributes.items())
     if texts is None:
         for key, value in items:
@@ -99,7 +99,7 @@ def key_values(field: int, attributes: dict[str, str], texts: AttributeTexts | N
 
 
 def _any_value(field: int, value: Value) -> bytes:
-    """Encode an AnyValue; a text that is empty is an empty message."""
+    """Encode an AnyValue; an empty text is an empty message."""
     if isinstance(value, str):
         return message(field, text(AnyValue.STRING_VALUE, printable(value)))
     if isinstance(value, tuple):
@@ -109,7 +109,7 @@ def _any_value(field: int, value: Value) -> bytes:
 
 
 def number_rows(columns: Sequence[I64], count: int) -> ListArray:
-    """Return (count,) rows of the numbers in the columns, without those that are 0."""
+    """Return (count,) rows of the numbers in the columns, without zeros."""
     if not columns:
         return ListArray.of_empty_rows(count, np.int64)
     held = [ListArray(offsets_of(as_int64(column > 0)), column[column > 0]) for column in columns]
@@ -117,18 +117,18 @@ def number_rows(columns: Sequence[I64], count: int) -> ListArray:
 
 
 class Dictionary:
-    """Texts and attributes, distinct (key, value), to which profiles and tables add; number 0 means "not set"."""
+    """Builder of the string and attribute tables that profiles share; number 0 means "not set"."""
 
     def __init__(self) -> None:
         self.texts = AttributeTexts()
         self._attributes: dict[tuple[int, type, Value], int] = {}
 
     def add(self, key: str, value: Value) -> int:
-        """Return the number of an attribute; True and 1 are two."""
+        """Return the number of an attribute; True and 1 are distinct values."""
         return self._attributes.setdefault((self.texts.add(key), type(value), value), len(self._attributes) + 1)
 
     def add_column(self, key: str, values: Sequence[Value | None], rows: I64) -> I64:
-        """Return (n,) the numbers of the values in (n,) rows, 0 where there is none; unused values are not added."""
+        """Return (n,) the numbers of the values in (n,) rows, 0 for None; unused values are not added."""
 
         def number_of(row: int) -> int:
             value = values[row]
@@ -137,9 +137,9 @@ class Dictionary:
         return numbers_of(rows, number_of)
 
     def own_tables(self) -> Chunks:
-        """Yield links, texts and attributes, once nothing more is added."""
+        """Yield the tables of links, strings and attributes; nothing may be added afterwards."""
         no_link = message(Link.TRACE_ID, bytes(16)) + message(Link.SPAN_ID, bytes(8))
-        yield message(ProfilesDictionary.LINK_TABLE, no_link)  # zeros, for readers that expect so many bytes
+        yield message(ProfilesDictionary.LINK_TABLE, no_link)  # zeros, because readers check the length
         yield text_entries(ProfilesDictionary.STRING_TABLE, self.texts)
         yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
         for key, _, value in self._attributes:
@@ -153,14 +153,14 @@ _LOCATIONS_AT_ONCE = 1 << 16
 
 
 class Numbers(Frozen):
-    """The used rows of one of the profile's tables, and (rows + 1,) the entry of each row: 0 for none and for −1."""
+    """The used rows of one of the profile's tables, and (rows + 1,) the new row of each, 0 for unused rows and −1."""
 
     rows: I64
     entry: I64
 
 
 def numbered(used: AnyArray, count: int) -> Numbers:
-    """Number the rows in ``used`` from 1 on, of ``count`` rows; −1 stands for none."""
+    """Number the rows in ``used`` from 1 on, out of ``count`` rows; −1 stands for none."""
     rows = unique(as_int64(used[used >= 0]))
     entry = zeros(count + 1)
     entry[rows] = arange(1, len(rows) + 1)
@@ -168,10 +168,13 @@ def numbered(used: AnyArray, count: int) -> Numbers:
 
 
 class StackTables:
-    """Entries of everything that the given leaves' stacks consist of."""
+    """Tables of all locations, functions and mappings in the stacks of the given leaves."""
 
     def __init__(self, profile: Profile, leaves: I64, placeholders: bool) -> None:
-        """``placeholders``: locations without a function get one that is called after their object."""
+        """Collect the used rows.
+
+        With ``placeholders``, a location without a function gets one named after its object.
+        """
         self._profile, self._leaves = profile, leaves
         self._strings, locations, functions = StringTable(profile), profile.locations, profile.functions
         if placeholders:
@@ -184,7 +187,7 @@ class StackTables:
         self._functions = take_rows_of(functions, self._of_function.rows)
 
     def encoded(self, dictionary: Dictionary) -> Chunks:
-        """Yield all tables; their texts and attributes are added to the dictionary."""
+        """Yield all tables; their strings and attributes are added to the dictionary."""
         tables = {
             ProfilesDictionary.MAPPING_TABLE: self._encoded_mappings(dictionary),
             ProfilesDictionary.LOCATION_TABLE: self._encoded_locations(dictionary),
@@ -259,7 +262,7 @@ class StackTables:
 
 
 _FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm", "dotnet", "php", "beam", "ruby")
-"""Values by number; None where nothing is known."""
+"""Values by number; None if unknown."""
 _UNKNOWN, _NATIVE, _KERNEL, _GO, _RUST = range(5)
 
 _KERNEL_MODES = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
@@ -268,9 +271,9 @@ _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
 
 
 def _frame_types(profile: Profile) -> I64:
-    """(locations,) numbers of types; synthetic frames have none.
+    """Return (locations,) the number of each frame's type; synthetic frames have none.
 
-    The outermost function of a location decides, since the others were inlined into it.
+    The outermost function of a location decides, because the others were inlined into it.
     """
     locations = profile.locations
     outermost = outermost_functions(locations)
@@ -283,7 +286,7 @@ def _frame_types(profile: Profile) -> I64:
 
 
 def _languages(profile: Profile, is_jit: bool) -> list[int]:
-    """(functions,) the type of each, were it code of a just-in-time compiler, or of a file."""
+    """Return (functions,) the type of each function's language, for JIT-compiled code or for code of a file."""
     strings, functions = profile.strings, profile.functions
     names = (strings[row] for row in functions.system_name.tolist())
     if is_jit:

@@ -1,4 +1,4 @@
-"""Fields of a sample that ``perf script -F`` names, and which of them the samples of each event have.
+"""Fields of a sample that ``perf script -F`` names, and the fields that samples of each event have.
 
 Source of truth: tools/perf/builtin-script.c (all_output_options, output[], evsel__check_attr, parse_output_fields).
 """
@@ -21,9 +21,9 @@ NEEDED = {
     "phys_addr": SampleType.PHYS_ADDR, "data_page_size": SampleType.DATA_PAGE_SIZE,
     "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
-"""Fields, and the bits of sample_type of which samples need one."""
+"""Fields, and the sample_type bits of which an event needs one."""
 _BESIDE = {"symoff": "sym", "srcline": "ip"}
-"""Fields that make no sense without another one."""
+"""Fields that require another one."""
 _USUAL = ("comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso")
 _RAW = (*_USUAL, "addr", "data_src", "weight", "phys_addr", "data_page_size", "code_page_size", "ins_lat", "retire_lat")
 _TRACED = ("comm", "tid", "cpu", "time", "event", "trace")
@@ -34,7 +34,7 @@ _KINDS = {
 
 
 def named_places(asked: str) -> frozenset[str]:
-    """Return the kinds of addresses beside stacks that these fields may name (Needs.places)."""
+    """Return the kinds of addresses other than stacks that these fields may name (Needs.places)."""
     words = asked.rpartition(":")[2].split(",")
     names = {word.removeprefix("+") for word in words}
     is_bare = words[0][:1] not in ("+", "-") and not names & {"sym", "dso", "dsoff", "brstacksym"}
@@ -43,10 +43,10 @@ def named_places(asked: str) -> frozenset[str]:
 
 
 def event_fields(events: Sequence[Event], asked: str, sampled: Container[int], *, chains: bool) -> list[frozenset[str]]:
-    """Fields of each event's samples; ``asked`` is what ``-F`` takes: ``ip,sym``, ``+addr,-cpu``, ``trace:comm``.
+    """Return the fields of each event; ``asked`` is the argument of ``-F``: ``ip,sym``, ``+addr,-cpu``, ``trace:comm``.
 
-    ``chains``: call chains are printed. SettingError for a field that there is not, and for one that was asked for and
-    that samples lack of one of the events that were ``sampled``.
+    ``chains``: call chains are printed. SettingError for an unknown field, and for a requested field that samples of
+    one of the ``sampled`` events lack.
     """
     kind, colon, names = asked.rpartition(":")
     if colon and kind not in _KINDS:
@@ -74,7 +74,7 @@ def _default(event: Event, chains: bool) -> tuple[str, ...]:
 
 
 def _parsed(names: str) -> list[tuple[str, str]]:
-    """Return ``+``, ``-`` or nothing, and the field behind it, of each word."""
+    """Return the sign (``+``, ``-`` or nothing) and the field of each word."""
     found = []
     for word in filter(None, names.split(",")):
         sign = word[0] if word[0] in "+-" else ""
@@ -86,7 +86,7 @@ def _parsed(names: str) -> list[tuple[str, str]]:
 
 
 def _available(event: Event, fields: set[str], named: set[str], asked: str) -> frozenset[str]:
-    """The fields that samples of an event have; SettingError for one of ``named`` that they lack."""
+    """Return the fields that samples of an event have; SettingError for one of ``named`` that they lack."""
     found = {name for name in fields if not NEEDED[name] or event.sample_type & NEEDED[name]}
     if event.type != EventType.TRACEPOINT:
         found.discard("trace")

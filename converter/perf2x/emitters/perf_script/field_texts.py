@@ -1,9 +1,9 @@
-"""Columns of text beside a sample's frames, one for each field, in perf's order.
+"""Columns of text around a sample's frames, one for each field, in perf's order.
 
-Texts that many samples share are made once; a time is put together from three tables. Memory accesses are words:
-``68100142 |OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A``; a branch is
-`` 0x4004f0/0x4004e0/P/-/-/12/COND/-`` and a blank, with names
-``main+0x10 (/bin/prog)/work+0x0 (/bin/prog)/P/-/-/12/COND/-``.
+Texts shared by many samples are made once; a time is made from three tables. Memory accesses are spelled out:
+``68100142 |OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A``; a branch is ``
+0x4004f0/0x4004e0/P/-/-/12/COND/-`` and a blank, with names ``main+0x10 (/bin/prog)/work+0x0
+(/bin/prog)/P/-/-/12/COND/-``.
 
 Source of truth: tools/perf/builtin-script.c perf_sample__fprintf_start, process_event, data_src__fprintf,
 print_bstack_flags, perf_sample__fprintf_brstack and perf_sample__fprintf_brstacksym; util/mem-events.c
@@ -28,11 +28,11 @@ Fields = frozenset[str]
 _THOUSAND = 1000
 _UNITS = "BKMG"
 _MODES = "KUHGg"
-"""Letters of PERF_RECORD_MISC_KERNEL and so on, which are numbers; perf asks for their bits."""
+"""Letters by the bits of PERF_RECORD_MISC_KERNEL etc., which are numbers, though perf tests them as bits."""
 
 
 class StartColumns:
-    """Makes the columns in front of a sample's place: comm, ids, CPU, mode, time."""
+    """Makes the columns before a sample's address: comm, ids, CPU, mode, time."""
 
     def __init__(self, profile: Profile, *, nanoseconds: bool) -> None:
         threads, self._nanoseconds = profile.threads, nanoseconds
@@ -40,7 +40,7 @@ class StartColumns:
         self._threads = list(zip(comms, threads.pid.tolist(), threads.tid.tolist(), strict=True))
 
     def of_samples(self, samples: Samples, thread: I32, fields: Fields, *, padded: bool) -> Iterator[AnyArray]:
-        """Yield (n,) columns; ``padded``: names of threads stand right-aligned, as they do without a call chain."""
+        """Yield (n,) columns; with ``padded``, thread names are right-aligned, as they are without a call chain."""
         yield shared_texts(thread, lambda row: _who(*self._threads[row], fields, padded=padded))
         if "cpu" in fields and samples.cpu is not None:
             yield shared_texts(samples.cpu.view(np.int32), "[{:03d}] ".format)
@@ -71,13 +71,13 @@ def _who(comm: str, pid: int, tid: int, fields: Fields, *, padded: bool) -> str:
 
 
 def _mode_text(mode: int) -> str:
-    """``U     ``: letters of a CPU mode, at least a blank behind."""
+    """Return ``U     ``: the letters of a CPU mode and at least one blank."""
     return f"{''.join(letter for number, letter in enumerate(_MODES, 1) if mode & number == number):5} "
 
 
 @cache
 def _three_digits() -> tuple[AnyArray, AnyArray]:
-    """Texts of 000 … 999, and the same as the end of a time."""
+    """Return the texts of 000 … 999, and the same as the end of a time."""
     texts = [b"%03d" % number for number in range(_THOUSAND)]
     return chunk_array(texts), chunk_array([text + b": " for text in texts])
 
@@ -86,13 +86,13 @@ _MOST = 99
 
 
 class MemoryText:
-    """Each text is padded to the longest one so far."""
+    """Text of memory accesses; each one is padded to the longest so far."""
 
     def __init__(self) -> None:
         self._longest = 0
 
     def column(self, data_src: U64) -> AnyArray:
-        """(n,) texts."""
+        """Return (n,) texts."""
         found, place = unique_inverse(data_src)
         texts = [_text(word) for word in found.tolist()]
         lengths = as_int64([self._longest, *map(len, texts)])
@@ -121,7 +121,7 @@ def value_columns(
     cgroups: Mapping[int, str],
     data: PlaceText | None,
 ) -> Iterator[AnyArray]:
-    """Yield (n,) columns between the time and the place: period, event, what the event measured."""
+    """Yield (n,) columns between the time and the address: period, event, values of the event."""
     extra = samples.extra
     name = f"{event}: " if "event" in fields else ""
     yield shared_texts(
@@ -146,14 +146,14 @@ def value_columns(
 
 
 def last_columns(samples: Samples, fields: Fields) -> Iterator[AnyArray]:
-    """Yield (n,) columns behind the branches: physical address, page sizes."""
+    """Yield (n,) columns after the branches: physical address, page sizes."""
     for name, form in (("phys_addr", "{:16x}".format), ("data_page_size", _page_size), ("code_page_size", _page_size)):
         if name in fields and name in samples.extra:
             yield shared_texts(samples.extra[name], form)
 
 
 def _page_size(size: int) -> str:
-    """`` 4K``, `` 1024K``, `` 2M`` (tools/perf/util/event.c get_page_size_name, unit_number__scnprintf)."""
+    """Return `` 4K``, `` 1024K``, `` 2M`` (tools/perf/util/event.c get_page_size_name, unit_number__scnprintf)."""
     unit = 0
     while size >> 10 > 1 and unit < len(_UNITS) - 1:
         size, unit = size >> 10, unit + 1
@@ -165,7 +165,7 @@ _OBJECT = frozenset({"dso", "dsoff"})
 
 
 def branch_column(samples: Samples, fields: frozenset[str], places: PlaceText | None) -> AnyArray:
-    """(n,) the branches of each sample, newest first; ``places`` name their addresses."""
+    """Return (n,) the branches of each sample, newest first; ``places`` names their addresses."""
     branches = samples.branches
     assert branches is not None
     places = places if fields & {"brstacksym", *_OBJECT} else None
@@ -181,7 +181,7 @@ def branch_column(samples: Samples, fields: frozenset[str], places: PlaceText | 
 
 
 def _ends(columns: list[AnyArray], fields: frozenset[str], places: PlaceText | None) -> Iterator[AnyArray]:
-    """Yield (n,) texts of where branches start, then of where they end."""
+    """Yield (n,) texts of the sources of branches, then of their targets."""
     for address, *location in zip(columns[:2], *([columns[2:]] if places is not None else []), strict=True):
         if "brstack" in fields or places is None:
             text = shared_texts(address, (" {:#x}" if address is columns[0] else "{:#x}").format)
@@ -193,7 +193,7 @@ def _ends(columns: list[AnyArray], fields: frozenset[str], places: PlaceText | N
 
 
 def _flag_text(flags: int, kind: int, speculation: int) -> str:
-    """``/P/-/-/12/COND/-`` of struct perf_branch_entry's bits (include/uapi/linux/perf_event.h)."""
+    """Return ``/P/-/-/12/COND/-`` for the bits of struct perf_branch_entry (include/uapi/linux/perf_event.h)."""
     not_taken = "N" if flags >> 33 & 1 else ""
     predicted = "P" if flags & 2 else "M" if flags & 1 or not_taken else "-"
     word = TYPES[kind] or "N/A" * (kind > 0)

@@ -23,7 +23,7 @@ from perf2x.model.profile import (
 )
 
 _PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
-"""Fields that are said of each frame."""
+"""Fields that describe a frame."""
 _UNKNOWN = b" [unknown]"
 _KERNELS = (b" ([kernel", b" ([guest.kernel")
 _MAP = b" (/tmp/perf-"
@@ -31,7 +31,7 @@ _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV", "/dev/zero")
 
 
 class PlaceText:
-    """Texts of addresses that are no part of a stack."""
+    """Formats addresses that are not part of a stack."""
 
     def __init__(self, places: NamedPlaces, reader: SampleReader) -> None:
         self.locate = places.locate
@@ -39,10 +39,13 @@ class PlaceText:
 
 
 class FrameTexts:
-    """Texts of a profile's locations and stacks; those of locations are made once."""
+    """Formats a profile's locations and stacks; each location is formatted once."""
 
     def __init__(self, profile: Profile, symbol_start: U64, listed: Container[str]) -> None:
-        """``symbol_start`` (locations,) is SampleReader's; ``listed``: names of objects in the header's build ids."""
+        """``symbol_start`` (locations,) is SampleReader's.
+
+        ``listed`` are the objects in the header's build id table.
+        """
         self._profile, self._starts = profile, symbol_start
         self._depth = np.append(depths(profile.stacks.parent) + 1, 0)
         names = (*(_object_name(profile, row, listed) for row in range(len(profile.mappings))), "[unknown]")
@@ -51,10 +54,10 @@ class FrameTexts:
         self._named: dict[frozenset[str], AnyArray] = {}
 
     def chains(self, stack: AnyArray, fields: frozenset[str], *, unwound: bool) -> AnyArray:
-        """(n,) text of each stack: a line end, and a line for each frame, innermost first.
+        """Return (n,) the text of each stack: a newline, then a line for each frame, innermost first.
 
-        ``unwound``: callers were found from a copied stack; perf prints their calls, one byte before the return
-        address (tools/perf/util/unwind-libdw.c).
+        ``unwound``: callers were unwound from a stack dump; perf prints the address of their call, one byte before the
+        return address (tools/perf/util/unwind-libdw.c).
         """
         texts, stacks = self._lines(fields, unwound=unwound), self._profile.stacks
         rows, place = unique_inverse(stack)
@@ -64,7 +67,7 @@ class FrameTexts:
         return chunk_array(lines)[place]
 
     def leaves(self, stack: AnyArray, fields: frozenset[str]) -> AnyArray:
-        """(n,) text of the innermost frame of each stack, behind a blank."""
+        """Return (n,) the text of each stack's innermost frame, after a blank."""
         texts = self._lines(fields, unwound=False)
         rows, place = unique_inverse(stack)
         location = self._profile.stacks.location
@@ -72,7 +75,7 @@ class FrameTexts:
         return chunk_array(lines)[place]
 
     def places(self, location: AnyArray, fields: frozenset[str]) -> AnyArray:
-        """(n,) name and object of each location, −1 for none, a blank in front of either."""
+        """Return (n,) name and object of each location, each after a blank; −1 for none."""
         if fields not in self._named:
             texts = self._places(self._profile.locations.address, fields)
             unknown = _UNKNOWN * ("sym" in fields) + b" ([unknown])" * bool(fields & {"dso", "dsoff"})
@@ -80,7 +83,7 @@ class FrameTexts:
         return self._named[fields][location]
 
     def _lines(self, fields: frozenset[str], *, unwound: bool) -> AnyArray:
-        """(locations,) lines, each with a tab in front; nothing for synthetic frames."""
+        """Return (locations,) lines, each after a tab; nothing for synthetic frames."""
         key = fields & _PLACE, unwound
         if key not in self._texts:
             locations = self._profile.locations
@@ -92,7 +95,7 @@ class FrameTexts:
         return self._texts[key]
 
     def _places(self, address: U64, shown: frozenset[str], end: bytes = b"") -> AnyArray:
-        """(locations,) what is said behind an address, and ``end``."""
+        """Return (locations,) the text after an address, followed by ``end``."""
         locations, columns = self._profile.locations, list[AnyArray | bytes]()
         if "sym" in shown:
             name, known = self._names(), self._starts != 0
@@ -114,7 +117,7 @@ class FrameTexts:
         return joined_chunks(*columns)
 
     def _names(self) -> AnyArray:
-        """(locations,) a blank and the name of the outermost function in full."""
+        """Return (locations,) a blank and the full name of the outermost function."""
         functions, strings, full = self._profile.functions, self._profile.strings, self._profile.full_names
         rows = zip(functions.system_name.tolist(), functions.name.tolist(), strict=True)
         names = [f" {without_controls(full.get(strings[system]) or strings[name])}".encode() for system, name in rows]
@@ -123,9 +126,9 @@ class FrameTexts:
         ]
 
     def _source_lines(self, address: U64) -> AnyArray:
-        """(locations,) ``file:line``, the object and offset where it is unknown, each in a line of its own.
+        """Return (locations,) ``file:line``, else the object and offset, each on a line of its own.
 
-        It is that of the innermost inlined function, which is where the instruction comes from.
+        Of the innermost inlined function, to which the instruction belongs.
         """
         files, strings = self._profile.functions.filename.tolist(), self._profile.strings
         locations = self._profile.locations
@@ -145,7 +148,7 @@ class FrameTexts:
         return chunk_array([text(*row).encode() for row in rows])
 
     def _is_file(self) -> Bools:
-        """(mappings + 1,) False where kallsyms or a map gave names, and without an object: perf says no offset."""
+        """Return (mappings + 1,) whether offsets are shown: not where kallsyms or a perf map gave the names."""
         locations = self._profile.locations
         named = falses(len(self._objects))
         named[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
@@ -155,7 +158,10 @@ class FrameTexts:
         return found
 
     def _offset(self, address: U64) -> U64:
-        """(locations,) offset in the file that is mapped; kernels, stacks, compiled code are as they lie in memory."""
+        """Return (locations,) the offset in the mapped file.
+
+        The address itself for kernels, stacks and JIT-compiled code.
+        """
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
         is_kernel = [name.startswith((*_KERNELS, _MAP, b" ([stack", b" ([heap")) for name in self._objects.tolist()]
         shift = as_uint64(np.append(np.where(is_kernel[:-1], 0, mappings.start - mappings.offset), 0))
@@ -164,14 +170,14 @@ class FrameTexts:
 
 
 def _short_name(name: str, is_file: bool) -> str:
-    """Name of an object where the source line is not known; a map's that gave names is its thread's (dso__load)."""
+    """Return an object's name for an unknown source line; that of a perf map is its thread's (dso__load)."""
     if name.startswith(_MAP[2:].decode()) and not is_file:
         return f"[JIT] tid {name[len(_MAP) - 2 :].removesuffix('.map')}"
     return base_name(name)
 
 
 def _object_name(profile: Profile, mapping: int, listed: Container[str]) -> str:
-    """Name that perf gives the object of a mapping (map__new, dso__name)."""
+    """Return perf's name for the object of a mapping (map__new, dso__name)."""
     mappings = profile.mappings
     name = profile.strings[int(mappings.filename[mapping])]
     if name.startswith(("[kernel", "[guest.kernel")):
@@ -186,7 +192,7 @@ def _object_name(profile: Profile, mapping: int, listed: Container[str]) -> str:
 
 
 def _hex_cells(address: U64) -> AnyArray:
-    """(n,) a tab and the address in 16 places, in front of them blanks."""
+    """Return (n,) a tab and the address, right-aligned in 16 columns."""
     digits = np.frombuffer(address.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
     cells = np.empty((len(address), 17), np.uint8)
     cells[:, 0] = ord("\t")

@@ -1,7 +1,7 @@
 """The text of ``perf script``, sample by sample, for tools that read it.
 
-Samples are read once more, batch by batch, and written in order of time: a batch waits until no later one can have
-earlier samples. What is the same in many samples (a thread, a stack) is made once.
+Samples are read again, batch by batch, and written in order of time: a batch is held back until no later batch can have
+an earlier sample. Text that many samples share (a thread, a stack) is made once.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ class PerfScript(Format):
 
     @property
     def needs(self) -> Needs:
-        """Names of addresses beside stacks only where fields want them."""
+        """Names of addresses outside stacks, if the chosen fields show them."""
         return Needs(
             features=(SingleSampleSettings(as_recorded=True, places=named_places(self.fields)),),
             lines="srcline" in self.fields,
@@ -64,7 +64,7 @@ class PerfScript(Format):
         )
 
     def emit(self, profile: View, out: BinaryIO) -> None:
-        """Write all samples; nothing of a profile without recorded ones."""
+        """Write all samples; nothing for a profile without recorded samples."""
         if profile.single_samples is None:
             return
         out.writelines(_Writer(profile, profile.single_samples, self).chunks())
@@ -101,7 +101,7 @@ class _Writer:
             yield order.add(time, samples.position, self._lines(batch), batch.behind)
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
-        """(n, chunks) text of each sample."""
+        """Return (n, chunks) the text of each sample."""
         samples, parts = batch.samples, []
         for event in unique(samples.event).tolist():
             rows = flatnonzero(samples.event == event)
@@ -132,7 +132,7 @@ class _Writer:
 
 
 def _rows(count: int, parts: list[tuple[I64, list[AnyArray]]]) -> AnyArray:
-    """(count, chunks): the columns of some rows each, side by side; nothing where rows have fewer."""
+    """Return (count, chunks): the columns of all parts side by side; empty where rows have fewer."""
     table = np.full((count, max((len(columns) for _, columns in parts), default=0)), b"", np.object_)
     for rows, columns in parts:
         for place, column in enumerate(columns):

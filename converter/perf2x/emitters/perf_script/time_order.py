@@ -1,7 +1,7 @@
-"""Puts lines of samples in order of time while they are read, batch by batch.
+"""Sorts lines of samples by time while they are read, batch by batch.
 
-A line waits until no later batch can have an earlier one. Lines of equal time stay in the order of the file, as perf's
-ordered events do (tools/perf/util/ordered-events.c).
+A line is held back until no later batch can have an earlier one. Lines of equal time stay in file order, as in perf's
+ordered events (tools/perf/util/ordered-events.c).
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from perf2x.model.profile import NEVER
 
 
 class TimeOrder:
-    """Holds back lines that earlier ones may come before; a line is a row of chunks."""
+    """Holds back lines until all earlier ones are written; a line is a row of chunks."""
 
     def __init__(self) -> None:
         self._time: U64 = np.zeros(0, np.uint64)
@@ -19,7 +19,7 @@ class TimeOrder:
         self._lines: AnyArray = np.zeros((0, 1), np.object_)
 
     def add(self, time: U64, position: I64, lines: AnyArray, behind: int) -> bytes:
-        """Add lines, (n, chunks); return text of those before ``behind``, the earliest time of lines still to come."""
+        """Add lines (n, chunks); return the text of those before ``behind``, the earliest time still to come."""
         time, position = np.append(self._time, time), np.append(self._position, position)
         lines = np.concatenate(_equally_wide(self._lines, lines))
         order = lexsort((position, time))
@@ -30,7 +30,7 @@ class TimeOrder:
 
 
 def _equally_wide(*tables: AnyArray) -> list[AnyArray]:
-    """Fill rows up with nothing."""
+    """Pad rows with empty chunks to equal width."""
     width = max(table.shape[1] for table in tables)
     rest = (np.full((len(table), width - table.shape[1]), b"", np.object_) for table in tables)
     return [np.concatenate(pair, axis=1) for pair in zip(tables, rest, strict=True)]

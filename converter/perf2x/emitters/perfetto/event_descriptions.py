@@ -1,4 +1,4 @@
-"""Descriptions of events: name and unit of what samples count."""
+"""Event names, and the units that their samples count in."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import Profile, ProfileEvent, plain_names
 
 _SOURCE = "linux.perf"
-"""Readers fill perf's tables, and call the tracks so."""
+"""The name under which readers fill perf's tables and label its tracks."""
 
 _UNITS = {
     "cycles": Unit.UNIT_CPU_CYCLES,
@@ -33,14 +33,14 @@ _UNITS = {
 
 
 def event_names(profile: Profile) -> list[str]:
-    """Name of each event, as other formats have it."""
+    """Return the name of each event, as in other formats."""
     return [one_line(name) or "event" for name in plain_names(profile.events)]
 
 
 def stack_sample_defaults(events: Sequence[tuple[ProfileEvent, str]]) -> bytes:
-    """TracePacketDefaults of a sequence of StackSample packets: events with their names, the sampled one first.
+    """Return the TracePacketDefaults of StackSample packets: events with their names, the sampled one first.
 
-    One counter for all CPUs: samples without a CPU would have no weight in one of each CPU's.
+    One counter for all CPUs, because samples without a CPU would have no weight in per-CPU counters.
     """
     first, *followers = (_descriptor(event, name) for event, name in events)
     counters = text(StackSampleDefaults.SOURCE, _SOURCE) + message(StackSampleDefaults.PRIMARY_DESCRIPTOR, first)
@@ -54,7 +54,7 @@ def _descriptor(event: ProfileEvent, name: str) -> bytes:
 
 
 def _unit(event: ProfileEvent) -> Unit:
-    """Return what an event counts: ``cycles`` in ``cycles:P``, ``cycles/freq=99/u`` and ``cpu_core/cycles/``."""
+    """Return the unit of an event: cycles for ``cycles:P``, ``cycles/freq=99/u`` and ``cpu_core/cycles/``."""
     if event.unit == "nanoseconds":
         return Unit.UNIT_NANOSECONDS
     parts = event.name.replace(":", "/").split("/")

@@ -1,7 +1,7 @@
-"""Packets, one by one or in columns, and their clocks: a snapshot relates the trace's clock to the time of day.
+"""Packets, one by one or in columns, and clock snapshots, which relate the trace's clock to the time of day.
 
-Readers place several traces on one timeline by the names of their clocks. They drop packets whose clock they cannot
-relate to the trace's own one (src/trace_processor/importers/common/clock_tracker.cc): every trace declares its clock.
+Readers align several traces by the names of their clocks. They drop packets whose clock has no relation to the trace's
+clock (src/trace_processor/importers/common/clock_tracker.cc), so every trace declares its clock.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from perf2x.emitters.perfetto.trace_schema import (
 from perf2x.model.profile import Meta
 
 COMMON_SEQUENCE = 1
-"""The sequence of everything but samples; events have those behind it."""
+"""The sequence of everything but samples; those of events have higher numbers."""
 
 _STARTS = SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED | SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
 GOES_ON = int(SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE)
@@ -38,9 +38,9 @@ def packet_rows(
     sequence: int = COMMON_SEQUENCE,
     flags: int = 0,
 ) -> Iterator[bytes]:
-    """Yield a packet with a message of this kind for each time, some thousand together.
+    """Yield a packet with a message of this kind for each time, some thousand at once.
 
-    ``fields`` encodes the messages of a run of rows.
+    ``fields`` encodes the messages of a slice of rows.
     """
     for rows in row_slices(len(time), _ROWS_AT_ONCE):
         head = constant(rows.stop - rows.start, _head(sequence, flags))
@@ -49,24 +49,24 @@ def packet_rows(
 
 
 def packet(payload: bytes, sequence: int = COMMON_SEQUENCE, flags: int = 0) -> bytes:
-    """A packet on a sequence."""
+    """Encode a packet on a sequence."""
     return message(TRACE_PACKET, _head(sequence, flags) + payload)
 
 
 def interned_packet(tables: bytes, sequence: int = COMMON_SEQUENCE) -> bytes:
-    """A packet with entries of tables that later packets of the sequence refer to."""
+    """Encode a packet with interned data for later packets of the sequence."""
     return packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
 
 
 def interned_texts(tables: Mapping[InternedData, Iterable[str]]) -> bytes:
-    """Entries of tables of texts, each numbered from 1 on; they must be printable."""
+    """Encode interned texts, numbered from 1 on; they must be printable."""
     return b"".join(
         interned_string(field, iid, text.encode()) for field in tables for iid, text in enumerate(tables[field], 1)
     )
 
 
 def interned_string(field: InternedData, iid: int, octets: bytes) -> bytes:
-    """An entry of a table of texts, or of bytes."""
+    """Encode one interned text, or interned bytes."""
     return message(field, number(InternedString.IID, iid) + message(InternedString.STR, octets))
 
 
@@ -84,9 +84,9 @@ _CLOCKS: dict[int, BuiltinClock] = {
 
 
 def _clock_of(meta: Meta) -> BuiltinClock:
-    """Return the clock that times are of; PERF for perf's own and for others that readers do not know.
+    """Return the clock of the recording's times; PERF for perf's own and for clocks that readers do not know.
 
-    Times of day are not REALTIME where ``--start-time`` says that they are wrong.
+    With ``--start-time``, times of day are not REALTIME, because the user declared them wrong.
     """
     clock = _CLOCKS.get(meta.clock_id, BuiltinClock.BUILTIN_CLOCK_PERF)
     is_moved = clock == BuiltinClock.BUILTIN_CLOCK_REALTIME and meta.wall_start_ns != meta.start_ns
@@ -94,7 +94,7 @@ def _clock_of(meta: Meta) -> BuiltinClock:
 
 
 def clock_snapshot(meta: Meta) -> bytes:
-    """Encode the time of the recording's start on its clock, which is the trace's, and the time of day if known."""
+    """Encode the recording's start on its own clock, which is the trace's, and the time of day if known."""
     clock = _clock_of(meta)
     readings = {clock: meta.start_ns} | (
         {BuiltinClock.BUILTIN_CLOCK_REALTIME: meta.wall_start_ns} if meta.wall_start_ns else {}
@@ -109,6 +109,6 @@ def clock_snapshot(meta: Meta) -> bytes:
 
 
 def sequence_start(meta: Meta, sequence: int = COMMON_SEQUENCE, defaults: bytes = b"") -> bytes:
-    """Start a sequence anew: without interned data, with the recording's clock and other ``defaults``."""
+    """Restart a sequence: no interned data, the recording's clock and new ``defaults``."""
     clock = number(TracePacketDefaults.TIMESTAMP_CLOCK_ID, _clock_of(meta))
     return packet(message(TracePacket.TRACE_PACKET_DEFAULTS, clock + defaults), sequence, _STARTS)

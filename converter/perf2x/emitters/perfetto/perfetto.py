@@ -1,8 +1,8 @@
 """Perfetto's own trace format, for ui.perfetto.dev and its trace processor.
 
 Source of truth: protos/perfetto/trace and the importers in src/trace_processor of Perfetto's repository. Samples are
-written as samples (StackSample), not as slices that guess when a thread ran: viewers draw them as tracks of processes
-and threads, and flame graphs of any range. Numbers of fields stand in trace_schema.py.
+written as samples (StackSample), not as slices that would guess when a thread ran: viewers draw tracks of processes and
+threads, and flame graphs of any range. Field numbers are in trace_schema.py.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ class Perfetto(Format):
 
 
 def _system_info(meta: Meta) -> bytes:
-    """Encode kernel and architecture; nothing where the file tells neither."""
+    """Encode kernel and architecture; nothing if the file has neither."""
     if not meta.os_release and not meta.arch:
         return b""
     names = text(Utsname.SYSNAME, "Linux") + text(Utsname.RELEASE, printable(meta.os_release))

@@ -1,4 +1,4 @@
-"""Ids of threads as readers take them, and the tree of processes with their names."""
+"""Thread ids as readers accept them, and the process tree with names."""
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from perf2x.model.profile import Profile
 
 
 class ThreadIds(Frozen):
-    """Distinct threads, by pid, then tid, as readers take them: no negative ids."""
+    """Distinct threads by pid, then tid, without negative ids, which readers reject."""
 
     number: I32
-    """(threads of the profile,) the row here of each; a thread that changed its name has several there."""
+    """(threads of the profile,) the row of each; a renamed thread has several rows in the profile."""
     pid: I64
     tid: I64
 
@@ -39,7 +39,7 @@ def thread_ids(profile: Profile) -> ThreadIds:
 
 
 def process_tree(profile: Profile) -> bytes:
-    """Encode names of all processes and threads: the last ones that a sample saw."""
+    """Encode the names of all processes and threads: the last ones sampled."""
     ids = thread_ids(profile)
     last = _last_seen(profile, ids)
     threads, strings = profile.threads, profile.strings
@@ -54,7 +54,7 @@ def process_tree(profile: Profile) -> bytes:
 
 
 def _last_seen(profile: Profile, ids: ThreadIds) -> I64:
-    """(distinct threads,) the row of Profile.threads that was sampled last; samples are in order of time."""
+    """Return (distinct threads,) the row of Profile.threads that was sampled last; samples are sorted by time."""
     last = zeros(len(ids.pid))
     last[ids.number] = arange(len(ids.number))
     last[ids.number[profile.samples.thread]] = profile.samples.thread
@@ -62,7 +62,7 @@ def _last_seen(profile: Profile, ids: ThreadIds) -> I64:
 
 
 def _parent_pids(profile: Profile, ids: ThreadIds, last: I64) -> I64:
-    """(distinct threads,) the process that forked each one's, −1 where nobody with samples did."""
+    """Return (distinct threads,) the parent process of each, −1 if it has no samples."""
     if profile.parents is None:
         return minus_ones(len(last))
     parent = profile.parents[last]

@@ -1,4 +1,4 @@
-"""Numbers of the fields and values of Perfetto's messages that are written here.
+"""Field and enum numbers of the Perfetto messages that are written.
 
 Source of truth: protos/perfetto/trace in Perfetto's repository; tests compare every number with the classes of the
 ``perfetto`` package. Classes are named after messages and enums, members after fields and values.
@@ -7,11 +7,11 @@ Source of truth: protos/perfetto/trace in Perfetto's repository; tests compare e
 from enum import IntEnum
 
 TRACE_PACKET = 1
-"""Trace.packet: a trace is nothing but packets, so that traces may be written in pieces."""
+"""Trace.packet: a trace is only packets, so concatenated traces are a trace."""
 
 
 class TracePacket(IntEnum):
-    """One entry of a trace."""
+    """One packet of a trace."""
 
     PROCESS_TREE = 2
     CLOCK_SNAPSHOT = 6
@@ -35,14 +35,14 @@ class SequenceFlags(IntEnum):
 
 
 class TracePacketDefaults(IntEnum):
-    """What packets of a sequence need not repeat."""
+    """Defaults for the packets of a sequence."""
 
     TIMESTAMP_CLOCK_ID = 58
     STACK_SAMPLE_DEFAULTS = 100
 
 
 class ClockSnapshot(IntEnum):
-    """Readings of several clocks at one moment."""
+    """Readings of several clocks at the same time."""
 
     CLOCKS = 1
     PRIMARY_TRACE_CLOCK = 2
@@ -84,14 +84,14 @@ class InternedData(IntEnum):
 
 
 class InternedString(IntEnum):
-    """A text, or bytes, and its number."""
+    """A text, or bytes, and its id."""
 
     IID = 1
     STR = 2
 
 
 class Mapping(IntEnum):
-    """A file that frames lie in."""
+    """A mapped file."""
 
     IID = 1
     BUILD_ID = 2
@@ -99,7 +99,7 @@ class Mapping(IntEnum):
 
 
 class Frame(IntEnum):
-    """A function at a place."""
+    """A function at an address."""
 
     IID = 1
     FUNCTION_NAME_ID = 2
@@ -230,7 +230,7 @@ class SystemInfo(IntEnum):
 
 
 class Utsname(IntEnum):
-    """The kernel, as uname tells it."""
+    """The kernel, as in uname."""
 
     SYSNAME = 1
     RELEASE = 3
@@ -238,7 +238,7 @@ class Utsname(IntEnum):
 
 
 class GenericKernelTaskStateEvent(IntEnum):
-    """A thread's state from now on."""
+    """A thread's state from this time on."""
 
     CPU = 1
     TID = 3
@@ -315,7 +315,7 @@ class TrackEventType(IntEnum):
 
 
 class DebugAnnotation(IntEnum):
-    """A fact about an event, shown beside it."""
+    """A detail of an event, shown with it."""
 
     NAME_IID = 1
     UINT_VALUE = 3

@@ -1,6 +1,6 @@
-"""The part of a profile that ``go build -pgo`` reads.
+"""Reduces a profile to what ``go build -pgo`` reads.
 
-Go's compiler counts samples by (caller, line in it, callee), of the two innermost locations of each stack alone: see
+Go's compiler counts samples by (caller, line in it, callee), of the two innermost locations of each stack: see
 ``NewGraph`` in internal/profile/graph.go and ``createNamedEdgeMap`` in cmd/internal/pgo/pprof.go of Go's sources.
 """
 
@@ -13,13 +13,13 @@ from perf2x.model.profile import Meta, Profile, Threads, Wait, keep_samples, sho
 from perf2x.model.transforms.drop_unused import compact
 
 _LOCATIONS = 2
-"""Innermost locations that Go looks at: a call, and where it leads to; each with the functions inlined there."""
+"""Number of innermost locations that Go reads: a call and its target, each with the functions inlined there."""
 _CLOCK_NAME = "cpu"
-"""Name that Go's own profiles give to time on CPUs."""
+"""Name of CPU time in Go's own profiles."""
 
 
 def for_go_pgo(profile: Profile) -> Profile:
-    """Keep one event, user frames and two locations of each stack; threads and facts about the machine go."""
+    """Keep one event, user frames and two locations of each stack; drop threads and facts about the machine."""
     meta = Meta(
         start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, wall_start_ns=profile.meta.wall_start_ns
     )
@@ -31,7 +31,7 @@ def for_go_pgo(profile: Profile) -> Profile:
 
 
 def _one_event(profile: Profile) -> Profile:
-    """Keep samples of the event to be shown, without waits."""
+    """Keep samples of the default event, without waits."""
     shown, samples = shown_event(profile), profile.samples
     held = (samples.event == shown) & (samples.waits == Wait.RAN)
     event = profile.events[shown]

@@ -1,7 +1,7 @@
 """pprof: gzip-compressed protobuf for ``go tool pprof``, Perfetto, Pyroscope and Parca.
 
-Schema: proto/profile.proto. Small fields go through the generated classes, tables and samples through
-encoding/protobuf.py (protobuf messages may be written in pieces: concatenated fields are one message).
+Schema: proto/profile.proto. Small fields use the generated classes, tables and samples encoding/protobuf.py.
+Concatenated fields are one protobuf message, so the file is written in chunks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -86,10 +86,10 @@ class Pprof(Format):
 
     @property
     def needs(self) -> Needs:
-        """Columns that labels are made of; only one with the time keeps samples apart."""
+        """The columns of the chosen labels; samples are kept separate only for labels with the time."""
         labels = frozenset(self._labels)
         memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
-        # Speedscope shows the last line of each location: the function that others are inlined in
+        # Speedscope shows the last line of each location: the outermost function
         speedscope = "for speedscope.app: --to speedscope" if self.inline == "lines" else "or drop it on speedscope.app"
         is_for_go = self.reader == "go-pgo"
         return Needs(
@@ -108,7 +108,7 @@ class Pprof(Format):
         return () if self.reader == "go-pgo" else self.label
 
     def _read_part(self, profile: Profile) -> Profile:
-        """Return what the reader takes of a profile."""
+        """Return the part of a profile that the chosen reader uses."""
         if self.reader == "any":
             return profile
         from perf2x.emitters.pprof.go_pgo import for_go_pgo
@@ -116,7 +116,7 @@ class Pprof(Format):
         return for_go_pgo(profile)
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
-        """Write the whole file; gzip without a time stamp, so that equal profiles are equal bytes."""
+        """Write the whole file; gzip without a time stamp, so that equal profiles give equal bytes."""
         if not self.compress:
             out.writelines(self.chunks(profile))
             return
@@ -124,7 +124,7 @@ class Pprof(Format):
             packed.writelines(self.chunks(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Say how much was summed up because of max_samples, and what Go will refuse."""
+        """Report how many samples max_samples merged, and what Go will reject."""
         profile = self._read_part(profile)
         return (*self._refused(profile), *self._summed_up(profile))
 
@@ -146,7 +146,7 @@ class Pprof(Format):
         return (f"{left} samples are summed up as {REST}: {share:.1%} of the value",)
 
     def chunks(self, profile: Profile) -> Iterator[bytes]:
-        """Yield the uncompressed message, some ten thousand frames at a time; the string table comes last."""
+        """Yield the uncompressed message, some ten thousand frames at once; the string table comes last."""
         profile = self._read_part(profile)
         strings = StringTable(profile)
         kinds = value_kinds(profile, self.sample_types)
@@ -172,9 +172,10 @@ class Pprof(Format):
     def _samples(
         self, profile: Profile, kinds: list[ValueKind], strings: StringTable, written: ListArray | None
     ) -> Iterator[bytes]:
-        """Yield Profile.sample (2): distinct (stack, labels), in this order, values of all sample types side by side.
+        """Yield Profile.sample (2): one per distinct (stack, labels), in this order, with a value for each sample type.
 
-        ``written``: the locations in the file of each of the profile's; None: the same. Example with one label::
+        ``written``: the written locations of each location of the profile; None if they are the same. Example with one
+        label::
 
             rows of Profile.samples       distinct samples       kept (max_samples=2)     message
             stack  label  value           stack  label  value
@@ -199,9 +200,9 @@ class Pprof(Format):
 
 
 def _distinct_samples(profile: Profile, labels: Sequence[I64], kinds: list[ValueKind]) -> tuple[I64, I64]:
-    """Samples that differ in stack or ``labels`` (`Labels.keys`), in this order.
+    """Return the distinct samples, by stack and ``labels`` (`Labels.keys`), in this order.
 
-    (samples,) a row of Profile.samples that is such a one; (samples, kinds) sums over all rows that are.
+    As (samples,) one row of Profile.samples for each, and (samples, kinds) the sums over all its rows.
     """
     first, merged = group_rows([profile.samples.stack, *labels])
     return first, summed_values(profile, kinds, merged, len(first))
@@ -211,12 +212,12 @@ class _StackIds:
     """The location ids of stacks, encoded as Sample.location_id (1), innermost first."""
 
     def __init__(self, profile: Profile, written: ListArray | None) -> None:
-        """``written``: the locations in the file of each of the profile's; None: the same."""
+        """``written``: the written locations of each location of the profile; None if they are the same."""
         self.count = len(profile.locations) if written is None else len(written.values)
-        """Locations in the file, which are numbered from 1."""
+        """Number of written locations; their ids start at 1."""
         self._written, self._stacks, self._ids = written, profile.stacks, Ids(self.count)
         self.lengths = np.append(depths(profile.stacks.parent) + 1, 0)
-        """(stacks + 1,) locations of each row of stacks; the last one serves −1, the stack without frames."""
+        """(stacks + 1,) number of locations of each stack; the last entry is for −1, the stack without frames."""
 
     def of(self, stack: I64) -> Chosen:
         """Encode the ids of (n,) stack rows; each distinct stack is encoded once."""
@@ -230,19 +231,19 @@ class _StackIds:
 
 
 def _encoded_rest(values: I64, location: int) -> bytes:
-    """Encode one sample without labels that stands for all that max_samples leaves out."""
+    """Encode one sample without labels for everything that max_samples drops."""
     return message(2, message(1, varint(location)) + message(2, b"".join(map(varint, values.tolist()))))
 
 
 def _encoded_samples(location_ids: Chosen, values: I64, labels: Chosen) -> bytes:
-    """Encode samples: location ids and labels are encoded already, ``values`` are (rows, sample types)."""
-    first, kind = group_rows(list(values.T))  # most samples of a stack came once
+    """Encode samples from encoded location ids, ``values`` (rows, sample types) and encoded labels."""
+    first, kind = group_rows(list(values.T))  # many samples of a stack share a few values
     numbers = ListArray(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1))
     return chosen_messages(2, [location_ids, (texts_of(packed_field(2, numbers)), kind), labels])
 
 
 def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], style: str) -> "profile_pb2.Profile":
-    """Return all fields but tables and samples."""
+    """Return all fields except tables and samples."""
     from perf2x.emitters.pprof import profile_pb2
 
     meta, header = profile.meta, profile_pb2.Profile()

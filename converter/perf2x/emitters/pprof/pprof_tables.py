@@ -1,6 +1,6 @@
-"""The tables of a pprof file: mappings, locations, functions, strings, as bytes of profile.proto fields.
+"""Tables of a pprof file: mappings, locations, functions, strings, as encoded fields of profile.proto.
 
-Ids are 1 … N in order, which Parca demands and Speedscope (32-bit ids) needs.
+Ids are 1 … N in order, which Parca requires and Speedscope (32-bit ids) needs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,18 +44,18 @@ from perf2x.model.profile import Functions, Locations, Mappings, Meta, Profile, 
 
 _LOCATIONS_PER_WRITE = 1 << 14
 REST = "[other stacks]"
-"""The frame of all samples that a limit left no room for."""
+"""The frame of all samples beyond the limit."""
 
 
 class StringTable:
-    """Texts by index; starts as the profile's own table, so that its indices stay valid. All are valid UTF-8."""
+    """String table that starts as the profile's own, so that its indices stay valid. All strings are valid UTF-8."""
 
     def __init__(self, profile: Profile) -> None:
         self.texts = [printable(text) for text in profile.strings]
         self._index = {text: row for row, text in reversed(list(enumerate(self.texts)))}
 
     def add(self, text: str) -> int:
-        """The index of a text, appended when new."""
+        """Return the index of a text, which is appended if new."""
         text = printable(text)
         row = self._index.setdefault(text, len(self.texts))
         if row == len(self.texts):
@@ -64,9 +64,9 @@ class StringTable:
 
 
 def mapping_order(profile: Profile) -> I64:
-    """Rows of mappings in file order: the main program first, as readers expect, the others as they come.
+    """Return the order of mappings: the main program first, as readers expect, the others unchanged.
 
-    Of several programs the one with the most locations is taken for it.
+    Of several programs, the main one is that with the most locations.
     """
     names = [profile.strings[row] for row in profile.mappings.filename]
     programs = [
@@ -81,7 +81,7 @@ def mapping_order(profile: Profile) -> I64:
 
 
 def encode_mappings(mappings: Mappings, order: I64) -> bytes:
-    """Profile.mapping (3)."""
+    """Encode Profile.mapping (3)."""
     tables = (
         mappings.start, mappings.limit, mappings.offset, mappings.filename, mappings.build_id, mappings.has_functions,
         mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames,
@@ -90,26 +90,26 @@ def encode_mappings(mappings: Mappings, order: I64) -> bytes:
 
 
 def encode_functions(functions: Functions) -> bytes:
-    """Profile.function (5)."""
+    """Encode Profile.function (5)."""
     start_line = np.maximum(functions.start_line, 0)
     return _numbered_rows(5, [functions.name, functions.system_name, functions.filename, start_line])
 
 
 def _numbered_rows(field: int, columns: Sequence[AnyArray]) -> bytes:
-    """Messages of an id, from 1 on, and of columns, whose fields count from 2."""
+    """Encode messages with an id, from 1 on, in field 1 and the columns in fields from 2 on."""
     return top_level(field, number_fields(dict(enumerate([arange(1, len(columns[0]) + 1), *columns], 1))))
 
 
 def with_placeholders(profile: Profile, strings: StringTable) -> tuple[Locations, Functions]:
-    """Locations and functions; unresolved ones get a function named after their object, ``[libfoo.so]``.
+    """Return locations and functions; unresolved locations get a function named after their object, ``[libfoo.so]``.
 
-    Speedscope drops locations without a function, which would cut the stack in two. The address stays, and the
-    mapping's has_functions stays false while nothing in it is resolved, so pprof still symbolizes such a file itself.
+    Speedscope drops locations without a function, which would split the stack. The address is kept, and the mapping's
+    has_functions is false while nothing in it is resolved, so pprof still symbolizes such a file itself.
     """
     locations, functions = profile.locations, profile.functions
     bare = flatnonzero(np.diff(locations.line_offsets) == 0)
     objects = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
-    used, place = unique_inverse(as_int64(locations.mapping[bare]))  # -1 takes the last name
+    used, place = unique_inverse(as_int64(locations.mapping[bare]))  # -1 is the last name
     names, function = number_keys(strings.add(objects[row]) for row in used.tolist())
     before = as_intp(locations.line_offsets[bare])
     with_lines = replace(
@@ -122,7 +122,7 @@ def with_placeholders(profile: Profile, strings: StringTable) -> tuple[Locations
 
 
 def without_inlining(locations: Locations) -> Locations:
-    """Only the last line of each location: the function that the address really belongs to."""
+    """Keep only the last line of each location: the function that contains the address."""
     some = np.diff(locations.line_offsets) > 0
     last = locations.line_offsets[1:][some] - 1
     function, number = locations.line_function[last], locations.line_number[last]
@@ -130,7 +130,7 @@ def without_inlining(locations: Locations) -> Locations:
 
 
 def one_location_per_line(locations: Locations) -> tuple[Locations, ListArray]:
-    """Inlined functions as locations of their own, for viewers that show one line of each.
+    """Make inlined functions locations of their own, for viewers that show one line of each.
 
     Returns the new locations, and those of each old one (innermost first).
     """
@@ -144,13 +144,13 @@ def one_location_per_line(locations: Locations) -> tuple[Locations, ListArray]:
 
 
 def encode_locations(locations: Locations, order: I64) -> Iterator[bytes]:
-    """Profile.location (4), some thousand at a time: a file may have nothing but addresses; ``order`` of mappings."""
-    mapping_id = zeros(len(order) + 1)  # the last one serves mapping -1
+    """Yield Profile.location (4), some thousand at once, because there may be very many; ``order`` of mappings."""
+    mapping_id = zeros(len(order) + 1)  # the last entry is for mapping -1
     mapping_id[order] = arange(1, len(order) + 1)
     for rows in row_slices(len(locations), _LOCATIONS_PER_WRITE):
         offsets = locations.line_offsets[rows.start : rows.stop + 1]
         count = np.diff(offsets)
-        at = repeat(arange(rows.start, rows.stop), np.maximum(count, 1))  # a row for each line, and one without any
+        at = repeat(arange(rows.start, rows.stop), np.maximum(count, 1))  # one row for a location without lines
         has_line, is_first = count[at - rows.start] > 0, begins_run(at)
         function, number = zeros(len(at)), zeros(len(at))
         part = slice(offsets[0], offsets[-1])
@@ -164,12 +164,12 @@ def encode_locations(locations: Locations, order: I64) -> Iterator[bytes]:
 
 
 def encode_rest(location: int, function: int) -> bytes:
-    """One more Profile.location (4), in no mapping, for REST."""
+    """Encode one more Profile.location (4), in no mapping, for REST."""
     return message(4, number(1, location) + message(4, number(1, function)))
 
 
 def comment_lines(meta: Meta) -> tuple[str, ...]:
-    """Return perf's version, its command line and the remarks that perf2x made."""
+    """Return perf's version, its command line and perf2x's remarks."""
     lines = [f"perf-version:{meta.perf_version}"] if meta.perf_version else []
     lines += [f"perf-command:{' '.join(meta.command_line)}"] if meta.command_line else []
     return (*lines, *meta.comments)

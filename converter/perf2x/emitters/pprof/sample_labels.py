@@ -1,6 +1,6 @@
-"""Labels of pprof samples, which tell samples of one stack apart.
+"""Labels of pprof samples: they distinguish samples of the same stack.
 
-Separate from the rest of pprof because each label also decides which rows may be summed.
+Separate from the rest of pprof because labels also decide which rows may be summed.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,10 +43,10 @@ MEMORY_LABELS: dict[str, Callable[[int], str]] = {
     "snoop": data_source.snoop,
     "tlb": data_source.translation,
 }
-"""Labels that are made of the word that memory accesses are described with."""
+"""Labels decoded from a memory access's data_src."""
 
 Intern = Callable[[str], int]
-"""A text to its index in the string table."""
+"""Maps a text to its index in the string table."""
 
 
 class LabelColumn(Frozen):
@@ -54,23 +54,23 @@ class LabelColumn(Frozen):
 
     key: str
     values: I64
-    """One for each row of samples, or each row of threads."""
+    """One per row of samples, or per row of threads."""
     unit: str = ""
     by_thread: bool = False
 
     def of_samples(self, profile: Profile, rows: I64 | slice = slice(None)) -> I64:
-        """(rows,) the label of these rows of samples."""
+        """Return (rows,) the label of these rows of samples."""
         return self.values[profile.samples.thread[rows] if self.by_thread else rows]
 
 
 Label = Callable[[str, Profile, Intern], LabelColumn | None]
-"""Makes the labels of a profile's samples, where they know what they are made of."""
+"""Makes the label of a profile's samples; None if the data for it was not recorded."""
 
 
 class Labels:
     """The labels of all rows of samples.
 
-    Those that a row has by its thread are looked at once for each thread::
+    Labels that depend on the thread are computed once per thread::
 
         threads   pid  tid  comm      kind      samples    thread   cpu         keys
                     7    7  web          0                      1     0         1 0
@@ -83,13 +83,13 @@ class Labels:
         self._of_all = sorted(profile.labels.items())
 
     def keys(self) -> list[I64]:
-        """(n,) columns of numbers by which rows are told apart, and ordered as by the labels themselves."""
+        """Return (n,) integer columns that are equal where all labels are, and sort like them."""
         threads = [column.values for column in self._columns if column.by_thread]
         kinds = [group_rows(threads)[1][self._profile.samples.thread]] if threads else []
         return [*kinds, *(column.values for column in self._columns if not column.by_thread)]
 
     def encoded(self, rows: I64) -> ListArray:
-        """The label fields (Sample.label) of sample rows, labels of the whole profile included."""
+        """Encode the labels (Sample.label) of rows of samples, including labels of the whole profile."""
         intern = self._intern
         fixed = [(intern(key), intern(value)) for key, value in self._of_all]
         parts = [
@@ -101,14 +101,14 @@ class Labels:
 
 
 def labels_of(profile: Profile, wanted: tuple[str, ...], intern: Intern) -> Labels:
-    """The wanted labels that this profile can give, in the order of their names in ``LABELS``."""
+    """Return the wanted labels that this profile has, in the order of ``LABELS``."""
     made = (LABELS[name](name, profile, intern) for name in LABELS if name in wanted)
     columns = [column for column in made if column is not None] + _tags(profile, intern)
     return Labels(columns, profile, intern)
 
 
 def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
-    """Labels that tell merged inputs apart; a sample whose input lacks one has an empty text there."""
+    """Return labels that identify merged inputs; a sample whose input lacks one has an empty text."""
     if profile.samples.tags is None:
         return []
     keys = sorted({key for tags in profile.tag_sets for key in tags})
@@ -119,7 +119,7 @@ def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
 
 
 class LabelBytes:
-    """The encoded labels of many samples: those that samples have in common are encoded once.
+    """Encodes the labels of many samples; label sets that several samples share are encoded once.
 
     ``rows`` (n,) are rows of the profile's samples, ``keys`` the columns of `Labels.keys`.
     """
@@ -128,20 +128,20 @@ class LabelBytes:
         columns = [column[rows] for column in keys] or [zeros(len(rows))]
         kinds, self._place = unique_inverse(columns[0] if len(columns) == 1 else group_rows(columns)[1])
         kept = np.empty(len(kinds), np.int64)
-        kept[self._place] = arange(len(rows))  # any of them
+        kept[self._place] = arange(len(rows))  # any row will do
         self._rows, self._labels = rows, labels
-        shared = 4 * len(kept) < len(rows)  # not where they say the time: then they are encoded when they are asked for
+        shared = 4 * len(kept) < len(rows)  # with times hardly any are shared, so they are encoded on demand
         self._known = texts_of(labels.encoded(rows[kept])) if shared else None
 
     def of(self, start: int, stop: int) -> Chosen:
-        """The labels of the samples ``start`` … ``stop`` − 1 of those given."""
+        """Return the labels of the samples ``start`` … ``stop`` − 1."""
         if self._known is None:
             return whole(self._labels.encoded(self._rows[start:stop]))
         return self._known, self._place[start:stop]
 
 
 def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
-    """One Label message per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. An empty text is no label."""
+    """Encode one Label per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. Empty texts get no label."""
     distinct, inverse = unique_inverse(values)
     count = len(distinct)
     number = {3: distinct, 4: np.full(count, unit, np.int64)} if unit else {2: distinct}
@@ -152,12 +152,12 @@ def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
 
 
 def _interned_texts(values: AnyArray, names: Sequence[str], intern: Intern) -> I64:
-    """Row numbers to string indices, interning only the names that occur."""
+    """Convert row numbers to string indices, interning only names that occur."""
     return numbers_of(values, lambda row: intern(names[row]))
 
 
 def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) -> LabelColumn:
-    """A text for each thread, of which only those with samples are interned."""
+    """Label samples with a text of their thread; only texts of threads with samples are interned."""
     values = zeros(len(texts))
     used = unique(profile.samples.thread)
     values[used] = [intern(texts[row]) for row in used.tolist()]
@@ -173,7 +173,7 @@ def _name_of_thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
 
 
 def _thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
-    """``name/tid``: one value per thread even where a pool names its threads alike."""
+    """Label samples ``name/tid``: distinct for each thread even if a pool gives all its threads one name."""
     pairs = zip(profile.threads.comm, profile.threads.tid, strict=True)
     return _thread_label(key, profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
 
@@ -182,7 +182,7 @@ _UNITS = {"cpu": "cpu", "time": "nanoseconds"}
 
 
 def _number_of_sample(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
-    """Make a label of a column of samples that not all recordings have."""
+    """Label samples with an optional column."""
     values = getattr(profile.samples, key)
     return None if values is None else LabelColumn(key, as_int64(values), _UNITS[key])
 
@@ -193,7 +193,7 @@ def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
 
 
 def _of_data_source(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
-    """Make a label of one part of what memory accesses say; samples that say nothing have none."""
+    """Label samples with one part of data_src; samples without one get no label."""
     source, word = profile.samples.data_src, MEMORY_LABELS[key]
     if source is None:
         return None
@@ -224,4 +224,4 @@ LABELS: dict[str, Label] = {
     "time": _number_of_sample,
     **dict.fromkeys(MEMORY_LABELS, _of_data_source),
 }
-"""Every label by the name that users write."""
+"""Every label by the name that users type."""

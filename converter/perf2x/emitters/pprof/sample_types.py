@@ -1,4 +1,4 @@
-"""Values of pprof samples: which sample types a file has, and every sample's numbers for them."""
+"""Sample types of a pprof file, and the values of every sample for them."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from perf2x.base.errors import SettingError
 from perf2x.model.profile import Profile, ProfileEvent, plain_names, shown_event
 
 FEW_KINDS, MOST_CELLS = 64, 1 << 27
-"""Beyond so many sample types the numbers of all samples may take 1 GiB: a small file can state thousands of events."""
+"""Sample types above which samples × types is limited (to 1 GiB): a small file can declare thousands of events."""
 
 
 class ValueKind(Frozen):
@@ -24,11 +24,11 @@ class ValueKind(Frozen):
 
 
 def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
-    """The sample types in file order; the last one is what viewers should show first.
+    """Return the sample types in file order; the last one is what viewers show first.
 
     Plain: ``samples/count`` of all events, then each event in its unit. Compatible with perf_data_converter: two types
     per event, ``EVENT_sample/count`` and ``EVENT_event/count``. Identifiers: as plain, in letters, digits and ``_``.
-    Events without samples are left out unless there are no others; pprof wants names to differ.
+    Events without samples are omitted unless there are no others; pprof requires distinct names.
     """
     sampled = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
     default = shown_event(profile)
@@ -42,7 +42,7 @@ def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
 
 
 def names_in_style(profile: Profile, rows: Iterable[int], style: str) -> dict[int, str]:
-    """Return the name of the sample type of each of these events; no two are equal, and none is ``samples``."""
+    """Return distinct sample type names for these events; none is ``samples``."""
     names, taken = plain_names(profile.events), dict[str, int]()
     mark = "_" if style == "identifiers" else "#"
     for row in rows:
@@ -59,21 +59,21 @@ def in_style(name: str, style: str) -> str:
 
 
 def stated_period(event: ProfileEvent) -> int:
-    """Return the distance of two samples that was asked for, 0 where the kernel adapted it."""
+    """Return an event's fixed sampling period, 0 if the kernel adapted it."""
     return 1_000_000_000 // event.frequency if event.unit == "nanoseconds" and event.frequency else event.period
 
 
 def _compat_kinds(recorded: str, row: int, times: Mapping[str, int]) -> list[ValueKind]:
-    """perf_data_converter's names; events of one name are numbered."""
+    """Return the types of perf_data_converter; events of the same name are numbered."""
     name = recorded or f"event_{row}"
     name = name if times[recorded] == 1 else f"{name}_{row}"
     return [ValueKind(f"{name}_sample", "count", row, True), ValueKind(f"{name}_event", "count", row, False)]
 
 
 def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: int) -> I64:
-    """(count, kinds) numbers; ``merged`` says which written sample each row of Profile.samples belongs to.
+    """Return (count, kinds) values; ``merged`` is the index of the written sample of each row of Profile.samples.
 
-    OptionError where many events times many samples would take more memory than a machine may have.
+    OptionError when many events and many samples would exceed the memory limit.
     """
     if len(kinds) > FEW_KINDS and count * len(kinds) > MOST_CELLS:
         raise SettingError(
@@ -89,13 +89,13 @@ def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: 
     rows_of = dict(rows_by(samples.event))
     for at, kind in enumerate(kinds):
         rows = slice(None) if kind.event < 0 else rows_of.get(kind.event, zeros(0))
-        # numpy adds to neighbours in a fifth of the time
+        # a fifth of the time if the cells are neighbours
         values[:, at] = sum_at(merged[rows], (samples.count if kind.is_count else samples.value)[rows], count)
     return values
 
 
 def heaviest(values: I64, most: int) -> I64:
-    """Rows to keep when only ``most`` samples may be written, ascending; the last one's place is for the rest's sum.
+    """Return the rows to keep when only ``most`` samples may be written, ascending, plus a last one for the rest's sum.
 
     The last sample type decides, then the one before it, then the order of rows.
     """

@@ -1,1 +1,1 @@
-"""Samples → slices over time."""
+"""Samples as slices over time, for formats with a timeline."""

@@ -1,13 +1,13 @@
-"""Boxes of known lengths on tracks: each as late as it fits, but not behind the moment of its sample.
+"""Places boxes of known lengths on tracks: each as late as possible, but not after the time of its sample.
 
-A sample says that its stack ran at its moment, and that its thread ran for a period until then. Timers fire late now
-and then, so moments are not a period apart. Boxes stand in the order of their samples and give way backwards::
+A sample shows its stack at one time, and that its thread ran for a period before it. Timers sometimes fire late, so
+samples are not exactly a period apart. Boxes keep the order of their samples and are pushed backwards::
 
-    moments      1.3   2.0   3.0   4.1          period 1
+    samples      1.3   2.0   3.0   4.1          period 1
     boxes     (0-1) (1-2) (2-3)  (3.1-4.1)
 
-What cannot be placed (more CPU time than time) is cut: a box is pushed back by few periods at most, and ends where
-the one before it ends at the latest.
+If there is more CPU time than time, boxes are cut: a box is pushed back by a few periods at most, and ends where the
+one before it ends at the latest.
 """
 
 from itertools import cycle, islice, pairwise
@@ -31,40 +31,40 @@ from perf2x.base.columnar import (
 )
 
 _FARTHEST = 4
-"""Periods that a box may end before its moment."""
+"""Periods by which a box may be pushed back."""
 _ROUNDS = 16
 _CLOSED = 200
-"""Gaps are closed, the shortest first, until they sum to one part in so many of a track's time."""
+"""Gaps are closed, the shortest first, up to this fraction (1/n) of a track's time."""
 _LIMIT = 1 << 62
 _LONG = 256
-"""Boxes in a chain from which on it is worth a call of its own."""
+"""Boxes in a chain above which it gets its own numpy call."""
 
 
 class BoxChains(Frozen):
-    """Boxes in an order in which none may overlap the one before: those of one track, or of one CPU, by time."""
+    """Chains of boxes of which none may overlap the one before: those of one track, or of one CPU, by time."""
 
     order: I64 | None
-    """(boxes,) Rows of boxes, chain by chain; None: they stand so."""
+    """(boxes,) rows of boxes, chain by chain; None if they are in that order."""
     first: Bools
     """(boxes,) True where a chain begins."""
 
     @staticmethod
     def of(chain: AnyArray, moment: I64) -> "BoxChains":
-        """Return the chains of boxes that stand on numbered lines and belong to moments."""
+        """Return the chains of boxes on numbered lines, each by time."""
         return BoxChains.in_order(order_of(chain, moment), chain)
 
     @staticmethod
     def in_order(order: I64 | None, chain: AnyArray) -> "BoxChains":
-        """Return the chains of rows in an order that keeps chains together."""
+        """Return the chains of rows in an order that keeps each chain contiguous."""
         lane = chain if order is None else chain[order]
         return BoxChains(order, begins_run(lane))
 
     def take(self, values: I64) -> I64:
-        """Return a copy of values of boxes, chain by chain."""
+        """Return a copy of the boxes' values, chain by chain."""
         return values.copy() if self.order is None else values[self.order]
 
     def put(self, values: AnyArray) -> AnyArray:
-        """Return values that stand chain by chain as those of the boxes."""
+        """Return values given chain by chain in the order of the boxes."""
         if self.order is None:
             return values
         result = np.empty_like(values)
@@ -73,11 +73,11 @@ class BoxChains(Frozen):
 
 
 def place(moment: I64, length: I64, chains: list[BoxChains]) -> tuple[I64, I64]:
-    """Return starts and ends of boxes that overlap in no chain. All times are at least 0."""
+    """Return starts and ends of boxes such that none overlap in any chain. All times are at least 0."""
     most = _LIMIT // max(len(length), 1)
     length = np.minimum(length, most) if length.max(initial=0) > most else length
     end = _latest_ends(moment, length, chains)
-    earliest = length * -_FARTHEST  # in place, here and below: there is not room for many columns of all boxes
+    earliest = length * -_FARTHEST  # in place, here and below: a second column of all boxes takes too much memory
     earliest += moment
     np.maximum(end, earliest, out=end)
     np.maximum(end, 0, out=end)
@@ -89,7 +89,7 @@ def place(moment: I64, length: I64, chains: list[BoxChains]) -> tuple[I64, I64]:
 
 
 def order_of(lane: AnyArray, time: I64) -> I64 | None:
-    """Return the rows by lane, then time; equal ones keep their order. None where they stand so."""
+    """Return the rows sorted by lane, then time (stable). None if they are sorted."""
     later = lane[1:] > lane[:-1]
     if np.all(later | ((lane[1:] == lane[:-1]) & (time[1:] >= time[:-1]))):
         return None
@@ -97,8 +97,8 @@ def order_of(lane: AnyArray, time: I64) -> I64 | None:
 
 
 def _latest_ends(moment: I64, length: I64, chains: list[BoxChains]) -> I64:
-    """(boxes,) the latest ends, not behind the moments, at which boxes overlap in no chain, if few rounds find them."""
-    end, settled = moment, 0  # chains one behind the other in which no boxes overlap
+    """Return (boxes,) the latest ends, not after their samples, without overlaps, if a few rounds find them."""
+    end, settled = moment, 0  # all chains concatenated, if no boxes overlap
     for chain in islice(cycle(chains), _ROUNDS * len(chains)):
         pushed = _pushed_back(end, length, chain)
         settled = settled + 1 if pushed is end else 1
@@ -109,7 +109,7 @@ def _latest_ends(moment: I64, length: I64, chains: list[BoxChains]) -> I64:
 
 
 def _ends_before(end: I64, chains: list[BoxChains]) -> tuple[I64, Bools]:
-    """(boxes,) the latest end of all earlier boxes in any chain, and whether it is one of the first chain's."""
+    """Return (boxes,) the latest end of all earlier boxes in any chain, and whether it is in the first chain."""
     latest, is_own = earlier_ends(end, chains[0]), trues(len(end))
     for chain in chains[1:]:
         other = earlier_ends(end, chain)
@@ -119,7 +119,7 @@ def _ends_before(end: I64, chains: list[BoxChains]) -> tuple[I64, Bools]:
 
 
 def _pushed_back(end: I64, length: I64, chain: BoxChains) -> I64:
-    """(boxes,) latest ends, not behind the given ones, at which the boxes of a chain do not overlap."""
+    """Return (boxes,) the latest ends, not after the given ones, at which the boxes of a chain do not overlap."""
     total, latest = chain.take(length), chain.take(end)
     np.cumsum(total, dtype=np.int64, out=total)
     latest -= total
@@ -132,14 +132,14 @@ def _pushed_back(end: I64, length: I64, chain: BoxChains) -> I64:
 
 
 def _are_lower_behind(values: I64, chain: BoxChains) -> bool:
-    """Whether any value is lower than the one before in its chain."""
+    """Return whether any value is lower than the one before it in its chain."""
     return bool(np.any((values[1:] < values[:-1]) & ~chain.first[1:]))
 
 
 def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
-    """Lower each value to the minimum of it and all behind it in its chain: there is not room for many copies.
+    """Replace each value by the minimum of itself and all later ones in its chain, in place.
 
-    Many short chains are lifted above each other, so that one running minimum serves all.
+    Many short chains are offset against each other, so that one running minimum serves them all.
     """
     starts = flatnonzero(first)
     if len(starts) * _LONG <= len(values):
@@ -161,7 +161,7 @@ def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
 
 
 def earlier_ends(end: I64, chain: BoxChains) -> I64:
-    """(boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
+    """Return (boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
     ends = chain.take(end)
     if _are_lower_behind(ends, chain):
         np.negative(ends, out=ends)
@@ -173,10 +173,10 @@ def earlier_ends(end: I64, chain: BoxChains) -> I64:
 
 
 def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: BoxChains) -> I64:
-    """Return starts: boxes begin where the one before on their track ends, if the gap is short and free in all chains.
+    """Return starts: a box begins where the one before it on its track ends if the gap is short and free in all chains.
 
-    A thread that runs on is one run, whatever the jitter of its samples. ``before`` is the latest end of all earlier
-    boxes in any chain, which ``is_own`` says is one of the track's.
+    A thread that keeps running is one run, whatever the jitter of its samples. ``before`` is the latest end of all
+    earlier boxes in any chain; ``is_own``: that box is on the same track.
     """
     is_gap = is_own & (start > before) & (end > start)
     is_gap &= ~own.put(own.first)

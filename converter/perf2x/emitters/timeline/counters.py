@@ -1,4 +1,4 @@
-"""Counters of a timeline: what an event counted in one process or on one CPU, and how many threads ran at once."""
+"""Counters of a timeline: an event's counts in one process or on one CPU, and the number of running threads."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ class Counter(Frozen):
 def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]) -> list[tuple[Counter, I64]]:
     """Return the counters of these samples by event, process and CPU, each with its rows.
 
-    ``pid`` (rows,) is each sample's process, ``names`` are those of the events.
+    ``pid`` (rows,) is each sample's process, ``names`` are the names of the events.
     """
     cpu = np.where(sampled(profile)[rows], -1, profile.samples.cpus[rows])
     keys = (profile.samples.event[rows], pid, cpu)
@@ -31,21 +31,21 @@ def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]
 
 
 TITLE = "threads running"
-"""Name of the curve, in every viewer."""
+"""Name of the counter of running threads, in every viewer."""
 
 
 class Steps(ColumnTable):
-    """A step curve: ``threads`` (n,) from ``time`` (n,), rising, to the next row's."""
+    """A step function: ``threads`` (n,) from ``time`` (n,), ascending, to the next row's."""
 
     time: I64
     threads: I64
 
 
 def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
-    """Return Profile.running in ticks of so many nanoseconds since the origin; no rows where it is unknown.
+    """Return Profile.running in ticks of ``tick`` nanoseconds since the origin; no rows if it is unknown.
 
-    Of the steps before the origin, and of those within one tick, the last one counts. Where one thread takes another's
-    place, both are counted for a nanosecond, which is no step.
+    Of several steps before the origin, or within one tick, the last one counts. When one thread replaces another, both
+    are counted for a nanosecond, which is ignored.
     """
     curve = profile.running
     if curve is None:

@@ -1,4 +1,4 @@
-"""Tables of tracepoints' fields, and which samples have a row in each."""
+"""Tables of tracepoint fields, and the samples that have a row in each."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from perf2x.model.profile import Profile, TracepointFields
 
 
 def field_tables(profile: Profile, rows: I64) -> Iterator[tuple[TracepointFields, I64, I64]]:
-    """Yield each table of fields with the places among ``rows`` (of samples) that have one, and their rows in it."""
+    """Yield each table of fields, the indices of ``rows`` (of samples) that have a row in it, and these rows."""
     if profile.samples.fields is None:
         return
     fields, base = as_int64(profile.samples.fields[rows]), 0

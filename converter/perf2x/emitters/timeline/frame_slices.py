@@ -1,4 +1,4 @@
-"""Shown samples to slices: neighbouring samples that share the outer part of their stacks share the boxes drawn for it.
+"""Converts samples to slices: neighbouring samples share the boxes of the outer frames that they have in common.
 
 ::
 
@@ -7,11 +7,11 @@
     depth 2    [b          ][d ]           [b ]
     depth 3    [c   ]
 
-A slice is a run of rows, so it can never overlap another one of its track without holding it. Slices that begin and end
-together, as the last two above, are one row of a table: a pile.
+A slice is a run of rows, so two slices of a track are nested or disjoint. Slices that begin and end together, as the
+last two above, are one row of a table: a pile.
 
-Where slices end at the very time at which others begin, Speedscope opens the first new one before it has closed the
-old ones if any of those has its name, and then loses its place. Exactly there ends come a tick earlier.
+Where some slices end at the time at which others begin, Speedscope opens the first new slice before closing old ones if
+one of those has its name, and then gets confused. In just this case the old ones end a tick earlier.
 """
 
 import numpy as np
@@ -39,14 +39,14 @@ from perf2x.model.profile import FrameTree, ancestors, paths_of_length
 
 
 class Piles(ColumnTable):
-    """Boxes of a timeline that begin and end together, each below the one before; by track, start, depth."""
+    """Boxes of a timeline that begin and end together, one below the other; by track, start, depth."""
 
     first: I64
-    """Row of the shown samples that they begin with: their track and their start."""
+    """The first row of the shown samples that they cover: their track and start."""
     last: I64
-    """The row that they end with."""
+    """The last row that they cover."""
     node: I64
-    """Row of the frame tree of the innermost box; the others are those above it."""
+    """Row of the frame tree of the innermost box; the others are its ancestors."""
     count: I64
 
 
@@ -55,12 +55,12 @@ def piles_of(
 ) -> tuple[Piles, I64]:
     """Return the slices of all rows; ``node`` is the tree row of each shown sample, ``key`` the name of each tree row.
 
-    Tree rows above depth ``outermost`` are not drawn; slices under ``shortest`` ticks are left out.
+    Tree rows above depth ``outermost`` are not drawn; slices shorter than ``shortest`` ticks are omitted.
     """
     shared, is_mistakable = _shared(shown, node, tree, key, outermost)
     is_mistakable &= shown.end > shown.start + 1
     depth = tree.depth[node]
-    alone = depth - np.maximum(shared[:-1], shared[1:])  # (rows,) slices that begin and end with the row
+    alone = depth - np.maximum(shared[:-1], shared[1:])  # (rows,) slices that cover only the row
     rows = flatnonzero(alone)
     piles = join_tables([_long_piles(node, tree, depth, shared), Piles(rows, rows, node[rows], alone[rows])])
     piles = take_rows_of(piles, argsort_small(piles.first))
@@ -72,9 +72,9 @@ def piles_of(
 
 
 def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Piles:
-    """Return the piles that do not end with the row that they begin with, in order.
+    """Return the piles that cover more than one row, in order.
 
-    On one level slices begin and end in turns: the first to begin is the first to end::
+    On each level the slices alternate: the first to begin is the first to end::
 
         depth    2 3 1      begin   0:1 0:2              by level   1: 0   2: 0
         shared     2 1 0    end             1:2   2:1               1: 2   2: 1
@@ -90,10 +90,10 @@ def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Pil
 
 
 def _shared(shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, outermost: int) -> tuple[I64, Bools]:
-    """Return how much each row shares with its neighbours, which many pairs of neighbours have in common.
+    """Return how much of its stack each row shares with its neighbours; equal pairs of rows are compared once.
 
-    (rows + 1,) depth down to which each row shows the boxes of the row before, ``outermost`` − 1 where it shows none;
-    (rows,) whether a slice ends with the row that has the name of the outermost one that begins there.
+    (rows + 1,) depth to which each row continues the boxes of the row before, ``outermost`` − 1 for none; (rows,)
+    whether a slice that ends there has the name of the outermost one that begins.
     """
     rows = flatnonzero(shown.joined[:-1])
     pairs, pair = unique_inverse(as_int64(node[rows]) * len(tree) + node[rows + 1])
@@ -114,14 +114,14 @@ def _shared(shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, oute
 
 
 def _common_depth(tree: FrameTree, one: I64, other: I64, outermost: int) -> I64:
-    """(pairs,) depth down to which two rows of the tree share theirs, at least ``outermost`` − 1."""
+    """Return (pairs,) the depth to which two rows of the tree are equal, at least ``outermost`` − 1."""
     deeper = tree.depth[one] - tree.depth[other]
     one = ancestors(tree.parent, one, np.maximum(deeper, 0))
     other = ancestors(tree.parent, other, np.maximum(-deeper, 0))
     common, rows = np.empty(len(one), np.int64), arange(len(one))
-    depth = np.append(tree.depth, -1)  # the last one stands for what lies above different roots
+    depth = np.append(tree.depth, -1)  # the last entry is above the roots
     while len(rows):
         met = one == other
-        common[rows[met]] = np.maximum(depth[one[met]], outermost - 1)  # groups that are not drawn are not shared
+        common[rows[met]] = np.maximum(depth[one[met]], outermost - 1)  # undrawn groups do not count
         rows, one, other = rows[~met], tree.parent[one[~met]], tree.parent[other[~met]]
     return common

@@ -1,13 +1,13 @@
-"""Context switches → the stretches of time in which threads ran.
+"""Computes when threads ran, from context switches and, without them, from samples.
 
-A recording begins and ends while threads run, and records are lost: a switch out without a switch in ends a run that
-began a period before the thread's first sample in it, a switch in without a switch out begins one that ends at the
+A recording starts and ends while threads run, and records are lost. A switch out without a switch in ends a run that
+began a period before the thread's first sample in it; a switch in without a switch out begins a run that ends at the
 thread's last sample.
 
-Boxes of threads whose context switches were not recorded: placed before their samples, around waits and others.
+Boxes of threads without recorded switches are placed before their samples, around waits and other threads' runs.
 
-No CPU runs two of them at once, nor one beside a thread that switches show there. Where samples tell no CPUs, no more
-run at once than the recording's machine has CPUs, if all stand for as long.
+No CPU runs two of them at the same time, nor one during another thread's recorded run. If samples have no CPU, at most
+as many run at the same time as the machine has CPUs, provided that all samples stand for about the same time.
 """
 
 import numpy as np
@@ -47,33 +47,33 @@ from perf2x.model.profile import Profile
 
 
 class RunningSpans(ColumnTable):
-    """Stretches of time in which threads had a CPU, by track, then start, in nanoseconds since the origin."""
+    """Times at which threads were on CPU, by track, then start, in nanoseconds since the origin."""
 
     track: I64
     start: I64
     end: I64
     cpu: I64
-    """The CPU of the switch that tells of the run, −1 where it is unknown."""
+    """The CPU recorded with the switch, −1 if unknown."""
     is_preempted: Bools
-    """The thread could have run on when it left."""
+    """True if the thread was still runnable when it left the CPU."""
 
     def spans(self) -> Spans:
-        """When, without where."""
+        """Track, start and end only."""
         return Spans(self.track, self.start, self.end)
 
 
 class Boxes(Frozen):
-    """One row per sample that is drawn, by track, then time: what is known of it before it is placed."""
+    """One row per drawn sample, by track, then time, before it is placed."""
 
     track: AnyArray
-    """Here and below: 32 bits where that is enough."""
+    """Here and below: 32 bits if that suffices."""
     sample: AnyArray
     moment: I64
     length: I64
 
 
 def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
-    """Return the runs of all tracks (``tracks_of``) whose switches were recorded; ``boxes`` are those of samples."""
+    """Return the runs of all tracks (``tracks_of``) with recorded switches; ``boxes`` are those of samples."""
     switches = profile.switches
     if not switches:
         return no_rows(RunningSpans)
@@ -91,7 +91,7 @@ def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
 
 
 def _on_free_cpus(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningSpans:
-    """Let guessed starts (``is_out``: those of switches out) and guessed ends give way to other runs of the CPU."""
+    """Cut guessed starts (at ``is_out`` switches) and guessed ends where other runs of the CPU overlap."""
     order = argsort_rows([runs.cpu, runs.end, runs.start])
     before = earlier_ends(runs.end, BoxChains.in_order(order, runs.cpu))
     begins, ends = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
@@ -109,7 +109,7 @@ def _in_order(runs: RunningSpans) -> RunningSpans:
 
 
 def _bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Bools, I64, I64]:
-    """Return which switches tell of a run of their own, and its start and end: all in, and those out without an in."""
+    """Return the switches that make a run (all in, and out without an in), and the run's start and end."""
     is_first, is_last = begins_run(track), ends_run(track)
     before, after = np.roll(time, 1), np.roll(time, -1)
     is_orphan = is_out & (is_first | np.roll(is_out, 1))
@@ -122,13 +122,13 @@ def _bounds(track: I64, time: I64, is_out: Bools, boxes: Boxes) -> tuple[Bools, 
 
 
 def _last_sample(boxes: Boxes, track: I64, until: I64, otherwise: I64) -> I64:
-    """The moment of the last sample of a track until a time; ``otherwise`` where none is later than that."""
+    """Return the time of a track's last sample until a time; ``otherwise`` if none is later than that."""
     row = last_until((boxes.track, boxes.moment), (track, until))
     return np.where(row >= 0, np.maximum(np.append(boxes.moment, 0)[row], otherwise), otherwise)
 
 
 def _first_sample(boxes: Boxes, track: I64, behind: I64, otherwise: I64) -> I64:
-    """A period before the first sample of a track behind a time, but not before that; ``otherwise`` without one."""
+    """Return a period before a track's first sample after a time, but not before that; ``otherwise`` without one."""
     row = rows_until((boxes.track, boxes.moment), (track, behind))
     moment = np.append(boxes.moment, FAR)[row]
     found = (np.append(boxes.track, -1)[row] == track) & (moment <= otherwise)
@@ -137,36 +137,36 @@ def _first_sample(boxes: Boxes, track: I64, behind: I64, otherwise: I64) -> I64:
 
 
 _EVEN = 1.05
-"""Boxes of lengths that differ by no more than this take turns on CPUs."""
+"""Ratio of lengths up to which boxes may be distributed over CPUs."""
 
 
 def pieces_without_switches(
     profile: Profile, boxes: Boxes, waiting: Spans, runs: RunningSpans
 ) -> tuple[AnyArray, Spans]:
-    """Return the pieces of boxes whose threads' switches were not recorded, placed around waits and runs of others.
+    """Return the parts of boxes of threads without recorded switches, placed around waits and other runs.
 
-    Where samples tell no CPUs, they are given to all CPUs in turn if more threads than CPUs would run at once: boxes
-    then give way only where there is no room for all, if they all have one length.
+    If samples have no CPU and more threads than CPUs would run at the same time, boxes are assigned to all CPUs in
+    turn, provided that they all have the same length; then they are pushed back only where CPUs are full.
     """
     holes = spans_of(waiting.track, waiting.start, waiting.end)
     cpu = _cpu_of(profile, boxes, runs)
     owner, pieces = _placed(boxes, holes, cpu, runs)
     is_even = not len(boxes.length) or boxes.length.max() <= _EVEN * boxes.length.min()
     if cpu is None and is_even and 0 < profile.meta.cpus < most_at_once(pieces):
-        del owner, pieces  # here and below: there is not room for all boxes twice
+        del owner, pieces  # here and below: a second copy of all boxes takes too much memory
         owner, pieces = _placed(boxes, holes, _in_turn(boxes, profile.meta.cpus), runs)
     return boxes.sample[owner], pieces
 
 
 def _in_turn(boxes: Boxes, cpus: int) -> AnyArray:
-    """(boxes,) all CPUs in turn, by moment."""
+    """Return (boxes,) the CPUs in turn, by time."""
     turn = np.empty(len(boxes.track), np.int32)
     turn[argsort_rows([boxes.moment, boxes.track])] = np.arange(len(turn), dtype=np.int32) % np.int32(cpus)
     return turn
 
 
 def _placed(boxes: Boxes, holes: Spans, cpu: AnyArray | None, runs: RunningSpans) -> tuple[I64 | slice, Spans]:
-    """Return the pieces of all boxes, and each piece's box; ``cpu`` (boxes,) runs one at a time."""
+    """Return the parts of all boxes, and each part's box; each ``cpu`` (boxes,) runs one at a time."""
     clock = RunningTime.without(holes)
     moment = clock.of(boxes.track, boxes.moment)
     chains = [BoxChains.of(boxes.track, moment)]
@@ -184,14 +184,14 @@ def _placed(boxes: Boxes, holes: Spans, cpu: AnyArray | None, runs: RunningSpans
 
 
 def _apart(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
-    """(boxes,) the CPU of each box, or a number of their own for tracks that have holes."""
+    """Return (boxes,) the CPU of each box, or a number per track for tracks with holes."""
     if not len(holes):
         return cpu
     return np.where(np.isin(track, holes.track), int(cpu.max(initial=0)) + 1 + as_int64(track), cpu)
 
 
 def most_at_once(spans: Spans) -> int:
-    """Return the largest number of stretches that cover one moment."""
+    """Return the largest number of spans that overlap at any time."""
     starts, ends = np.sort(spans.start), np.sort(spans.end)
     at_once = arange(1, len(starts) + 1)
     at_once -= searchsorted(ends, starts, "right")
@@ -199,9 +199,9 @@ def most_at_once(spans: Spans) -> int:
 
 
 def _beside_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
-    """Return what is left of pieces where no run is on their CPU.
+    """Return the parts of spans during which no recorded run is on their CPU.
 
-    A thread that has ended has no number any more, but still takes samples in its last run.
+    An exiting thread has no tid any more, but is still sampled in its last run.
     """
     others = take_rows_of(runs, argsort_rows([runs.cpu, runs.start]))
     row = last_until((others.cpu, others.start), (cpu, pieces.end))
@@ -213,17 +213,17 @@ def _beside_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
 
 
 def _behind_others(cpu: AnyArray, pieces: Spans) -> I64:
-    """(pieces,) starts that are not before the end of an earlier piece on the CPU.
+    """Return (pieces,) starts that are not before the end of an earlier piece on the CPU.
 
-    Threads with waits each have a running time of their own, in which CPUs cannot be compared: what still overlaps is
-    cut.
+    Threads with waits each have a running time of their own, which is not comparable between CPUs: what still overlaps
+    is cut.
     """
     start = np.maximum(pieces.start, earlier_ends(pieces.end, BoxChains.of(cpu, pieces.start)))
     return np.minimum(start, pieces.end)
 
 
 def _cpu_of(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | None:
-    """(boxes,) a number for each CPU, and for the unknown ones of each track; None where no CPU is known."""
+    """Return (boxes,) a number for each CPU, and one per track where it is unknown; None if no CPU is known."""
     own: AnyArray = profile.samples.cpus[boxes.sample]
     if int(own.max(initial=-1)) < 0:
         return None

@@ -1,12 +1,12 @@
-"""The times at which a thread cannot have run, and what is left when they are cut out of its track.
+"""Time with the holes cut out during which a thread cannot have run.
 
 ::
 
     wall clock     0    10        30   40            a hole from 10 to 30
     running time   0    10        10   20
 
-Boxes are placed in running time and cut at the holes when they come back, so that a period that began before a wait
-goes on behind it.
+Boxes are placed in running time and split at the holes when converted back, so that a period that began before a wait
+continues after it.
 """
 
 from collections.abc import Sequence
@@ -43,12 +43,12 @@ from perf2x.base.columnar import (
 from perf2x.emitters.timeline.box_times import BoxChains, earlier_ends
 
 FAR = 1 << 61
-"""Nanoseconds that no time reaches."""
+"""Nanoseconds beyond all times."""
 _WORD = 1 << 63
 
 
 class Spans(ColumnTable):
-    """Stretches of time, by track, then start; those of a track do not overlap."""
+    """Time spans by track, then start; those of one track do not overlap."""
 
     track: AnyArray
     start: I64
@@ -56,7 +56,7 @@ class Spans(ColumnTable):
 
 
 def spans_of(track: I64, start: I64, end: I64) -> Spans:
-    """Put stretches in order; one ends where the next begins, and empty ones are left out."""
+    """Sort spans; each ends where the next begins at the latest, and empty ones are removed."""
     order = argsort_rows([track, start, end])
     track, start, end = track[order], start[order], end[order]
     end = until_next(track, start, end)
@@ -65,7 +65,7 @@ def spans_of(track: I64, start: I64, end: I64) -> Spans:
 
 
 def until_next(track: AnyArray, start: I64, end: I64) -> I64:
-    """Return ends, none of them behind the start of the track's next stretch."""
+    """Return ends that are not after the start of the track's next span."""
     return np.where(ends_run(track), end, np.minimum(end, of_next(start, 0)))
 
 
@@ -78,7 +78,7 @@ def gaps_between(spans: Spans) -> Spans:
 
 
 def union_of(one: Spans, other: Spans) -> Spans:
-    """Return all time that either covers, as few spans as can be."""
+    """Return all time that either covers, in the fewest spans."""
     both = join_tables([one, other])
     both = replace(both, end=np.minimum(both.end, FAR))
     both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
@@ -93,20 +93,20 @@ class RunningTime(Frozen):
 
     holes: Spans
     before: I64
-    """(holes,) Time in earlier holes of the track."""
+    """(holes,) total length of earlier holes of the track."""
     at: I64
-    """(holes,) Running time at which a hole stands, rising within a track."""
+    """(holes,) running time at each hole, ascending within a track."""
 
     @staticmethod
     def without(holes: Spans) -> "RunningTime":
         """Return the clocks of tracks with these holes."""
         lengths = holes.end - holes.start
-        total = cumsum(lengths) - lengths  # may wrap around; differences within a track do not
+        total = cumsum(lengths) - lengths  # may wrap around, but differences within a track do not
         before = total - total[_first_of_track(holes)]
         return RunningTime(holes, before, holes.start - before)
 
     def of(self, track: I64, wall: I64) -> I64:
-        """Return the running time at times of tracks."""
+        """Return the running time at wall times of tracks."""
         if not len(self.holes):
             return wall
         hole = last_until((self.holes.track, self.holes.start), (track, wall))
@@ -118,9 +118,9 @@ class RunningTime(Frozen):
         return result
 
     def stretch(self, track: I64, wall: I64) -> tuple[I64, I64]:
-        """Return the stretch between two holes that times of tracks lie in, or that ended last: its number, its end.
+        """Return the span between two holes that each time lies in, or that ended last: its number and its end.
 
-        The end is running time. Every track must have a hole behind all times.
+        The end is in running time. Every track must have a hole after all times.
         """
         following = rows_until((self.holes.track, self.holes.start), (track, wall))
         before = np.maximum(following - 1, 0)
@@ -129,13 +129,13 @@ class RunningTime(Frozen):
         return stretch, self.at[stretch]
 
     def last(self, track: I64) -> I64:
-        """Return the running time at which the last hole of each track stands; every track must have one."""
+        """Return the running time at the last hole of each track; every track must have one."""
         return self.at[searchsorted(self.holes.track, track, "right") - 1]
 
     def pieces(self, track: AnyArray, start: I64, end: I64) -> tuple[I64 | slice, Spans]:
-        """Return boxes in running time as pieces on the wall clock, and each piece's box; empty boxes have none.
+        """Return boxes in running time as pieces of wall time, and each piece's box; empty boxes have none.
 
-        A slice stands for all boxes, where each is one piece.
+        If each box is one piece, the boxes are a slice of all.
         """
         some = end > start
         if not len(self.holes) and some.all():
@@ -145,7 +145,7 @@ class RunningTime(Frozen):
         if not len(self.holes):
             return box, Spans(lane, begin, finish)
         known = (self.holes.track, self.at)
-        early = last_until(known, (lane, begin))  # the last hole that stands before the box, −1: none
+        early = last_until(known, (lane, begin))  # the last hole before the box, −1: none
         late = last_until(known, (lane, finish - 1))
         count = np.where(late < 0, 0, np.where(early < 0, late - self._first(late), late - early - 1) + 1)
         first = np.where(early < 0, self._first(late), early + 1)
@@ -163,22 +163,22 @@ class RunningTime(Frozen):
         return box[owner[some]], Spans(lane[owner[some]], begins[some], ends[some])
 
     def _first(self, hole: I64) -> I64:
-        """The first hole of each hole's track; 0 for −1."""
+        """Return the first hole of each hole's track; 0 for −1."""
         return np.where(hole < 0, 0, _first_of_track(self.holes)[hole])
 
     def _passed(self, hole: I64) -> I64:
-        """Time in holes up to this one and with it; 0 for −1."""
+        """Return the total length of holes up to and including this one; 0 for −1."""
         return np.where(hole < 0, 0, (self.before + self.holes.end - self.holes.start)[hole])
 
 
 def _first_of_track(spans: Spans) -> I64:
-    """(spans,) the first row of each one's track."""
+    """Return (spans,) the first row of each span's track."""
     first: I64 = np.maximum.accumulate(np.where(begins_run(spans.track), arange(len(spans)), 0))
     return first
 
 
 def last_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
-    """(wanted,) the last known row (by track, then time) of the track that is not later, −1 for none."""
+    """Return (wanted,) the last known row (by track, then time) of the track that is not later, −1 for none."""
     if not len(known[0]) or not len(wanted[0]):
         return minus_ones(len(wanted[0]))
     row = rows_until(known, wanted) - 1
@@ -186,7 +186,7 @@ def last_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64
 
 
 def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
-    """(wanted,) how many known rows, sorted by track, then time, stand before a moment of a track or at it."""
+    """Return (wanted,) the number of known rows, sorted by track, then time, up to each time of a track."""
     track, time = zip(known, wanted, strict=True)
     if (_span(track) + 1) * _span(time) > _WORD:
         track, time = _common_ranks(*track), _common_ranks(*time)
@@ -196,7 +196,7 @@ def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64
 
 
 def since(time: U64, origin: int) -> I64:
-    """Nanoseconds from the origin, at least 0; hostile distances are cut at FAR."""
+    """Return nanoseconds since the origin, at least 0; hostile values are clamped to FAR."""
     later = time - np.minimum(np.uint64(max(origin, 0)), time)
     passed = np.minimum(later, np.uint64(FAR), out=later).view(np.int64)
     passed += max(-origin, 0)
@@ -204,12 +204,12 @@ def since(time: U64, origin: int) -> I64:
 
 
 def _span(columns: Sequence[AnyArray]) -> int:
-    """Return how many numbers there are from the least, or 0, to the largest, or 0."""
+    """Return the size of the range from the least value, or 0, to the largest, or 0."""
     least = min(int(column.min(initial=0)) for column in columns)
     return max(int(column.max(initial=0)) for column in columns) - least + 1
 
 
 def _common_ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:
-    """Return two columns as ranks among the distinct values of both, so that a pair of ranks fits one integer."""
+    """Return two columns as indices of their common distinct values, so that a pair of indices fits one integer."""
     rank = unique_inverse(np.append(one, other))[1]
     return rank[: len(one)], rank[len(one) :]

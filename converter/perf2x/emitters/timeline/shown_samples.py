@@ -1,23 +1,22 @@
-"""The stretches of time in which each sample's stack is drawn on its track: what all timelines have in common.
+"""The time spans in which each sample's stack is drawn on its track; all timelines share them.
 
-perf writes nothing while a thread sleeps. Showing each stack until the next sample would draw hours of work that never
-happened. So a stack is drawn for the CPU time that its sample stands for, up to its moment:
+perf records nothing while a thread sleeps. Showing each stack until the next sample would draw hours of work that never
+happened. So a stack is drawn for the CPU time that its sample stands for, up to the sample's time:
 
-- Where the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then.
-  The first stack of a run is drawn from the switch in, the last one to the switch out. A run that no sample fell into
-  is drawn with the next stack, if its period reaches back so far.
-- Elsewhere boxes of known lengths are placed before their moments (box_times.py). Where samples tell their CPUs, boxes
-  of one CPU do not overlap either: another thread's sample ends a box, and no more threads run at once than CPUs
-  (running_spans.py).
-- A wait begins at its sample and lasts as long as it says. No box of its thread lies in it.
+- If the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then.
+  The first stack of a run is drawn from the switch in, the last one to the switch out. A run without a sample is drawn
+  with the next stack if that one's period reaches back so far.
+- Otherwise boxes of known lengths are placed before their samples (box_times.py). If samples have CPUs, boxes of one
+  CPU do not overlap either: another thread's sample ends a box, and at most as many threads run at the same time as
+  there are CPUs (running_spans.py).
+- A wait begins at its sample and lasts for its value. No box of its thread overlaps it.
 
 So per track the boxes sum to the periods of the clock event, or to samples × typical interval for other events. With
-context switches they sum to the time between the switches, which is that to a period.
+context switches they sum to the time between the switches, which is the same to within a period.
 
-A sample of a clock event stands for its period: so much CPU time went by since the sample before. Other events happen
-when they happen; all of them together stand for the typical interval between two. Where a clock is drawn, it alone
-says how long a thread ran, and samples of other events are moments, which stand for no time. A wait is no CPU time: it
-begins at its sample and lasts as long as its value says.
+A sample of a clock event stands for its period: the CPU time since the sample before. All other events together stand
+for the typical interval between two samples. If a clock is drawn, it alone determines how long a thread ran, and
+samples of other events have no duration. A wait is not CPU time: it begins at its sample and lasts for its value.
 """
 
 import numpy as np
@@ -62,11 +61,14 @@ from perf2x.model.profile import Profile, Wait, placed_waits, sampled
 _LONGEST_GUESS_NS = 10_000_000
 _SHORTEST_GUESS_NS = 1000
 _BUSY = 1.5
-"""Steps of at most so many medians are those of a thread that runs on."""
+"""Steps of up to this many medians belong to a thread that keeps running."""
 
 
 class Durations(Frozen):
-    """One row per wanted sample: ``time`` is 0 for moments; ``is_wait``: it lies ahead of the sample, not behind it."""
+    """One row per wanted sample: ``time`` is 0 for instants.
+
+    ``is_wait``: the time follows the sample, not precedes it.
+    """
 
     time: I64
     is_wait: Bools
@@ -75,7 +77,7 @@ class Durations(Frozen):
 def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Durations:
     """Return the time that each wanted sample (rows, ascending) stands for.
 
-    ``track`` (samples,) is each sample's, if it is known already: only what has no clock needs it.
+    ``track`` (samples,) is each sample's, if already known; only events that are no clock need it.
     """
     samples, rows = profile.samples, slice(None) if len(wanted) == len(profile.samples) else wanted
     event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
@@ -89,7 +91,7 @@ def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Dur
 
 
 def _clock(profile: Profile, events: list[int]) -> int | None:
-    """The event among some that keeps time: the default one, else the first one whose unit is time."""
+    """Return the clock among some events: the default one, else the first one whose unit is time; None without one."""
     clocks = [row for row in events if profile.events[row].unit == "nanoseconds"]
     return profile.default_event if profile.default_event in clocks else next(iter(clocks), None)
 
@@ -97,8 +99,9 @@ def _clock(profile: Profile, events: list[int]) -> int | None:
 def typical_interval(profile: Profile, track: I64, rows: I64) -> int:
     """Return the nanoseconds between two of these samples while their thread runs.
 
-    The mean of all steps of a thread that are not much longer than the median: those that a sleep made longer do not
-    count. Where it is far more than was asked for (``-F``), threads sleep between most samples: then it is that.
+    The mean of all steps between a thread's samples that are not much longer than the median, so that sleeps do not
+    count. If it is far longer than the requested interval (``-F``), threads sleep between most samples, and that one is
+    returned.
     """
     asked = sum(profile.events[row].frequency for row in unique(profile.samples.event[rows]).tolist())
     steps = _steps(profile, track, rows)
@@ -110,7 +113,7 @@ def typical_interval(profile: Profile, track: I64, rows: I64) -> int:
 
 
 def _steps(profile: Profile, track: I64, rows: I64) -> I64:
-    """Nanoseconds from each sample to the next one of its track."""
+    """Return the nanoseconds from each sample to the next one of its track."""
     order = rows[argsort_small(track[rows])]
     lane = track[order]
     steps: I64 = as_int64(np.diff(profile.samples.times[order])[lane[1:] == lane[:-1]])
@@ -118,18 +121,18 @@ def _steps(profile: Profile, track: I64, rows: I64) -> I64:
 
 
 _REACH = 2
-"""Periods before a sample that are drawn with its stack where switches say that its thread ran."""
+"""Periods before a sample that are drawn with its stack if switches show that its thread ran."""
 
 
 class ShownSamples(ColumnTable):
-    """One row per stretch of time, by track, then start. Times are nanoseconds since ``origin_of(profile)``.
+    """One row per time span, by track, then start. Times are nanoseconds since ``origin_of(profile)``.
 
-    Rows of a track never overlap; ``joined`` says that row i ends where row i + 1 of the same track begins. A sample
-    has several rows where its period began before a wait, and none where it is a moment.
+    Rows of a track never overlap; ``joined``: row i ends where row i + 1 of the same track begins. A sample has several
+    rows if its period began before a wait, and none if it has no duration.
     """
 
     track: AnyArray
-    """Whole numbers, of 32 bits where that is enough, as there are millions of rows."""
+    """Whole numbers, of 32 bits if that suffices, because there are millions of rows."""
     sample: AnyArray
     """Row in Profile.samples, likewise."""
     start: I64
@@ -138,7 +141,7 @@ class ShownSamples(ColumnTable):
 
 
 def thread_runs(profile: Profile) -> RunningSpans:
-    """When the threads of all tracks (``tracks_of``) had a CPU, as context switches say; empty without them."""
+    """Return when the threads of all tracks (``tracks_of``) were on CPU, by context switches; empty without them."""
     samples = profile.samples
     if not profile.switches:
         return no_rows(RunningSpans)
@@ -149,9 +152,9 @@ def thread_runs(profile: Profile) -> RunningSpans:
 
 
 def origin_of(profile: Profile, standing: Durations | None = None) -> int:
-    """The time (ns on the recording's clock) that is 0 on every timeline: where the first box or run may begin.
+    """Return time 0 of every timeline (ns on the recording's clock): the start of the first box or run.
 
-    ``standing`` are the durations of all samples, if they are known.
+    ``standing`` are the durations of all samples, if already known.
     """
     time = profile.samples.time
     if time is None or not len(time):
@@ -159,16 +162,16 @@ def origin_of(profile: Profile, standing: Durations | None = None) -> int:
     standing = durations_of(profile, arange(len(time))) if standing is None else standing
     length = np.where(standing.is_wait, 0, standing.time)
     latest = np.uint64(min(int(time[0]) + int(length.max()), (1 << 64) - 1))
-    early = slice(int(searchsorted(time, latest, "right")))  # no later one begins before the first
+    early = slice(int(searchsorted(time, latest, "right")))  # no later box begins before the first
     length, time = as_uint64(length[early]), time[early]
-    earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
+    earlier = int((length - np.minimum(length, time)).max())  # the first box begins this long before the clock's zero
     first = -earlier if earlier else int((time - np.minimum(length, time)).min())
     switches = profile.switches
     return min(first, int(switches.time[0])) if switches else first
 
 
 def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownSamples:
-    """Return when each wanted sample (rows, ascending) is drawn; ``track`` (samples,) is the one of its thread."""
+    """Return when each wanted sample (rows, ascending) is drawn; ``track`` (samples,) is its thread's."""
     if profile.samples.time is None or not len(wanted):
         return no_rows(ShownSamples)
     standing = durations_of(profile, wanted, track)
@@ -191,7 +194,7 @@ def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownS
 
 
 def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
-    """Return the rows in whole ticks of so many nanoseconds; those that are shorter vanish."""
+    """Return the rows in whole ticks of ``tick`` nanoseconds; shorter rows vanish."""
     start, end = ((time + tick // 2) // tick for time in (shown.start, shown.end))
     kept = end > start
     rows = slice(None) if kept.all() else kept
@@ -199,7 +202,7 @@ def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
 
 
 def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
-    """Return what ran on each CPU that is known, on the tracks of ``cpu_tracks_of``; waits lie on none."""
+    """Return what ran on each known CPU, on the tracks of ``cpu_tracks_of``; waits are on none."""
     samples = profile.samples
     cpu = as_int64(samples.cpus[shown.sample])
     known = flatnonzero((cpu >= 0) & (samples.waits[shown.sample] == Wait.RAN))
@@ -216,9 +219,9 @@ def _boxes(track: AnyArray, wanted: AnyArray, time: I64, standing: Durations) ->
 
 
 def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
-    """Let waits that end at the very moment of a sample of their thread end a period earlier.
+    """Shorten by a period waits that end exactly at a sample of their thread.
 
-    Nobody saw such a thread come back: its own sample is the first sign of it, and says that it ran until then.
+    No record shows when such a thread resumed: its own sample is the first sign, and stands for the period before it.
     """
     if not len(waiting):
         return waiting
@@ -229,7 +232,7 @@ def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
 
 
 def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
-    """Return the pieces of boxes whose threads' runs are known: each run, all that is not idle, is drawn whole.
+    """Return the parts of boxes whose threads' runs are known: each run (time that is not idle) is filled.
 
     ::
 
@@ -237,7 +240,7 @@ def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
         samples       A    B                      C   D
         boxes       AAABBBBBBBBB       CC       CCCCDDDDDDD
 
-    Runs behind a thread's last sample have its stack for at most a period.
+    Runs after a thread's last sample show its stack for at most a period.
     """
     clock = RunningTime.without(idle)
     lane, ran = boxes.track, clock.of(boxes.track, boxes.moment)
@@ -252,9 +255,9 @@ def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
 
 
 def _in_order(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
-    """Return rows of all parts by track and start; one ends where the next begins.
+    """Merge the rows of all parts by track and start; each ends where the next begins at the latest.
 
-    Takes the parts out of the list: there is not room for all rows twice.
+    Empties the list of parts, because a second copy of all rows takes too much memory.
     """
     filled = [part for part in parts if len(part[0])] or parts[:1]
     parts.clear()
@@ -266,7 +269,7 @@ def _in_order(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
     if order is not None:
         track, sample, start, end = track[order], sample[order], start[order], end[order]
     some = end > start
-    if not some.all():  # nothing ends where an empty one begins
+    if not some.all():  # an empty row must not cut the one before
         track, sample, start, end = track[some], sample[some], start[some], end[some]
     end = until_next(track, start, end)
     some = end > start
@@ -276,7 +279,7 @@ def _in_order(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
 
 
 def _put_together(column: list[AnyArray]) -> AnyArray:
-    """Return the arrays of a list, which is empty afterwards, one behind the other."""
+    """Concatenate the arrays of a list, which is emptied."""
     whole = np.concatenate(column) if len(column) > 1 else column[0]
     column.clear()
     return whole

@@ -1,4 +1,4 @@
-"""Tracks of a timeline: one for each thread and idle CPU, or one for each CPU."""
+"""Tracks of a timeline: one per thread and idle CPU, or one per CPU."""
 
 import numpy as np
 
@@ -16,29 +16,31 @@ from perf2x.base.columnar import (
 from perf2x.model.profile import Profile, ThreadSwitches
 
 UNKNOWN_ID = 4_194_305
-"""Stands for pid −1: just above the kernel's largest pid (PID_MAX_LIMIT); viewers turn negative ids into 0."""
+"""Replaces pid −1: just above the kernel's largest pid (PID_MAX_LIMIT); viewers turn negative ids into 0."""
 
 CPUS_ID = 4_194_306
-"""Pid and tid of CPU 0's track; other CPUs' follow. Each is a process of its own, so that viewers, which show a
-process's name first, say "CPU 3"."""
+"""Pid and tid of CPU 0's track; other CPUs' follow.
+
+Each CPU is a process of its own, so that viewers, which show a process's name first, show "CPU 3".
+"""
 
 
 class Tracks(ColumnTable):
-    """One row per horizontal lane of a viewer, by pid, then tid."""
+    """One row per track of a viewer, by pid, then tid."""
 
     pid: I64
     tid: I64
     thread: I64
-    """The thread row (Profile.threads) that was sampled last: its name is the lane's."""
+    """The row of Profile.threads that was sampled last, whose name is the track's."""
     cpu: I64
-    """CPU of an idle or a processor's lane, −1 for threads."""
+    """CPU of an idle thread's or a CPU's track, −1 for threads."""
 
 
 def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     """Return all tracks, and the track of each sample.
 
-    Idle threads all have pid and tid 0, one per CPU at a time: each CPU's gets a tid of its own (1 + CPU), since
-    viewers join threads of one id, and take tid 0 for "unknown".
+    Idle threads all have pid and tid 0, one per CPU: each gets a tid of its own (1 + CPU), because viewers merge
+    threads of equal ids, and take tid 0 for "unknown".
     """
     cpus = profile.samples.cpus
     width = int(cpus.max(initial=-1)) + 2
@@ -56,7 +58,7 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
 
 
 def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
-    """(switches,) the track, as ``tracks_of`` numbers them, of the thread that each switch is of; −1: it has none."""
+    """Return (switches,) the track of each switch's thread, as numbered by ``tracks_of``; −1 for none."""
     known, _ = tracks_of(profile)
     pid, tid = shown_ids(profile, as_int64(switches.thread))
     idle = (pid == 0) & (tid == 0)
@@ -68,19 +70,19 @@ def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
 
 
 def knows_cpus(profile: Profile) -> bool:
-    """True where some samples say on which CPU they were taken."""
+    """Return whether any sample has its CPU."""
     return int(profile.samples.cpus.max(initial=-1)) >= 0
 
 
 def cpu_tracks_of(profile: Profile) -> Tracks:
-    """Return one track per CPU that samples know."""
+    """Return one track per CPU of the samples."""
     cpu = profile.samples.cpus
     cpus = as_int64(unique(cpu[cpu >= 0]))
     return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, zeros(len(cpus)), cpus)
 
 
 def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
-    """Return the name of each lane, as recorded (``swapper/3`` for an idle one), and that of its process."""
+    """Return the recorded name of each track (``swapper/3`` for an idle one), and that of its process."""
     threads, text = profile.threads, profile.strings
     comm, process = (column[tracks.thread].tolist() for column in (threads.comm, threads.process))
     rows = zip(tracks.pid.tolist(), tracks.cpu.tolist(), comm, process, strict=True)
@@ -93,9 +95,9 @@ def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
 
 
 def shown_ids(profile: Profile, thread: I64 | slice) -> tuple[I64, I64]:
-    """Return pid and tid of threads as viewers take them: UNKNOWN_ID for those that are not known.
+    """Return pids and tids of threads as viewers accept them: UNKNOWN_ID for unknown ones.
 
-    That is also tid 0 of any process but 0, which Perfetto takes for its leader.
+    Also for tid 0 of any process but 0, which Perfetto would take for its main thread.
     """
     pid, tid = as_int64(profile.threads.pid), as_int64(profile.threads.tid)
     nameless = (tid < 0) | ((tid == 0) & (pid != 0))

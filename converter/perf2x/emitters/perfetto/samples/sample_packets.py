@@ -1,6 +1,6 @@
-"""Samples as packets, behind the tables that they refer to by number: stacks, frames, names, files, threads and CPUs.
+"""Sample packets, and the interned tables that they refer to: stacks, frames, names, files, threads and CPUs.
 
-Waits are slices on tracks below their thread's, each with the stack where it begins.
+Waits are slices on tracks below their thread's, each with the stack at its start.
 """
 
 from collections.abc import Iterator, Sequence
@@ -72,7 +72,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence: int) -> Iterator[bytes]:
-    """Yield packets with the stacks of ``leaves``, numbered from 1, and all that they refer to."""
+    """Yield packets with the stacks of ``leaves``, numbered from 1, and everything that they refer to."""
     used, number_of = used_frames(paths, leaves)
     yield from (interned_packet(tables, sequence) for tables in _frame_tables(profile, paths.frames, used))
     ids = Ids(len(used), Callstack.FRAME_IDS)
@@ -86,10 +86,10 @@ def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence
 
 
 def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[bytes]:
-    """Yield names, source files, mappings and frames, in the order in which one refers to the other."""
+    """Yield names, source files, mappings and frames; each refers to the ones before."""
     names, name = unique_inverse(frames.name[used])
     yield interned_texts({InternedData.FUNCTION_NAMES: map(frames.names.__getitem__, names.tolist())})
-    name = name.astype(np.int32)  # here and below: columns of all frames
+    name = name.astype(np.int32)  # here and below: 32 bits, because these columns have a row per frame
     sources, source = unique_known(np.where(frames.source[used] > 0, frames.source[used], -1))
     source = source.astype(np.int32)
     yield interned_texts({InternedData.SOURCE_PATHS: (printable(profile.strings[row]) for row in sources.tolist())})
@@ -111,9 +111,9 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
 
 
 def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
-    """Encode files, each with its build id; the last row of all stands for what lies in no file.
+    """Encode files with their build ids; the last row stands for addresses outside all files.
 
-    Without address ranges: with them, readers keep the frames of every process apart.
+    Address ranges are omitted: with them, readers would keep the frames of every process separate.
     """
     pieces = []
     for iid, row in enumerate(rows, 1):
@@ -121,7 +121,7 @@ def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
         if row < len(profile.mappings):
             filename = printable(profile.strings[profile.mappings.filename[row]])
             build_id = bytes.fromhex(profile.strings[profile.mappings.build_id[row]])
-            path = filename.removeprefix("/").encode()  # readers put a slash in front
+            path = filename.removeprefix("/").encode()  # readers add the leading slash
             pieces.append(interned_string(InternedData.MAPPING_PATHS, iid, path))
             if build_id:
                 pieces.append(interned_string(InternedData.BUILD_IDS, iid, build_id))
@@ -138,11 +138,11 @@ _MODES = as_int64([
 """By CpuMode."""
 
 _WIDTH = np.int32(len(CpuMode))
-"""Modes below one CPU, in a number that stands for both."""
+"""Number of modes, to combine CPU and mode into one number."""
 
 
 def sample_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield the samples of all events, the one to see first before the others, each behind the stacks it needs."""
+    """Yield the samples of all events, the default event first, each after the stacks it needs."""
     paths, threads, names = stack_paths(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
     for stream in streams_of(profile):
         sequence = COMMON_SEQUENCE + 1 + stream.events[0]
@@ -157,11 +157,11 @@ def sample_packets(profile: Profile) -> Iterator[bytes]:
 def _stack_samples(
     profile: Profile, stream: Stream, paths: StackPaths, callstack: I32, threads: ThreadIds, sequence: int
 ) -> Iterator[bytes]:
-    """Yield StackSample packets, behind the threads, CPUs and modes that they refer to; ``callstack`` are numbers."""
+    """Yield StackSample packets, each after its thread, CPU and mode; ``callstack`` are interning ids."""
     samples, rows_of = profile.samples, stream.rows
     tasks, task = by_frequency(threads.number[samples.thread[rows_of]])
     mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
-    innermost = mode[paths.location[samples.stack[rows_of]]]  # synthetic frames have none
+    innermost = mode[paths.location[samples.stack[rows_of]]]  # synthetic frames have no mode
     contexts, context = by_frequency((samples.cpus[rows_of] + 1) * _WIDTH + innermost)
     yield _contexts(threads, tasks, contexts, sequence)
 
@@ -180,7 +180,7 @@ def _stack_samples(
 
 
 def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
-    """Encode threads (numbers of ThreadIds) and pairs of CPU and mode, in the order of their numbers."""
+    """Encode threads (numbers of ThreadIds) and pairs of CPU and mode, in order of their numbers."""
     count = arange(1, len(tasks) + 1)
     task = [
         numbers(TaskContext.IID, count),
@@ -203,7 +203,7 @@ _NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNTOLD: "wa
 
 
 def _wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
-    """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are numbers on this sequence."""
+    """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are interning ids of this sequence."""
     samples = profile.samples
     held = flatnonzero(placed_waits(samples)[rows])
     if samples.wait is None or not len(held):

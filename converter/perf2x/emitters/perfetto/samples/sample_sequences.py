@@ -1,7 +1,8 @@
-"""Samples in sequences: one for each event, or for a group of events that are read when their leader is sampled.
+"""Packet sequences of samples: one for each event, or for a group of events read together with their leader.
 
-A reader takes a sequence's first event for all of it. Followers are written beside their leader, so that one sample has
-the growth of all counters; elsewhere each of them is a sample of its own (`--group` of perf report shows them so, too).
+Readers assume a sequence's first event for all its samples. Followers are written with their leader, so that one sample
+has the increments of all counters; elsewhere each of them is a sample of its own (`--group` of perf report shows them
+so, too).
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -28,15 +29,15 @@ class Stream(Frozen):
     """Samples of one sequence, in order of time."""
 
     events: tuple[int, ...]
-    """The event that was sampled, then its followers."""
+    """The sampled event, then its followers."""
     rows: I64
-    """(n,) rows of Profile.samples; of those that one sample was split into, the first."""
+    """(n,) rows of Profile.samples; of rows that were one sample, the first."""
     weights: tuple[I64, ...]
-    """(n,) what each event counted; 0 where it did not grow."""
+    """(n,) the increment of each event; 0 if it has none."""
 
 
 def streams_of(profile: Profile) -> Iterator[Stream]:
-    """Yield all samples, those of the event to see first before the others."""
+    """Yield all samples, those of the default event first."""
     rows_of = {row: rows for row, rows in rows_by(profile.samples.event) if not profile.events[row].is_count}
     leader_of = {event: _leader(profile, event, rows_of) for event in rows_of}
     first = leader_of.get(profile.default_event, -1)
@@ -49,13 +50,13 @@ def streams_of(profile: Profile) -> Iterator[Stream]:
 
 
 def _leader(profile: Profile, event: int, sampled: Container[int]) -> int:
-    """Return the event on whose sequence an event is written: itself where its leader has no samples, or no time."""
+    """Return the event on whose sequence an event is written: itself if its leader has no samples or no times."""
     leader = profile.events[event].leader
     return leader if leader in sampled and profile.samples.time is not None else event
 
 
 def _together(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> Stream:
-    """Join what one sample was split into: equal in time, thread, stack and CPU, and as many of its event before.
+    """Merge rows that were one sample: equal in time, thread, stack and CPU, and in occurrence within their event.
 
     ::
 
@@ -74,7 +75,7 @@ def _together(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> St
 
 
 def _equal_rows_before(columns: Sequence[AnyArray]) -> I64:
-    """(n,) how many rows before each one are equal to it."""
+    """Return (n,) the number of earlier rows equal to each row."""
     order, begins = sorted_runs(columns)
     before = np.empty(len(order), np.int64)
     before[order] = arange(len(order)) - repeat(begins, np.diff(begins, append=len(order)))

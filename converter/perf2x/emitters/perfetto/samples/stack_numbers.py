@@ -1,7 +1,7 @@
-"""Frames of all stacks, and stacks and frames of one event's samples, numbered for a sequence of packets.
+"""Frames of all stacks, and the interning ids of one event's stacks and frames on a sequence of packets.
 
-A frame is one line of one location, with name, place and kind. Numbers (``iid``) start at 1, since 0 means "not set",
-and what is used most has the lowest: they are the shortest.
+A frame is one line of one location, with name, address and kind. Ids (``iid``) start at 1, because 0 means "not set";
+the most used have the lowest, which are the shortest.
 """
 
 from collections.abc import Iterator
@@ -50,31 +50,31 @@ from perf2x.model.profile import (
 
 _KERNELS = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
 _PYTHON = "py::"
-"""Names of functions that CPython compiles a trampoline for, so that profilers see them."""
+"""Prefix of functions for which CPython compiles a trampoline, so that profilers see them."""
 
 
 class FrameTable(Frozen):
     """(frames,) columns; the last frame stands for samples without a stack."""
 
     of_location: I64
-    """(locations + 2,) offsets: frames of each location, outermost first; of the last one, the frame ``[no stack]``."""
+    """(locations + 2,) offsets of each location's frames, outermost first; the last "location" is ``[no stack]``."""
     names: list[str]
     name: I32
     """Row of ``names``."""
     mapping: I32
-    """Row of Profile.mappings, their number for frames outside all of them."""
+    """Row of Profile.mappings; their number for frames outside all mappings."""
     rel_pc: U64
-    """Offset in the file; in the mapping, for the kernel; the address itself outside all mappings."""
+    """Offset in the file; for the kernel, in the mapping; outside all mappings, the address."""
     source: I32
-    """Row of Profile.strings, 0 where unknown."""
+    """Row of Profile.strings, 0 if unknown."""
     line: I32
-    """0 where unknown."""
+    """0 if unknown."""
     kind: U8
     """A FrameKind."""
 
 
 def frame_table(profile: Profile) -> FrameTable:
-    """Return the frames of all locations, inlined functions as frames of the same place."""
+    """Return the frames of all locations; inlined functions are frames at the same address."""
     locations = profile.locations
     line, offsets = lines_outermost_first(locations)
     owner = row_numbers(np.diff(offsets))
@@ -85,7 +85,7 @@ def frame_table(profile: Profile) -> FrameTable:
     kind = _kinds(profile, function, mapping, owner, is_python)
     del is_python
     source = as_int32(np.append(profile.functions.filename, 0))[function]
-    del function  # columns of all frames: none stays longer than it is needed
+    del function  # large columns are freed as soon as possible
     number = as_int32(np.append(np.maximum(locations.line_number, 0), 0))[line]
     del line
     rel_pc = _rel_pc(profile, locations)[owner]
@@ -103,7 +103,7 @@ def frame_table(profile: Profile) -> FrameTable:
 
 
 def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I32]:
-    """Distinct names, and the row of each frame's."""
+    """Return the distinct names, and the row of each frame's name."""
     is_named = np.append(profile.functions.name > 0, False)[function]
     first, group = group_rows([function, np.where(is_named, -1, mapping)])
     pairs = zip(function[first].tolist(), mapping[first].tolist(), strict=True)
@@ -112,10 +112,10 @@ def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I3
 
 
 def _rel_pc(profile: Profile, locations: Locations) -> U64:
-    """(locations,) the place of each in its file; uint64 arithmetic wraps as the kernel's does."""
+    """Return (locations,) the file offset of each; uint64 arithmetic wraps as in the kernel."""
     mappings = profile.mappings
     offset = np.where(mappings.is_kernel, np.uint64(0), mappings.offset)
-    base = np.append(mappings.start - offset, np.uint64(0))  # the last one serves mapping −1
+    base = np.append(mappings.start - offset, np.uint64(0))  # the last entry is for mapping −1
     place: U64 = locations.lookup - base[locations.mapping]
     return place
 
@@ -132,11 +132,11 @@ def _kinds(profile: Profile, function: I64, mapping: I32, owner: I64, is_python:
 
 
 _WORDS_AT_ONCE = 1 << 17
-"""Frames of stacks that are encoded together: what they take in memory."""
+"""Frames of stacks encoded at once, which limits the memory used."""
 
 
 class StackPaths(Frozen):
-    """The tree of stacks and one row more, the stack of samples without one; made once for all events."""
+    """The tree of stacks and one more row, the stack of samples without one; made once for all events."""
 
     parent: I32
     depth: I32
@@ -155,14 +155,14 @@ class StackPaths(Frozen):
 
 
 def stack_paths(stacks: Stacks, frames: FrameTable) -> StackPaths:
-    """Return the tree of stacks with a row for samples without one."""
+    """Return the tree of stacks with a row for samples without a stack."""
     parent = np.append(stacks.parent, np.int32(-1))
     location = np.append(stacks.location, np.int32(len(frames.of_location) - 2))
     return StackPaths(parent, as_int32(depths(parent)), location, frames)
 
 
 def by_frequency(values: AnyArray) -> tuple[I64, I32]:
-    """Return the distinct values, the most frequent first, and (n,) the number of each value, from 1 on.
+    """Return the distinct values, most frequent first, and (n,) the number of each value, from 1 on.
 
     ::
 
@@ -174,7 +174,7 @@ def by_frequency(values: AnyArray) -> tuple[I64, I32]:
 
 
 def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
-    """Return the frames of the stacks, most used first, and (frames,) the number of each frame from 1 on, or 0."""
+    """Return the frames of the stacks, most used first, and (frames,) the number of each from 1 on, 0 if unused."""
     uses = zeros(len(paths.frames.name))
     for rows in paths.of(leaves):
         uses += bincount(rows.values, len(uses))
@@ -182,7 +182,7 @@ def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
 
 
 def _most_used_first(uses: I64) -> tuple[I64, I32]:
-    """Return the rows that are used, and (rows,) the number of each from 1 on, 0 for those that are not."""
+    """Return the used rows, most used first, and (rows,) the number of each from 1 on, 0 if unused."""
     used = flatnonzero(uses)
     used = used[argsort(-uses[used])]
     number = np.zeros(len(uses), np.int32)

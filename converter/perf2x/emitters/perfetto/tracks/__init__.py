@@ -1,1 +1,1 @@
-"""Tracks of a Perfetto trace and what is on them: slices, instants, counters, states."""
+"""Tracks of a Perfetto trace and their contents: slices, instants, counters, states."""

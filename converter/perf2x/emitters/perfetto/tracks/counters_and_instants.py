@@ -1,7 +1,7 @@
-"""Counters and instants as tracks: what each process had counted by then, tracepoints with their facts, lost records.
+"""Counter and instant tracks: cumulative counts per process, tracepoints with their fields, lost records.
 
-Counters add up, as readers draw no curve from weights. Tracepoints lie on their threads' tracks, losses on one of
-their own.
+Counters are cumulative, because readers draw no curve from weights. Tracepoints are on the tracks of their threads,
+losses on a track of their own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,10 +66,10 @@ _SHORTEST_STEP_NS = 1_000_000
 
 
 def counter_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield a track for each process and event other than the one to see first, waits and tracepoints left out.
+    """Yield a track for each process and event, except the default event, waits and tracepoints.
 
-    Values rise from 0; of the samples in one step (a ten-thousandth of the recording, a millisecond at least), the last
-    one has a value.
+    Values rise from 0; the last sample in each step (a ten-thousandth of the recording, at least a millisecond) has
+    one.
     """
     time = profile.samples.time
     others = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
@@ -91,7 +91,7 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def running_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield the number of threads that ran at once, where context switches tell: those from the beginning on."""
+    """Yield the number of threads that ran at the same time, from the start on, if context switches were recorded."""
     switches = profile.switches
     begin = profile.meta.start_ns
     if switches:
@@ -105,7 +105,7 @@ def running_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -> Iterator[bytes]:
-    """Describe the tracks of processes, and those of the counters below them."""
+    """Describe the tracks of processes, and the counter tracks below them."""
     for pid in sorted({one.pid for one in counters}):
         yield process_track(ids, pid)
     for track_id, one in enumerate(counters, first_counter_track(ids)):
@@ -114,7 +114,7 @@ def _tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -> Iterat
 
 
 def _totals(value: I64, track: I64) -> I64:
-    """(n,) sums of the values so far; rows are in order of their tracks."""
+    """Return (n,) running sums of the values of each track; rows are sorted by track."""
     total = cumsum(value)
     first = flatnonzero(begins_run(track))
     return total - repeat(total[first] - value[first], np.diff(np.append(first, len(value))))
@@ -138,7 +138,7 @@ _FACTS_OF_LOSSES = ("count", "cpu")
 
 
 def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield the tracks of threads, and the instants of each event that has fields, on a sequence of its own."""
+    """Yield the tracks of threads, and the instants of each event with fields, on a sequence of its own."""
     fields = profile.samples.fields
     if fields is None or not np.any(fields >= 0):
         return
@@ -153,7 +153,7 @@ def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str) -> Iterator[bytes]:
-    """Yield the instants of one event; each table of fields starts the sequence anew, with its own names."""
+    """Yield the instants of one event; each table of fields restarts the sequence with its own names."""
     for entry, held, local in field_tables(profile, rows):
         columns, texts = _numbered(entry.columns, local)
         tables = {
@@ -174,7 +174,7 @@ def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str
 
 
 def _numbered(columns: Sequence[FieldColumn], rows: I64) -> tuple[list[tuple[DebugAnnotation, I64]], list[str]]:
-    """Return the values of each column, and the field that holds them; and the texts that some are numbers of."""
+    """Return the values of each column with the field for them, and the texts that some values are indices of."""
     texts: list[str] = []
     numbered = []
     for column in columns:
@@ -196,7 +196,7 @@ def _instants(track: I64, columns: Sequence[tuple[DebugAnnotation, I64]], rows: 
 
 
 def loss_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield an instant for each time that the kernel had no room; it says so behind the gap."""
+    """Yield an instant for each loss of records; the kernel reports it after the gap."""
     losses = profile.losses
     if not losses:
         return
@@ -214,7 +214,7 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
         ]
 
     end = np.uint64(profile.meta.start_ns + profile.meta.duration_ns)
-    time: U64 = np.where(losses.time > 0, losses.time, end)  # perf counts lost samples when it ends, and writes no time
+    time: U64 = np.where(losses.time > 0, losses.time, end)  # perf reports some losses at the end, without a time
     yield from packet_rows(TracePacket.TRACK_EVENT, time, fields, COMMON_SEQUENCE, GOES_ON)
 
 

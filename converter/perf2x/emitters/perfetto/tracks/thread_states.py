@@ -1,11 +1,11 @@
-"""States and names that threads had one after the other: scheduler tracks, and slices below the threads' tracks.
+"""Thread states and thread names over time: scheduler tracks, and slices below the threads' tracks.
 
-Readers draw context switches as scheduler tracks of CPUs and threads. They refuse a thread that runs twice at once, and
-demand the CPU of both ends of a run. Records are lost, or told by the other thread of a switch, which nobody watched: a
-run without an end ends where its thread comes to another CPU, one without a beginning is a nanosecond long, and what
-says nothing new is left out.
+Readers draw context switches as scheduler tracks of CPUs and threads. They reject a thread that runs twice at the same
+time, and need the CPU at both ends of a run. But records may be lost, or come only from the other thread of a switch,
+which was not recorded. So a run without an end ends where its thread reaches another CPU, a run without a start lasts a
+nanosecond, and repeated states are omitted.
 
-Context switches without a CPU are slices, and so are names: readers know a thread by its last one.
+Context switches without a CPU become slices, and so do names, because readers keep only a thread's last name.
 """
 
 from collections.abc import Iterator
@@ -51,9 +51,9 @@ _STATES = (
     (0x0C, TaskState.TASK_STATE_STOPPED),
     (0x82, TaskState.TASK_STATE_UNINTERRUPTIBLE_SLEEP),
 )
-"""Bits of prev_state (include/linux/sched.h), the later ones first: TASK_REPORT, and 0x80 for idle kernel threads."""
+"""Bits of prev_state (include/linux/sched.h), highest first: TASK_REPORT, and 0x80 for idle kernel threads."""
 _ANY_STATE = 0x2FF
-"""Without any of these bits a thread could have run on; those above say that it was preempted."""
+"""Mask of states that are not runnable; higher bits mean that the thread was preempted."""
 
 
 class _CpuSwitches(Frozen):
@@ -66,11 +66,11 @@ class _CpuSwitches(Frozen):
     cpu: I32
     """−1: unknown."""
     state: U8
-    """The TaskState that begins."""
+    """The TaskState from then on."""
 
 
 def _switches_of(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
-    """Return all that a profile tells of context switches."""
+    """Return all context switches of a profile."""
     switches = profile.switches
     if switches is None:
         return no_rows(_CpuSwitches)
@@ -82,7 +82,7 @@ def _switches_of(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
 
 
 def states_of(prev_state: AnyArray) -> U8:
-    """(n,) the TaskState that each prev_state means."""
+    """Return (n,) the TaskState of each prev_state."""
     bits = as_int64(prev_state)
     state = np.full(len(bits), TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP, np.uint8)
     for mask, meaning in _STATES[::-1]:
@@ -102,7 +102,7 @@ _NAMES = {
 
 
 def state_slice_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield a slice from each context switch without a CPU to its thread's next one."""
+    """Yield a slice from each context switch without a CPU to its thread's next switch."""
     ids = thread_ids(profile)
     switches = _without_cpu(_switches_of(profile, ids), ids)
     rows, ends = _slices(switches, np.uint64(profile.meta.start_ns + profile.meta.duration_ns))
@@ -124,10 +124,10 @@ def _without_cpu(switches: _CpuSwitches, ids: ThreadIds) -> _CpuSwitches:
 
 
 def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
-    """Return the rows that a slice begins at, and where it ends.
+    """Return the rows at which a slice begins, and where it ends.
 
-    A second switch in or out in a row, between which one was lost, tells nothing new. A thread's last slice is drawn to
-    the end of the recording if it ran; when it came back, nobody knows. ::
+    A repeated switch in or out, between which one was lost, is ignored. A thread's last slice extends to the end of the
+    recording if it ran; when a sleeping thread woke up is unknown. ::
 
         switches   10 in   20 out   30 out   40 in        slices   10…20 Running   20…40 Sleeping   40…end Running
     """
@@ -141,7 +141,7 @@ def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
 
 
 class _TaskStates(ColumnTable):
-    """(n,) columns in order of time, threads that leave a CPU before those that come."""
+    """(n,) columns in order of time; at equal times, threads that leave a CPU come first."""
 
     time: U64
     tid: I64
@@ -166,7 +166,7 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
-    """Return the states that context switches tell; without idle and unknown threads, and without unknown CPUs.
+    """Return the states from context switches, without idle and unknown threads and unknown CPUs.
 
     ::
 
@@ -199,7 +199,7 @@ def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
 
 
 def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
-    """Let threads that leave no one knows where (exits) leave the CPU that they came to; rows change their order."""
+    """Set the CPU of exits, which have none, to the CPU that the thread entered last; rows are reordered."""
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
     ran = ~begins_run(switches.thread) & switches.is_out & ~of_previous(switches.is_out, True)
@@ -207,9 +207,9 @@ def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
 
 
 def _without_returns(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
-    """Let threads that are seen again after their end (their number is, or they were preempted on their way) sleep.
+    """Change the state at a thread's end to sleeping if it is seen later: its tid was reused, or it was preempted.
 
-    Readers refuse whatever follows a thread's end.
+    Readers reject whatever follows a thread's end.
     """
     tids, place = unique_inverse(tid)
     last = np.zeros(len(tids), np.uint64)
@@ -220,14 +220,14 @@ def _without_returns(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
 
 
 def _empty_runs(switches: _CpuSwitches, after: Bools) -> Bools:
-    """(n,) both rows of a run that ends when it begins."""
+    """Return (n,) True for both rows of a run of zero length."""
     ends = after & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
     ends[:-1] |= ends[1:]
     return ends
 
 
 def name_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield a slice for each name of threads that had several, from the first sample with it to that with the next.
+    """Yield a slice for each name of renamed threads, from its first sample to the first of the next name.
 
     ::
 
@@ -252,9 +252,9 @@ def name_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _runs_of_names(thread: I64, name: I64) -> I64:
-    """(runs, 2) the first row of each run of one name, and of the next one's, or else the thread's last row.
+    """Return (runs, 2) the first row of each run of a name, and of the next one, or the thread's last row.
 
-    Rows are in order of threads, then time; threads with one name have no runs.
+    Rows are sorted by thread, then time; threads with one name have no runs.
     """
     is_new = begins_run(thread)
     begins = flatnonzero(is_new | begins_run(name))

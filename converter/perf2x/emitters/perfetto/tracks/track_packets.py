@@ -1,4 +1,4 @@
-"""Tracks of threads, processes and the whole recording, and slices on them, some thousand at a time."""
+"""Tracks of threads, processes and the whole recording, and slices on them, some thousand at once."""
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
@@ -34,7 +34,7 @@ Number = TypeVar("Number", int, I64)
 
 
 class TrackKind(IntEnum):
-    """Tracks that a thread may have, and those that no thread has."""
+    """Kinds of tracks that a thread may have, and the first kind that belongs to no thread."""
 
     THREAD = 0
     WAITS = 1
@@ -45,7 +45,7 @@ class TrackKind(IntEnum):
 
 
 def track_ids(kind: TrackKind, thread: Number) -> Number:
-    """(n,) the id of a thread's (row of ThreadIds) track; 0 would be none."""
+    """Return (n,) the id of each thread's (row of ThreadIds) track; 0 is never used, because it means none."""
     return 1 + thread * len(TrackKind) + kind
 
 
@@ -56,7 +56,7 @@ def thread_track(ids: ThreadIds, row: int) -> bytes:
 
 
 def named_track(track: int, name: str, parent: int = 0, unit: TrackUnit | None = None) -> bytes:
-    """Describe a track (an id) below another one, or of the whole recording; with a unit, one of values."""
+    """Describe a track by id, below a parent track or of the whole recording; with a unit, a counter track."""
     counter = b"" if unit is None else message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit))
     return _described(
         track, text(TrackDescriptor.NAME, name) + number_but_0(TrackDescriptor.PARENT_UUID, parent) + counter
@@ -70,7 +70,7 @@ def process_track(ids: ThreadIds, pid: int) -> bytes:
 
 
 def first_counter_track(ids: ThreadIds) -> int:
-    """Return the lowest id that no track of a thread or a process has."""
+    """Return the lowest id that is not used by tracks of threads and processes."""
     return process_track_id(ids, UNKNOWN_ID + 1)
 
 
@@ -79,7 +79,7 @@ def _described(track: int, fields: bytes) -> bytes:
 
 
 def process_track_id(ids: ThreadIds, pid: int) -> int:
-    """Return the id of a process's own track, behind those of all threads."""
+    """Return the id of a process's own track, after those of all threads."""
     return track_ids(TrackKind.THREAD, len(ids.pid)) + pid
 
 
@@ -94,10 +94,10 @@ def thread_slices(
     sequence: int = COMMON_SEQUENCE,
     callstack: I32 | None = None,
 ) -> Iterator[bytes]:
-    """Yield slices with ``bounds`` (n, 2) on tracks below those of threads (n,), which are called after the category.
+    """Yield slices with ``bounds`` (n, 2) on tracks below those of threads (n,), named after the category.
 
-    ``name`` and ``callstack`` (n,) are numbers, from 1 on, of ``names`` and of stacks of the sequence. There is a
-    packet for the beginning and one for the end of each.
+    ``name`` and ``callstack`` (n,) are indices, from 1 on, of ``names`` and of the sequence's stacks. Each slice is two
+    packets: its start and its end.
     """
     track = track_ids(kind, thread)
     for row in unique(thread).tolist():
