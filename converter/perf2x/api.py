@@ -234,7 +234,7 @@ def top(
 
     >>> from perf2x import top
     >>> print(top("examples/deferred/perf.data", symbols=None, by="thread", limit=2))
-    TopTable: cpu-clock: 1,799 samples, 1.80 s in 1.556 s; showing 2 of 6 threads
+    TopTable: cpu-clock: 1,799 samples, 1.80 s in 1.556 s; showing 2 of 6 names of 5 threads
       25.6 % 25.6 % compute 1048/1050, 24.8 % 24.8 % read zero 1048/1051
       columns: name, object, self, total
     """

@@ -27,6 +27,13 @@ def format_change(change: float, whole: float) -> str:
     return text if change < 0 or not whole else f"+{text}"
 
 
+def format_factor(before: int, after: int) -> str:
+    """How many times as much: ``×2.04``, ``×1,113``; ``new`` for what was nothing, nothing where both are."""
+    if not before:
+        return "new" * bool(after)
+    return f"×{after / before:,.{2 * (after < 100 * before)}f}"
+
+
 def plural(number: int, word: str) -> str:
     """``1 thread``, ``2 threads``."""
     return f"{number:,} {word}" + ("" if number == 1 else "s")

@@ -62,11 +62,14 @@ def test_lines_without_assembly_need_no_capstone(monkeypatch: pytest.MonkeyPatch
 
 
 def test_recorded_paths_are_read_only_with_source(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
     (tmp_path / "demo").mkdir()
     for name in ("inlines", "inlines.cpp"):
         (tmp_path / "demo" / name).write_bytes((DATA / "demo" / name).read_bytes())
     words = ("annotate", "walk", DATA / "inlines.data", "--symfs", tmp_path, "-q")
-    assert "odd += state" not in perf2x(*words).out
+    out = perf2x(*words).out
+    assert "odd += state" not in out and "not read; --source or --source-dir DIR asks for it\n" in out
+    assert "inlines.cpp: the source file was not found\n" in perf2x(*words, "--source-dir", tmp_path / "none").out
     assert "odd += state" in perf2x(*words, "--source").out
 
 

@@ -19,12 +19,28 @@ def test_the_table_on_a_terminal(pair: tuple[Path, Path]) -> None:
     assert ran.code == 0
     assert ran.out == (
         "cpu-clock: 10 before, 12 after (+20.0 %); ~ may be noise\n"
-        "self before  after    change  total before  after    change  object  function\n"
-        "          2      5  ~+30.0 %             2      5  ~+30.0 %  o1.so   [o1.so]\n"
-        "          8      6  ~-20.0 %             8      6  ~-20.0 %  o2.so   [o2.so]\n"
-        "          0      1  ~+10.0 %             0      1  ~+10.0 %  o3.so   [o3.so]\n"
-        "          0      0    +0.0 %            10     12  ~+20.0 %  o5.so   [o5.so]\n"
+        "self before  after      ×  of the whole  total before  after      ×  of the whole  object  function\n"
+        "          2      5  ×2.50      ~+30.0 %             2      5  ×2.50      ~+30.0 %  o1.so   [o1.so]\n"
+        "          8      6  ×0.75      ~-20.0 %             8      6  ×0.75      ~-20.0 %  o2.so   [o2.so]\n"
+        "          0      1    new      ~+10.0 %             0      1    new      ~+10.0 %  o3.so   [o3.so]\n"
+        "          0      0               +0.0 %            10     12  ×1.20      ~+20.0 %  o5.so   [o5.so]\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "sort", "heads"),
+    [
+        (70, "total", "self of whole  total before  after      ×  of the whole  function"),
+        (60, "self", "self before  after      ×  of the whole  function"),
+        (60, "total", "total before  after      ×  of the whole  function"),
+        (40, "total", "self of whole  total of whole  function"),
+    ],
+)
+def test_a_narrow_table_names_what_its_shares_are_of(
+    columns: int, sort: str, heads: str, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert perf2x("diff", *pair, *QUICK, "--value", "samples", "--sort", sort).out.splitlines()[-5] == heads
 
 
 def test_changes_that_noise_explains_are_marked(grown: tuple[Path, Path]) -> None:

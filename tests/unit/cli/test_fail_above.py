@@ -65,11 +65,11 @@ def test_the_gate_is_as_sure_of_all_comparisons_together(tmp_path: Path, bars: t
 def test_table_and_gate_say_the_same(tmp_path: Path) -> None:
     """36 more are no chance among two comparisons, and could be among all lines of the table."""
     pair = grown_by(tmp_path, 36)
-    assert re.search(r"100\.00 µs +136\.00 µs +~\+11\.8 %", perf2x("diff", *pair, *QUICK).out)
+    assert re.search(r"100\.00 µs +136\.00 µs +×1\.36 +~\+11\.8 %", perf2x("diff", *pair, *QUICK).out)
     words = ("--fail-above", "function:[[]o1*=1", "--fail-above", "function:[[]o2*=1")
     ran = perf2x("diff", *pair, *QUICK, *words)
     assert ran.code == 3
-    assert re.search(r"100\.00 µs +136\.00 µs +\+11\.8 %", ran.out)
+    assert re.search(r"100\.00 µs +136\.00 µs +×1\.36 +\+11\.8 %", ran.out)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,15 @@ def test_the_time_between_leaving_and_coming_back(switching: Path) -> None:
     assert totals(switching, "merged") == {"samples": 5, "value": 100}
 
 
+def test_beside_is_a_column_of_the_clock_events_table(switching: Path) -> None:
+    assert totals(switching, "beside") == {"samples": 2, "value": 10}
+    words = ("top", switching, "--no-symbols", "--off-cpu", "beside", "-q", "--by", "thread", "--json")
+    facts = json.loads(perf2x(*words).out)
+    assert facts["columns"] == {"off-cpu": 90} and [row["self_off-cpu"] for row in facts["rows"]] == [90]
+    assert json.loads(perf2x(*words, "--event", "off-cpu").out)["value"] == 90
+    assert perf2x(*words, "--value", "samples").code == 0
+
+
 def test_what_could_not_be_told_is_said(switching: Path) -> None:
     ran = perf2x("convert", switching, "--no-symbols", "--off-cpu", "apart", "-t", "collapsed", "-o", "-", "-v")
     assert "3 waits of 0.000 s, 0.000 s without a stack (no sample at most 0.1 ms before)\n" in ran.err
@@ -181,8 +190,8 @@ def stacks(path: Path, how: str, *words: str) -> dict[str, int]:
 def test_measured_waits_apart_beside_and_merged(measured: Path) -> None:
     waits = {"app;[o2]": 7_000_000, "app;[o1]": 5_000_000}
     assert stacks(measured, "apart") == waits
-    assert stacks(measured, "beside") == waits
-    assert stacks(measured, "beside", "--event", "cpu-clock") == {"app;[o1]": 2_000_000}
+    assert stacks(measured, "beside", "--event", "offcpu-time") == waits
+    assert stacks(measured, "beside") == {"app;[o1]": 2_000_000}
     assert stacks(measured, "merged") == {"app;[o2]": 7_000_000, "app;[o1]": 7_000_000}
     assert folded(measured) == {"app;[o1]": 2}
 

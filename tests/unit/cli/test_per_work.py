@@ -144,7 +144,10 @@ def test_shares_do_not_mind_a_slower_machine(tmp_path: Path) -> None:
     ran = perf2x("diff", before, other, *QUICK, "--fail-above", "share:f=0")
     assert "--fail-above: no function 'f'" in ran.err
     report = perf2x("report", other, "--before", before, *FIRST).out
-    assert "| 100.00 µs | 400.00 µs | +75.0 % | 100.00 µs | 400.00 µs | +75.0 % | `o1.so` | `[o1.so]` |" in report
+    assert (
+        "| 100.00 µs | 400.00 µs | ×4.00 | +75.0 % | 100.00 µs | 400.00 µs | ×4.00 | +75.0 % | `o1.so` | `[o1.so]` |"
+        in report
+    )
 
 
 @pytest.mark.parametrize(

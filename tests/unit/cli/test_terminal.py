@@ -111,8 +111,9 @@ def test_growth_is_red_and_shrinking_green(tmp_path: Path, terminal: Any) -> Non
     for words in (("diff", before, after), ("report", after, "--before", before)):
         lines = perf2x(*words, *QUICK).out.partition("Hottest")[0].splitlines()
         rows = {name: line for line in lines for name in ("o1", "o2", "o3") if f"[{name}.so]" in line and "µs" in line}
-        assert "\x1b[31m+25.0 %" in rows["o1"] and "\x1b[32m-16.7 %" in rows["o2"]
-        assert "\x1b[2m~+0.2 %" in rows["o3"] and "\x1b[2mo3.so" in rows["o3"]
+        shares = (("o1", 31, r"\+25\.0"), ("o2", 32, r"-16\.7"), ("o3", 2, r"~\+0\.2"))
+        assert all(re.search(rf"\x1b\[{style}m *{share} %", rows[name]) for name, style, share in shares)
+        assert "\x1b[2mo3.so" in rows["o3"]
 
 
 def test_a_report_on_a_terminal_begins_with_the_verdict(tmp_path: Path, terminal: Any) -> None:

@@ -55,6 +55,7 @@ def test_every_place_says_the_same(case: str, tmp_path: Path) -> None:
     assert f"threads: {threads}\n" in perf2x("info", path).out
     assert json.loads(perf2x("report", path, "--format", "json").out)["recorded_threads"] == threads
     assert _counted(perf2x("top", path, "-v").err) == {threads}
+    assert _counted(perf2x("top", path, "--by", "thread", "-q").out) == {threads}
     for name in ("html", "svg", "pprof", "collapsed", "perfetto"):
         ran = perf2x("convert", path, "--to", name, "-o", tmp_path / name)
         assert _counted(ran.err) == {threads}, name

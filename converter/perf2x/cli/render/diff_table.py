@@ -28,26 +28,25 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 
 
 def change_layouts(table: DiffTable) -> list[Layout]:
-    """Layouts from wide to narrow: all; without the column not sorted by; without objects; changes only."""
-    shown = table.shown
-    own_changes, total_changes = (
-        number_column(
-            "change",
-            shown[column],
-            [change_style(row.moved(column), row.significant(column)) for row in table.rows],
+    """Layouts from wide to narrow: all; less of the column not sorted by; no objects; none of it; changes only."""
+    parts, changes = [], []
+    for column, field in zip(COLUMNS, ("own", "total"), strict=True):
+        style = [change_style(row.moved(column), row.significant(column)) for row in table.rows]
+        factor, share = (
+            number_column(head, table.shown[head], style) for head in (f"{column} ×", f"{column} of whole")
         )
-        for column in COLUMNS
-    )
-    own = [_amounts(table, "self before", "own_before"), _amounts(table, "after", "own_after"), own_changes]
-    total = [_amounts(table, "total before", "total_before"), _amounts(table, "after", "total_after"), total_changes]
-    changes = [own_changes.called("self"), total_changes.called("total")]
-    narrow = [*own, changes[1]] if table.sort == "self" else [changes[0], *total]
+        costs = [_amounts(table, f"{column} before", f"{field}_before"), _amounts(table, "after", f"{field}_after")]
+        parts.append([*costs, factor.called("×"), share.called("of the whole")])
+        changes.append(share)
+    own, total = parts
+    sorted_by, narrow = (own, [*own, changes[1]]) if table.sort == "self" else (total, [changes[0], *total])
     beside, objects, name = side_columns(table)
     thing = [*beside, *objects]
     return [
         [*own, *total, *thing, name],
         [*narrow, *thing, name],
         [*narrow, *beside, name],
+        [*sorted_by, *beside, name],
         [*changes, *beside, name],
     ]
 

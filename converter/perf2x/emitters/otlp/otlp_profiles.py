@@ -49,7 +49,7 @@ from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.otlp.otlp_tables import Dictionary, number_rows
 from perf2x.emitters.pprof.pprof_tables import comment_lines
 from perf2x.emitters.pprof.sample_types import in_style, names_in_style, stated_period
-from perf2x.model.profile import Meta, Profile, ProfileEvent, View, plain_names, shown_event
+from perf2x.model.profile import Meta, Profile, ProfileEvent, View, plain_names
 from perf2x.model.recording import is_tracepoint
 
 _SAMPLES_AT_ONCE = 1 << 14
@@ -184,7 +184,7 @@ class ProfileEncoder:
     ) -> None:
         self._meta, self._dictionary, self._groups = profile.meta, dictionary, groups
         self._types = types
-        self._shown = shown_event(profile)
+        self._shown = profile.default_event
         comments = comment_lines(profile.meta)
         self._attributes = [dictionary.add(_COMMENT, comments)] if comments and len(groups.stack) else []
         self._original = profile.original if keep_original else b""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import flatnonzero
 from perf2x.model.filters.profile_filters import innermost, keep_frames
-from perf2x.model.profile import Meta, Profile, Threads, Wait, keep_samples, shown_event
+from perf2x.model.profile import Meta, Profile, Threads, Wait, keep_samples
 from perf2x.model.transforms.drop_unused import compact
 
 _LOCATIONS = 2
@@ -32,7 +32,7 @@ def for_go_pgo(profile: Profile) -> Profile:
 
 def _one_event(profile: Profile) -> Profile:
     """Keep samples of the default event, without waits."""
-    shown, samples = shown_event(profile), profile.samples
+    shown, samples = profile.default_event, profile.samples
     held = (samples.event == shown) & (samples.waits == Wait.RAN)
     event = profile.events[shown]
     name = _CLOCK_NAME if event.unit == "nanoseconds" else event.name

@@ -48,7 +48,7 @@ from perf2x.emitters.pprof.pprof_tables import (
 from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
 from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, stated_period, summed_values, value_kinds
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs, option
-from perf2x.model.profile import Profile, depths, named_functions, paths_of_length, plain_names, shown_event
+from perf2x.model.profile import Profile, depths, named_functions, paths_of_length, plain_names
 
 if TYPE_CHECKING:
     from perf2x.emitters.pprof import profile_pb2
@@ -252,7 +252,7 @@ def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], styl
     if kinds:
         header.default_sample_type = strings.add(kinds[-1].name)
     if profile.events:
-        shown = shown_event(profile)
+        shown = profile.default_event
         event, name = profile.events[shown], plain_names(profile.events)[shown]
         header.period_type.type, header.period_type.unit = (
             strings.add(in_style(text, style)) for text in (name, event.unit)

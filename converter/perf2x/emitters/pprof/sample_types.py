@@ -8,7 +8,7 @@ import numpy as np
 
 from perf2x.base.columnar import I64, Frozen, arange, lexsort, rows_by, sum_at, unique, zeros
 from perf2x.base.errors import SettingError
-from perf2x.model.profile import Profile, ProfileEvent, plain_names, shown_event
+from perf2x.model.profile import Profile, ProfileEvent, plain_names
 
 FEW_KINDS, MOST_CELLS = 64, 1 << 27
 """Sample types above which samples × types is limited (to 1 GiB): a small file can declare thousands of events."""
@@ -31,7 +31,7 @@ def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
     Events without samples are omitted unless there are no others; pprof requires distinct names.
     """
     sampled = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
-    default = shown_event(profile)
+    default = profile.default_event
     events = [row for row in sampled if row != default] + [default] * (default in sampled)
     if style == "compat":
         times = Counter(event.name for event in profile.events)

@@ -83,8 +83,8 @@ def _check_told(profile: Profile, recording: Recording) -> None:
 def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter) -> Profile:
     """Return the profile with waiting time as an event in nanoseconds.
 
-    ``apart``: nothing else; ``beside``: one event more; ``merged``: added to the samples of the clock event, which is
-    then called wall-clock. OptionError when there is no clock event to add to.
+    ``apart``: nothing else; ``beside``: one event more, behind the others; ``merged``: added to the samples of the
+    clock event, which is then called wall-clock. OptionError when there is no clock event to add to.
     """
     samples, events = profile.samples, list(profile.events)
     measured = rows_called(events, _MEASURED)
@@ -99,12 +99,14 @@ def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter)
         row = len(events)
         events.append(ProfileEvent(_OFF_CPU, "nanoseconds", 0, 0, is_wait=True))
         kept &= how == "beside"
+    others = samples.event[kept & (how == "beside")]
+    shown = int(others.min()) if len(others) else row
     if passing.times and samples.time is not None:
         kept &= within(samples.time, passing.times)
     joined = joined_samples(profile, kept, waits, row)
     if passing.times and len(samples) and not len(joined):
         raise OptionError("no sample and no wait in that time")
-    return replace(profile, events=tuple(events), samples=joined, default_event=row)
+    return replace(profile, events=tuple(events), samples=joined, default_event=shown)
 
 
 def _clock(profile: Profile) -> int:

@@ -57,7 +57,6 @@ from perf2x.model.profile.profile import (
     plain_names,
     sampled,
     sampled_events,
-    shown_event,
     wait_ends,
 )
 from perf2x.model.profile.recorded_samples import NEVER, RecordedPart, RecordedRows, check_of

@@ -137,18 +137,6 @@ def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
     return names
 
 
-def shown_event(profile: Profile) -> int:
-    """Return the event that viewers show first, whose period the file states: the default one.
-
-    Waits have no period; beside other events they are one event more, and the first of the others stays in front.
-    """
-    chosen = profile.default_event
-    if not profile.events or not profile.events[chosen].is_wait:
-        return chosen
-    others = [row for row in unique(profile.samples.event).tolist() if not profile.events[row].is_wait]
-    return others[0] if others else chosen
-
-
 def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
     """Names without the terms that only say how was recorded: ``cpu-clock`` for ``cpu-clock/freq=499/``.
 

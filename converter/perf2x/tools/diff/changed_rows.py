@@ -6,7 +6,7 @@ Columns of other events stand beside them: costs and ratios before and after.
 from collections.abc import Iterable, Mapping, Sequence
 
 from perf2x.base.frozen import Frozen
-from perf2x.model.number_format import format_amount, format_change, plural
+from perf2x.model.number_format import format_amount, format_change, format_factor, plural
 from perf2x.model.totals.event_columns import Cell, EventColumn, number_text
 from perf2x.model.totals.noise import difference_limits
 from perf2x.model.totals.totals import Key
@@ -154,12 +154,13 @@ class DiffTable(ResultTable):
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
-        """Changes in shares of the whole before, marked where noise explains them, objects and names."""
-        whole = self.comparison.before.whole
-        changes = {
-            column: ["~" * _uncertain(row, column) + format_change(row.moved(column), whole) for row in self.rows]
-            for column in COLUMNS
-        }
+        """Factors, and changes in shares of the whole before, marked where noise explains them; objects and names."""
+        whole, changes = self.comparison.before.whole, {}
+        for column in COLUMNS:
+            changes[f"{column} ×"] = [format_factor(*row.sides(column)) for row in self.rows]
+            changes[f"{column} of whole"] = [
+                "~" * _uncertain(row, column) + format_change(row.moved(column), whole) for row in self.rows
+            ]
         return changes | self.texts_beside | self.objects_and_names
 
 

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 
+import numpy as np
+
+from perf2x.base.columnar import as_int64, take_rows_of, unique
 from perf2x.model.number_format import format_amount, format_percent, plural
-from perf2x.model.profile import Profile
+from perf2x.model.profile import Profile, count_threads
 from perf2x.model.totals.event_columns import EventColumn, cell_text, event_columns, with_rows_of
 from perf2x.model.totals.totals import Total, totals
 from perf2x.tools.tables.result_table import ResultTable
@@ -16,11 +19,15 @@ class TopTable(ResultTable):
     def __init__(
         self, profile: Profile, by: str, sort: str, value: str, limit: int, columns: Sequence[str] = ()
     ) -> None:
-        self.beside = event_columns(profile, by, value, columns)
+        waits = [one.name for row, one in enumerate(profile.events) if one.is_wait and row != profile.default_event]
+        self.beside = event_columns(profile, by, value, [*columns, *waits * (value == "period" and not columns)])
         """Other events and ratios."""
         self.whole = with_rows_of(totals(profile, None, by, value), self.beside)
         """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
         self.by = by
+        events = [profile.default_event, *(row for one in self.beside for row in one.events)]
+        shown = as_int64(unique(profile.samples.thread[np.isin(profile.samples.event, events)]))
+        self._threads = count_threads(take_rows_of(profile.threads, shown))
         self.limit = limit or None
         self._sort_by(sort)
         if value == "latency":
@@ -41,7 +48,10 @@ class TopTable(ResultTable):
     def measured(self) -> str:
         """Samples, their sum, and the number of rows."""
         ratios = "".join(f", {one.name} {cell_text(one.whole, None)}" for one in self.beside if one.is_ratio)
-        return f"{self.size}{ratios}; showing {len(self.rows):,} of {plural(len(self.whole.rows), self.by)}"
+        rows = plural(len(self.whole.rows), self.by)
+        if self.by == "thread" and self._threads != len(self.whole.rows):
+            rows = f"{plural(len(self.whole.rows), 'name')} of {plural(self._threads, 'thread')}"
+        return f"{self.size}{ratios}; showing {len(self.rows):,} of {rows}"
 
     @property
     def size(self) -> str:

@@ -26,6 +26,8 @@ NOT_OWN = (
     "--source-dir DIR says where it is"
 )
 
+_NOT_ASKED = "not read; --source or --source-dir DIR asks for it"
+
 Fetch = Callable[[bytes, str], Path | None]
 """Fetches a source file by build id of an object and recorded path."""
 
@@ -73,7 +75,7 @@ class SourceFiles:
         """Read the first candidate that is a text; else tell why the first one is none."""
         if not recorded or "\0" in recorded:
             return SourceText(reason="debug info names no file")
-        reasons = []
+        reasons = [] if self._folders or self._as_recorded or self._fetch else [_NOT_ASKED]
         for path in self._candidates(recorded, build_id, is_own):
             if is_file(path) and not os.path.realpath(path).startswith(_NO_FILES):
                 found = _read_source(path)
