@@ -25,7 +25,6 @@ _OTHERS = {
     "stitcher.stacks.raw_stack_cache": {"_MAX_ROWS": 8, "_MAX_WORDS": 64, "_PAUSE": 16},
     "stitcher.stacks.sample_sums": {"_MIN_PENDING": 8},
     "stitcher.branch_traces": {"_MANY_ROWS": 8},
-    "base.binaries.cfi.function_rules": {"FEW": 2, "BATCH": 64},
     "base.columnar.hashing": {"_FEW_WORDS": 4},
     "base.columnar.keyed_values": {"_DENSE_LIMIT": 64},
     "base.columnar.unique": {"FEW": 2},

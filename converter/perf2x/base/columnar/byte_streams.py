@@ -7,7 +7,7 @@ piece by piece, where the first instruction begins; then forwards, which bytes a
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools, arange, flatnonzero, take
+from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, arange, flatnonzero, take
 
 _LONGEST_PIECE = 7
 """Power of two of bytes: a piece costs a step, and so does each of its bytes for all pieces."""
@@ -59,9 +59,9 @@ def numbers(code: U8, at: I64, end: I64) -> U64:
     return value
 
 
-def extended(value: U64, last_byte: U8, length: I64, is_signed: Bools | np.bool_) -> I64:
-    """Return numbers of that many bytes in two's complement; the sign of a signed one is a bit of its last byte."""
+def extended(value: U64, last_byte: U8, length: I64) -> I64:
+    """Return signed numbers of that many bytes in two's complement; the sign is a bit of the last byte."""
     found = value.view(np.int64)
-    negative = flatnonzero(is_signed & (last_byte & np.uint8(0x40) != 0) & (length < _LONGEST_NUMBER))
+    negative = flatnonzero((last_byte & np.uint8(0x40) != 0) & (length < _LONGEST_NUMBER))
     found[negative] |= np.int64(-1) << 7 * length[negative]
     return found

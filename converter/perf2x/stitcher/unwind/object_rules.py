@@ -51,7 +51,7 @@ class ObjectRules(Struct):
         result = np.full(len(svma), NO_RULE, np.int32)
         missing = arange(len(svma))
         for source in self._all_sources() if len(missing) else ():
-            result[missing] = source.find(svma[missing], self.table, self.problems)
+            result[missing] = source.find(svma[missing])
             missing = missing[result[missing] == NO_RULE]
             if not len(missing):
                 break
@@ -96,7 +96,7 @@ class ObjectRules(Struct):
                 self.problems.append(str(error))
                 continue
             if index is not None:
-                yield FrameSource(index)
+                yield FrameSource(index, self.table, self.problems)
 
     def _known_code(self, svma: int) -> int:
         rule = self._started(svma) or self._linkage(svma)

@@ -26,6 +26,6 @@ def test_numbers_are_those_of_a_loop(data) -> None:
     at, end = np.arange(len(data)), number_ends(code)
     value, spelled = numbers(code, at, end), [uleb128(data, place) for place in at.tolist()]
     assert [*zip(value.tolist(), end.tolist(), strict=True)] == [(one % 2**64, behind) for one, behind in spelled]
-    signed = extended(value.copy(), code[end - 1], end - at, np.True_).tolist()
+    signed = extended(value.copy(), code[end - 1], end - at).tolist()
     wanted = [sleb128(data, place)[0] for place in at.tolist()]
     assert signed == [(one + 2**63) % 2**64 - 2**63 for one in wanted]

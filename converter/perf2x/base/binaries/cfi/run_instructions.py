@@ -1,152 +1,202 @@
 """Runs the instructions of call frame information and returns the rule rows of one function.
 
-`opcodes` lists the instructions. A row is an address and the rule from there on; only registers of the
-architecture are kept. Every instruction takes at least a byte and makes at most one row, so the length of the entry
-bounds time and memory (a remembered state is shared, not copied).
+A row is an address and the rule from there on; only registers of the architecture are kept. Functions do the same few
+things, so a program is run in strides, each up to an advance, and every state remembers where changes led::
+
+    41         | 0e 10 83 02 | 44         | 0e 80 01   | 02 70      a function's bytes
+    advance 1  | push %rbx   | advance 4  | sub …,%rsp | advance 112
+                 state 0 → 1                state 1 → 2
+
+Every instruction takes at least a byte and makes at most one row, so the length of the entry bounds time and memory.
 """
+
+import re
+from array import array
+from typing import Literal
 
 from msgspec import Struct, field
 
 from perf2x.base.binaries.cfi.byte_cursor import MASK, CfiCursor, to_signed
 from perf2x.base.binaries.cfi.dwarf_expressions import parse_expression
-from perf2x.base.binaries.cfi.frame_entries import Fde, FrameSection
-from perf2x.base.binaries.cfi.opcodes import OPCODES, PACKED, Effect, Opcode
-from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
+from perf2x.base.binaries.cfi.frame_entries import Cie, Fde, FrameSection
+from perf2x.base.binaries.cfi.opcodes import OPCODES, PACKED, RECALL, REMEMBER, SET_LOCATION, Effect
+from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.base.errors import ObjectError
 
-_Registers = dict[int, RegisterRule]
-RuleRow = tuple[int, int]
-"""The svma that a rule begins at, and its number; it is in force up to the next row."""
+_AT_ONCE = 1 << 12
+"""Bytes of a program to match at once; most programs have fewer than a hundred."""
+_LEB128 = rb"[\x80-\xff]*[\x00-\x7f]"
+_OPERANDS = {"6": b"", "u": _LEB128, "s": _LEB128}
+_CHANGES = b"|".join(
+    b"[\\x%02x-\\x%02x]" % (code, code | 0x3F if "6" in opcode.operands else code)
+    + b"".join(_OPERANDS[kind] for kind in opcode.operands)
+    for code, opcode in OPCODES.items()
+    if "e" not in opcode.operands
+)
+_TURNS = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER, RECALL)
+_STRIDE = re.compile(rb"((?:%b)*)(?:(%b)|(.*))" % (_CHANGES, _TURNS), re.DOTALL)
+"""Usual changes of the rules, then an advance, a state remembered or restored, or the rest of the program."""
 
 
-class _CfiProgram(Struct):
-    """The state of one run; ``cfa`` is (register, offset) or (CFA_BY_EXPRESSION, number)."""
+class FunctionRows(Struct):
+    """The rule rows of one function, by rising address."""
 
-    table: RuleTable
-    fde: Fde
-    location: int
-    cfa: tuple[int, int] | None = None
-    registers: _Registers = field(default_factory=dict)
-    initial: _Registers = field(default_factory=dict)
-    remembered: list[tuple[tuple[int, int] | None, _Registers]] = field(default_factory=list)
-    rows: list[RuleRow] = field(default_factory=list)
-    _sorted_from: _Registers | None = None
-    """The dictionary that ``_sorted`` was made from; a change of rules makes a new dictionary."""
-    _sorted: tuple[tuple[int, RegisterRule], ...] = ()
+    end: int
+    """svma behind the function; 0 where its entry is damaged"""
+    start: "array[int]"
+    """svma"""
+    rule: "array[int]"
 
-    def run(self, at: CfiCursor) -> None:
-        """Execute instructions up to the end of ``at``."""
+    def move(self, location: int, onward: int, rule: int) -> int:
+        """End a row, where that is one with a rule; returns where the next begins."""
+        if onward > location and rule != NO_RULE:
+            self.start.append(location)
+            self.rule.append(rule)
+        return onward
+
+
+class _State(Struct):
+    """Rules in force somewhere in the programs of one CIE."""
+
+    cfa: tuple[int, int] | None
+    """(register, offset) or (CFA_BY_EXPRESSION, number)"""
+    registers: tuple[tuple[int, RegisterRule], ...]
+    rule: int
+    """Number of the whole rule; NO_RULE without a CFA."""
+    following: dict[bytes, "_State"] = field(default_factory=dict)
+    """States by the bytes of the instructions that lead to them."""
+
+
+class CfiPrograms:
+    """Runs the programs of the functions of one CIE; ``table`` interns their rules."""
+
+    def __init__(self, section: FrameSection, cie: Cie, table: RuleTable) -> None:
+        """Run the CIE's own instructions. Raises ObjectError if they are damaged."""
+        if cie.return_register >= table.register_count:
+            raise ObjectError(f"call frame information: return address in register {cie.return_register}")
+        self._section, self._cie, self._table = section, cie, table
+        self._order: Literal["little", "big"] = "little" if section.byte_order == "<" else "big"
+        self._states: dict[object, _State] = {}
+        self._initial: dict[int, RegisterRule] = {}
+        self._start = self._state(None, {})
+        self._start = self._run(cie.instructions, 0, FunctionRows(0, array("Q"), array("i")))
+        self._initial = dict(self._start.registers)
+        self._states.clear()  # the CIE itself has no rules to restore
+        self._start.following.clear()
+
+    def rows(self, fde: Fde) -> FunctionRows:
+        """Rows of one function, the first at its start. Raises ObjectError if the entry is damaged."""
+        rows = FunctionRows(fde.end, array("Q"), array("i"))
+        self._run(fde.instructions, fde.start, rows)
+        return rows
+
+    def _run(self, span: tuple[int, int], location: int, rows: FunctionRows) -> _State:
+        """Run a program from an address on; returns the last state."""
+        at = self._section.cursor(*span)
+        at.address_size = self._cie.address_size
+        state, remembered = self._start, list[_State]()
         while at.position < at.end:
+            stop, rest = min(at.position + _AT_ONCE, at.end), b""
+            for changes, turn, rest in _STRIDE.findall(at.data, at.position, stop):
+                if changes:
+                    state = state.following.get(changes) or self._learn(state, changes)
+                if turn == REMEMBER:
+                    remembered.append(state)
+                elif turn == RECALL:  # the CFA as well, as in GCC and binutils
+                    if not remembered:
+                        raise ObjectError("call frame information: a state is restored that was never remembered")
+                    state = remembered.pop()
+                elif turn:
+                    distance = turn[0] & ~PACKED if len(turn) == 1 else int.from_bytes(turn[1:], self._order)
+                    location = rows.move(location, location + distance * self._cie.code_alignment & MASK, state.rule)
+                elif rest:
+                    break
+            if len(rest) < stop - at.position:
+                at.position = stop - len(rest)
+            elif rest[0] == SET_LOCATION:
+                location = rows.move(location, self._address(at), state.rule)
+            else:
+                state = self._changed(state, at, at.position)
+        rows.move(location, MASK + 1, state.rule)
+        return state
+
+    def _address(self, at: CfiCursor) -> int:
+        """Read the operand of DW_CFA_set_loc."""
+        at.position += 1
+        address = at.pointer(self._cie.pointer_encoding)
+        if address is None:
+            raise ObjectError("call frame information: DW_CFA_set_loc without an address")
+        return address
+
+    def _learn(self, state: _State, changes: bytes) -> _State:
+        """Remember where changes lead."""
+        at = CfiCursor(changes, 0, len(changes))
+        found = state.following[changes] = self._changed(state, at, at.end)
+        return found
+
+    def _changed(self, state: _State, at: CfiCursor, stop: int) -> _State:
+        """Run instructions that change rules, one at least, up to ``stop``."""
+        cfa, registers = state.cfa, dict(state.registers)
+        while True:
             byte = at.u8()
             opcode = OPCODES.get(byte & PACKED or byte)
             if opcode is None:
-                raise ObjectError(f"call frame information: unknown instruction {byte:#x}")
+                raise ObjectError(f"call frame information: instruction {byte:#x} is unknown or cut off")
             operands = [self._operand(kind, byte, at) for kind in opcode.operands]
             if opcode.factor:
-                operands[-1] *= opcode.factor * self.fde.cie.data_alignment
-            self._execute(opcode, *operands)
+                operands[-1] *= opcode.factor * self._cie.data_alignment
+            match opcode.effect:
+                case Effect.SET:
+                    self._set(registers, operands[0], RegisterRule(opcode.rule, to_signed(sum(operands[1:]))))
+                case Effect.RESTORE:
+                    self._set(registers, operands[0], self._initial.get(operands[0]))
+                case Effect.CFA_EXPRESSION:
+                    cfa = CFA_BY_EXPRESSION, operands[0]
+                case Effect.CFA:
+                    cfa = self._defined(*operands)
+                case Effect.CFA_REGISTER:
+                    cfa = self._defined(operands[0], _simple(cfa)[1])
+                case Effect.CFA_OFFSET:
+                    cfa = self._defined(_simple(cfa)[0], operands[0])
+            if at.position >= stop:
+                return self._state(cfa, registers)
 
     def _operand(self, kind: str, byte: int, at: CfiCursor) -> int:
-        match kind:
-            case "6":
-                return byte & ~PACKED
-            case "e":
-                parsed = parse_expression(at.block(), self.fde.cie.address_size, at.byte_order)
-                return self.table.expression_number(parsed)
-            case "p":
-                address = at.pointer(self.fde.cie.pointer_encoding)
-                if address is None:
-                    raise ObjectError("call frame information: DW_CFA_set_loc without an address")
-                return address
+        if kind == "6":
+            return byte & ~PACKED
+        if kind == "e":
+            parsed = parse_expression(at.block(), self._cie.address_size, at.byte_order)
+            return self._table.expression_number(parsed)
         return at.operand(kind)
 
-    def _execute(self, opcode: Opcode, first: int = 0, second: int = 0) -> None:
-        match opcode.effect:
-            case Effect.ADVANCE:
-                self.move((self.location + first * self.fde.cie.code_alignment) & MASK)
-            case Effect.MOVE:
-                self.move(first)
-            case Effect.SET:
-                self.set(first, opcode.rule, second)
-            case Effect.RESTORE:
-                self.restore(first)
-            case Effect.REMEMBER:
-                self.remembered.append((self.cfa, self.registers))
-            case Effect.RECALL:
-                self.recall()
-            case Effect.CFA:
-                self.define_cfa(first, second)
-            case Effect.CFA_REGISTER:
-                self.define_cfa(first, self._simple_cfa()[1])
-            case Effect.CFA_OFFSET:
-                self.define_cfa(self._simple_cfa()[0], first)
-            case Effect.CFA_EXPRESSION:
-                self.cfa = (CFA_BY_EXPRESSION, first)
-
-    def set(self, register: int, kind: RuleKind, value: int = 0) -> None:
+    def _set(self, registers: dict[int, RegisterRule], register: int, rule: RegisterRule | None) -> None:
         """Set a register's rule from here on; registers that are not tracked (vector registers, say) are ignored."""
-        if register < self.table.register_count:
-            self.registers = {**self.registers, register: RegisterRule(kind, to_signed(value))}
+        registers.pop(register, None)
+        if rule is not None and rule.kind is not RuleKind.SAME and register < self._table.register_count:
+            registers[register] = rule
 
-    def restore(self, register: int) -> None:
-        """Restore the rule that the CIE gave a register."""
-        kept = {key: rule for key, rule in self.registers.items() if key != register}
-        if register in self.initial:
-            kept[register] = self.initial[register]
-        self.registers = kept
-
-    def define_cfa(self, register: int, offset: int) -> None:
-        """Set CFA = register + offset."""
-        if register >= self.table.register_count:
+    def _defined(self, register: int, offset: int) -> tuple[int, int]:
+        """CFA = register + offset."""
+        if register >= self._table.register_count:
             raise ObjectError(f"call frame information: CFA in register {register}")
-        self.cfa = (register, to_signed(offset))
+        return register, to_signed(offset)
 
-    def _simple_cfa(self) -> tuple[int, int]:
-        if self.cfa is None or self.cfa[0] == CFA_BY_EXPRESSION:
-            raise ObjectError("call frame information: the CFA is changed before it is a register and an offset")
-        return self.cfa
-
-    def move(self, location: int) -> None:
-        """End the current row; the next begins at ``location``."""
-        if location > self.location:
-            self.flush()
-        self.location = location
-
-    def flush(self) -> None:
-        """Write the current row."""
-        if self.cfa is not None:
-            cie = self.fde.cie
-            if self._sorted_from is not self.registers:
-                self._sorted_from = self.registers
-                self._sorted = tuple(
-                    sorted(item for item in self.registers.items() if item[1].kind is not RuleKind.SAME)
-                )
-            rule = Rule(*self.cfa, cie.return_register, cie.is_signal_frame, self._sorted)
-            self.rows.append((self.location, self.table.number(rule)))
-
-    def recall(self) -> None:
-        """Pop the rules, the CFA among them (as in GCC and binutils)."""
-        if not self.remembered:
-            raise ObjectError("call frame information: a state is restored that was never remembered")
-        self.cfa, self.registers = self.remembered.pop()
+    def _state(self, cfa: tuple[int, int] | None, registers: dict[int, RegisterRule]) -> _State:
+        """Return what is in force, the same object for the same rules."""
+        key = cfa, tuple(sorted(registers.items()))
+        found = self._states.get(key)
+        if found is None:
+            cie = self._cie
+            rule = (
+                NO_RULE
+                if cfa is None
+                else self._table.number(Rule(*cfa, cie.return_register, cie.is_signal_frame, key[1]))
+            )
+            found = self._states[key] = _State(*key, rule)
+        return found
 
 
-def rule_rows(section: FrameSection, fde: Fde, table: RuleTable) -> list[RuleRow]:
-    """Rows of one function by rising address, the first at its start; ``table`` interns the rules.
-
-    Raises ObjectError if the entry is damaged.
-    """
-    if fde.cie.return_register >= table.register_count:
-        raise ObjectError(f"call frame information: return address in register {fde.cie.return_register}")
-    program = _CfiProgram(table, fde, fde.start)
-    program.run(_cursor(section, fde, fde.cie.instructions))
-    program.initial = program.registers
-    program.run(_cursor(section, fde, fde.instructions))
-    program.flush()
-    return program.rows
-
-
-def _cursor(section: FrameSection, fde: Fde, span: tuple[int, int]) -> CfiCursor:
-    at = section.cursor(*span)
-    at.address_size = fde.cie.address_size
-    return at
+def _simple(cfa: tuple[int, int] | None) -> tuple[int, int]:
+    if cfa is None or cfa[0] == CFA_BY_EXPRESSION:
+        raise ObjectError("call frame information: the CFA is changed before it is a register and an offset")
+    return cfa

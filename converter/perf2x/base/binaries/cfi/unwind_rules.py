@@ -75,8 +75,6 @@ class RuleTable:
         """Bit r: some rule or expression reads register r; the others need not be restored."""
         self.rules: list[Rule] = []
         self.expressions: list[Expression] = []
-        self.by_row: dict[bytes, int] = {}
-        """Numbers of rules that were decoded in columns, by the bytes of their rows (`row_columns`)."""
         self._numbers: dict[Rule, int] = {}
         self._expression_numbers: dict[Expression, int] = {}
         self._fixed, self._signal = GrowableColumns(np.int64, 3), GrowableColumns(np.bool_)

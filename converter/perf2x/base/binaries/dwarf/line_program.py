@@ -250,7 +250,7 @@ def _lines(opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> I64:
     rows = opcodes.are(found.opcode, _LINE)
     at = found.operand[rows]
     end = as_int64(found.number_end[at])
-    advance[rows] = extended(found.numbers(rows), found.code[end - 1], end - at, np.True_)
+    advance[rows] = extended(found.numbers(rows), found.code[end - 1], end - at)
     total = cumsum(advance)
     return total + _in_effect(len(total), [(ends, 1 - total[ends])], 1)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perf2x.base.binaries.cfi.byte_cursor import CfiCursor
 from perf2x.base.binaries.cfi.frame_entries import FrameSection, fde_offsets, index_by_walking, index_from_header
 from perf2x.base.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
-from perf2x.base.binaries.cfi.run_instructions import rule_rows
+from perf2x.base.binaries.cfi.run_instructions import CfiPrograms
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleKind, RuleTable
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.errors import ObjectError
@@ -34,6 +34,11 @@ from tests.support.frame_writer import (
 )
 
 INITIAL = def_cfa(7, 8) + offset(16, -8)
+
+
+def rule_rows(section, fde, table) -> list[tuple[int, int]]:
+    rows = CfiPrograms(section, fde.cie, table).rows(fde)
+    return list(zip(rows.start, rows.rule, strict=True))
 
 
 def rules_by_address(file, frame=0) -> tuple[dict, RuleTable]:
@@ -127,9 +132,10 @@ def test_debug_frame_has_absolute_addresses() -> None:
     ("program", "sentence"),
     [
         (b"\x0b", "never remembered"),
-        (b"\x3f", "unknown instruction 0x3f"),
+        (b"\x3f", "instruction 0x3f is unknown"),
         (b"\x0f\x7f", "past the end"),
         (b"\x0c\x07", "past the end"),
+        (b"\x03\x07", "instruction 0x3 is unknown or cut off"),
         (b"\x0c\x63\x08", "CFA in register 99"),
         (b"\x0c\x11\x08", "CFA in register 17"),
         (def_cfa_expression(b"\x28\0\0"), "no operator 0x28"),
