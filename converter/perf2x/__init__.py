@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         top,
         write,
     )
-    from perf2x.base.errors import Perf2xError
+    from perf2x.errors import Perf2xError
 
 try:
     from perf2x._version import __version__
@@ -69,7 +69,7 @@ if not TYPE_CHECKING:  # type checkers accept any name of a module that has __ge
     def __getattr__(name: str) -> object:
         """Import public names on first use (PEP 562)."""
         if name == "Perf2xError":
-            return import_module("perf2x.base.errors").Perf2xError
+            return import_module("perf2x.errors").Perf2xError
         if name in __all__:
             return getattr(import_module("perf2x.api"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -64,7 +64,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perf2x.base.columnar.arrow import ArrowTable, Coded
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.kernel.conversion import convert_recordings, write_file
 from perf2x.kernel.format_suffix import format_of
 from perf2x.kernel.load import load

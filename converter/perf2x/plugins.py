@@ -9,7 +9,7 @@ a command ``Setting`` and ``Argument``, which the parameters of its function are
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from perf2x.base.errors import FormatError, ObjectError, OptionError, OutputError, Perf2xError
+from perf2x.errors import FormatError, ObjectError, OptionError, OutputError, Perf2xError
 from perf2x.kernel.registry import Emitter, build_emitter
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile import (

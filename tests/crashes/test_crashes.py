@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import Perf2xError
+from perf2x.errors import Perf2xError
 from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
 from tests import forge

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import ObjectError
 from perf2x.base.installed_packages import available
+from perf2x.errors import ObjectError
 from perf2x.kernel.load import Loaded, load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.registry import EMITTERS, load_symbol_sources

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import FormatError, Perf2xError
 from perf2x.base.installed_packages import available
+from perf2x.errors import FormatError, Perf2xError
 from perf2x.kernel.registry import EMITTERS
 from tests import forge
 from tests.support import extremes, outputs

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from msgspec import Struct, structs
 
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.kernel import load as loading
 from perf2x.kernel import open_sessions
 from perf2x.kernel.load import load

@@ -13,7 +13,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 
 
 class EntryPoint(NamedTuple):

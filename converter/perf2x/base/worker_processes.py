@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from perf2x.base.errors import Perf2xError
 from perf2x.base.files.operating_system import fork_context, widen_pipe
+from perf2x.errors import Perf2xError
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -14,11 +14,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
-from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import USAGE
 from perf2x.cli.help import CONTEXT, PlainHelp, show_all
 from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.usage_errors import report_usage_errors
+from perf2x.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.base.installed_packages import EntryPoint

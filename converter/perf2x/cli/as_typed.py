@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from perf2x.base.errors import Perf2xError
+from perf2x.errors import Perf2xError
 
 _PARAMETER = {
     "latency": "value latency",

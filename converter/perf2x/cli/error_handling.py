@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import NoReturn, TextIO
 
-from perf2x.base.errors import OptionError, Perf2xError, is_out_of_memory
 from perf2x.cli.messages import print_message
+from perf2x.errors import OptionError, Perf2xError, is_out_of_memory
 
 _DONE = 0
 CANNOT = 1

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import GATE
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.gate_options import LIMITS, GateFlags
+from perf2x.errors import OptionError
 from perf2x.model.printable_text import message
 
 if TYPE_CHECKING:

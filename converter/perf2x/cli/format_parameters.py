@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Struct, defstruct
 from msgspec.structs import asdict
 
-from perf2x.base.errors import Perf2xError
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import parse_only, spread, typed
+from perf2x.errors import Perf2xError
 from perf2x.model.setting import Setting
 
 _GIVEN = "perf2x.format_options"

@@ -22,10 +22,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.did_you_mean import did_you_mean
-from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.cli.help import CONTEXT, HelpAll, HelpfulCommand
 from perf2x.cli.plain_parameters import leave_as_typed
+from perf2x.errors import SettingError
 from perf2x.kernel.feature import feature_settings
 from perf2x.model.plugin_options import FINISHED
 from perf2x.model.setting import Argument, Setting, hints_of, setting_of, split_numbers, struct_in

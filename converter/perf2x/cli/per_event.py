@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from perf2x.base.columnar import take_rows_of, unique
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.profile import View, plain_names
 
 

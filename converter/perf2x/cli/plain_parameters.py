@@ -7,7 +7,7 @@ conversion. Its sentences change with its version.
 from functools import partial
 from typing import Any
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 
 
 def leave_as_typed(parameters: list[Any]) -> list[Any]:

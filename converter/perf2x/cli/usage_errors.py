@@ -8,8 +8,8 @@ from typing import Any
 import typer
 
 from perf2x.base.did_you_mean import did_you_mean
-from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import report_errors
+from perf2x.errors import OptionError
 
 UsageError: Any = typer.BadParameter.__base__
 """Base class of usage errors, which typer does not export."""

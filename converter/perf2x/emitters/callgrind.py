@@ -46,8 +46,8 @@ from perf2x.base.columnar import (
     unique,
     zeros,
 )
-from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.picture_title import heading
+from perf2x.errors import SettingError
 from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import Format, Needs, option

@@ -28,8 +28,8 @@ from perf2x.base.columnar import (
     unique,
     unique_inverse,
 )
-from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
+from perf2x.errors import OptionError
 from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.feature import Feature, with_profile
 from perf2x.model.format_features import OriginalSettings
 

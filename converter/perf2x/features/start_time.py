@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec.structs import replace
 
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
 from perf2x.model.filters.time_ranges import parse_seconds
 from perf2x.model.plugin_options import START_TIME

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from perf2x.base.errors import OptionError, Perf2xError
 from perf2x.base.files.operating_system import spawn_context
+from perf2x.errors import OptionError, Perf2xError
 
 Item = TypeVar("Item")
 End = TypeVar("End")

@@ -15,9 +15,9 @@ from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.base.columnar import Frozen, unique
-from perf2x.base.errors import FormatError
 from perf2x.base.files.object_stores import is_address
 from perf2x.base.files.unpack_limit import limit_unpacking
+from perf2x.errors import FormatError
 from perf2x.fleet.executors import TaskTotals, done
 from perf2x.fleet.input_names import changed_ns, local_copy
 from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 from msgspec import DecodeError, json
 
-from perf2x.base.errors import FormatError, SettingError
 from perf2x.base.files.read_file import read_file
+from perf2x.errors import FormatError, SettingError
 from perf2x.fleet.input_names import local_copy
 
 Tags = Mapping[str, str]

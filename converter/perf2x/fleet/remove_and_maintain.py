@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from msgspec import Struct
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.sources.dataset.dataset_address import DatasetAddress
 from perf2x.sources.dataset.dataset_schema import OF_ATTEMPT, OF_RECORDINGS, TABLES
 from perf2x.sources.dataset.delta_tables import DeltaTables, writing, written_ns

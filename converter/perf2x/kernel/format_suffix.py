@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from perf2x.base.errors import SettingError
 from perf2x.base.installed_packages import EntryPoint, available
+from perf2x.errors import SettingError
 from perf2x.kernel.registry import EMITTERS, Emitter, is_built_in
 
 _COMMON_FORMATS = ("pprof", "collapsed")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from perf2x.base.diagnostics import Diagnostics, comment
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.feature import SessionRun, features, with_profile
 from perf2x.kernel.load_options import LoadContext, LoadOptions, Progress
 from perf2x.kernel.load_result import Loaded, event_counts

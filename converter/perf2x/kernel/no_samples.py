@@ -6,7 +6,7 @@ The worst damage comes first: later counts follow from it.
 from collections.abc import Callable, Mapping, Sequence
 
 from perf2x.base.diagnostics import Count
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 
 _DAMAGE: dict[str, Callable[[Count], str]] = {
     "wrapper_damaged": lambda count: f"the compressed file is cut or damaged ({count.first})",

@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.base.errors import FormatError, reason
 from perf2x.base.files.tarball import Tarball, open_tarball, tarball_errors
 from perf2x.base.files.temporary import call_copy, private_directory, shown_name
 from perf2x.base.files.unpack_limit import Spool, link_or_copy, unpacked_limit
 from perf2x.base.files.unpackers import packing
 from perf2x.base.mapping_names import is_jitdump
+from perf2x.errors import FormatError, reason
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from perf2x.base.columnar import Frozen, join_tables
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.options_for_format import refuse_lacking
 from perf2x.kernel.perf_data import PerfData

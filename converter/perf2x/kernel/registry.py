@@ -9,9 +9,9 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from perf2x.base.did_you_mean import did_you_mean
-from perf2x.base.errors import OptionError, SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.base.installed_packages import EntryPoint, available
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile import View
 

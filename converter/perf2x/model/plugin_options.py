@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any, ClassVar, dataclass_transform
 
-from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
+from perf2x.errors import SettingError
 from perf2x.model.setting import FeatureSettings, Settings, settings_of
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"

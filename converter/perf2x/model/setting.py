@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_ty
 
 from msgspec import Struct
 
-from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
+from perf2x.errors import SettingError
 
 ON = "On by default"
 """Help panel of switches with two names, whose column of names would leave the texts of other options no room."""

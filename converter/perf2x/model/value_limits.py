@@ -3,7 +3,7 @@
 import numpy as np
 
 from perf2x.base.columnar import I64
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 
 LAST_TIME = 2**63 - 1
 """Latest time, in nanoseconds."""

@@ -13,8 +13,8 @@ from msgspec import Struct, field
 from perf2x.base.abi import ENDIAN, HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
 from perf2x.base.columnar import U8, U64, Frozen, sum_of
 from perf2x.base.diagnostics import Severity
-from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
+from perf2x.errors import FormatError
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.record_block import (
     Block,

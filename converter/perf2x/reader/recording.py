@@ -34,7 +34,7 @@ from perf2x.base.columnar import (
     take,
 )
 from perf2x.base.diagnostics import Diagnostics, Severity
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.recording import (
     ALL,
     Event,

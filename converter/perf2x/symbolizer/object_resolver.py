@@ -32,8 +32,8 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.base.diagnostics import Count, Severity
-from perf2x.base.errors import ObjectError
 from perf2x.base.mapping_names import is_jitdump, is_vdso
+from perf2x.errors import ObjectError
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
 from perf2x.symbolizer.demangle.demangle import full_name, short_name
 from perf2x.symbolizer.entry_names import not_called, without_padding

@@ -6,8 +6,8 @@ import pytest
 
 from perf2x.base import begun_tasks
 from perf2x.base.begun_tasks import begun
-from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import limit_unpacking, memory_limit
+from perf2x.errors import FormatError
 
 
 def test_tasks_begin_one_after_another_before_anybody_asks() -> None:

@@ -8,8 +8,8 @@ from multiprocessing.context import ForkProcess
 import numpy as np
 import pytest
 
-from perf2x.base.errors import OptionError
 from perf2x.base.worker_processes import join_from_processes, run_in_processes
+from perf2x.errors import OptionError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 

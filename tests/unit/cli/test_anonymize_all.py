@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from perf2x import Filters, Grouping, SymbolOptions, convert, read
-from perf2x.base.errors import OptionError
 from perf2x.base.installed_packages import available
+from perf2x.errors import OptionError
 from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.listing_options import ListingOptions

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import perf2x
-from perf2x.base.errors import FormatError, Perf2xError, SettingError, reason
 from perf2x.cli.app import LINES, command
 from perf2x.cli.as_typed import as_typed, option_of
+from perf2x.errors import FormatError, Perf2xError, SettingError, reason
 
 ROOT = Path(perf2x.__file__).parent
 MODULES = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "cli"]

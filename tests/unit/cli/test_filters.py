@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
 from perf2x.cli.parameters import typed
+from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.filters.filter_options import Filters, Grouping

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from tests.support.command import folded, perf2x, recording
 

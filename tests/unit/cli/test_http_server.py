@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from perf2x.base.errors import OutputError
 from perf2x.cli.view.http_server import PageServer
+from perf2x.errors import OutputError
 
 PAGE = "<!doctype html><title>käfer</title>".encode()
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from perf2x import convert
-from perf2x.base.errors import OptionError
 from perf2x.base.installed_packages import available
 from perf2x.cli.app import command
 from perf2x.cli.as_typed import option_of
+from perf2x.errors import OptionError
 from perf2x.kernel.options_for_format import OF_COMMAND
 from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
 from perf2x.model.filters.filter_options import Filters, Grouping

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from perf2x.base.errors import OptionError, OutputError
 from perf2x.base.files.atomic import open_output
+from perf2x.errors import OptionError, OutputError
 from tests.support.command import perf2x, recording
 
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import Struct
 
-from perf2x.base.errors import Perf2xError
 from perf2x.cli.app import LINES, command, commands
 from perf2x.cli.help import CONTEXT
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring, Only, Without, make_command, typed
+from perf2x.errors import Perf2xError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions

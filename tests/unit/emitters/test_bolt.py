@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError
 from perf2x.emitters.bolt import Bolt
+from perf2x.errors import OptionError
 from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts
 from perf2x.model.profile.profile import Profile

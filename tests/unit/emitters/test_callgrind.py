@@ -14,9 +14,9 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.errors import SettingError
 from perf2x.emitters import callgrind
 from perf2x.emitters.callgrind import Callgrind
+from perf2x.errors import SettingError
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.errors import OptionError
 from perf2x.emitters import collapsed
 from perf2x.emitters.collapsed import Collapsed
+from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
 

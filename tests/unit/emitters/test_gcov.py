@@ -6,9 +6,9 @@ from struct import pack
 import pytest
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError
 from perf2x.emitters.autofdo import Autofdo
 from perf2x.emitters.gcov import Gcov
+from perf2x.errors import OptionError
 from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.profile.code_counts import AddressCounts, CodeCounts, FunctionCounts, LineCount, merged_code
 from perf2x.model.profile.profile import Profile

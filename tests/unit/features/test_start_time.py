@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.features.start_time import date_of, parse_start_time
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.fleet.input_names import expanded, local_copy
 
 fsspec = pytest.importorskip("fsspec")

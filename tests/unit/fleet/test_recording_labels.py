@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.errors import FormatError, OptionError
 from perf2x.fleet.recording_labels import (
     check_name_pattern,
     start_by_name,

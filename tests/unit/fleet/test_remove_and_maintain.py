@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.errors import FormatError, OptionError
 from perf2x.fleet.remove_and_maintain import maintain
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.fleet import ingest as module
 from perf2x.fleet.ingest import Job
 from perf2x.fleet.query import answered
@@ -197,7 +197,7 @@ def test_stacks_are_written_in_pieces(tmp_path: Path, recordings: list[Path], mo
 
 
 def test_killed_workers_end_the_run_with_a_sentence(recordings: list[Path], tmp_path: Path) -> None:
-    from perf2x.base.errors import Perf2xError
+    from perf2x.errors import Perf2xError
     from perf2x.fleet.executors import done, executor
 
     with pytest.raises(Perf2xError, match="run the same command again"), executor(None, 2) as crew:

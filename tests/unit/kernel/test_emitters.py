@@ -1,9 +1,9 @@
 import pytest
 
-from perf2x.base.errors import OptionError
 from perf2x.base.installed_packages import available
 from perf2x.emitters.collapsed import Collapsed
 from perf2x.emitters.pprof.pprof import Pprof
+from perf2x.errors import OptionError
 from perf2x.kernel.registry import EMITTERS, build_emitter, emitter_options, load_emitter
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from perf2x.base import installed_packages
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.kernel import feature
 
 

@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from perf2x.base.errors import OptionError
 from perf2x.base.installed_packages import EntryPoint, available
+from perf2x.errors import OptionError
 from perf2x.kernel import format_suffix as suffix
 from perf2x.kernel.format_suffix import format_of
 from perf2x.kernel.registry import EMITTERS, load_emitter

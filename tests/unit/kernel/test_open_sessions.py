@@ -1,6 +1,6 @@
 import pytest
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from tests.support.recordings import CORPUS

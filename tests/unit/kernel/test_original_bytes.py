@@ -6,7 +6,7 @@ import pytest
 
 from perf2x import read
 from perf2x.api import convert
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from tests.support.command import perf2x, recording
 from tests.support.otlp_profiles import message_of
 

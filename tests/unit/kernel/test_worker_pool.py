@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.base import worker_processes
-from perf2x.base.errors import OptionError
 from perf2x.base.worker_processes import run_in_processes
+from perf2x.errors import OptionError
 from perf2x.kernel import worker_pool
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options

@@ -8,7 +8,7 @@ from typing import Never
 
 import pytest
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.kernel.stage_timer import Stages
 from perf2x.kernel.worker_pool import MICROSECONDS_EACH, processes_for_work, run_tasks
 

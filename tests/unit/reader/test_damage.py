@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import FormatError, Perf2xError
+from perf2x.errors import FormatError, Perf2xError
 from perf2x.model.recording.events import Want
 from perf2x.reader import PerfRecording, open_recording
 from tests import forge

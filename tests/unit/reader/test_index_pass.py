@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
 from perf2x.reader.index_pass import narrow_owners

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.abi.struct_layouts import ATTR_REVISIONS
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.model.recording.events import Samples, Want
 from perf2x.reader import PerfRecording, open_recording
 from tests import forge

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.reader import PerfRecording, first_walk
 from tests import forge
 from tests.forge import kernel as k

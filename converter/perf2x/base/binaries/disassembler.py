@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from perf2x.base.errors import ObjectError, OptionError
 from perf2x.base.frozen import Frozen
+from perf2x.errors import ObjectError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

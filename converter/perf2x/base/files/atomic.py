@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 from zlib import crc32
 
-from perf2x.base.errors import OptionError, OutputError
 from perf2x.base.files.operating_system import create_exclusively, create_unnamed, name_unnamed, replace_file
+from perf2x.errors import OptionError, OutputError
 
 
 class AtomicFile:

@@ -7,7 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.errors import FormatError, OptionError
 
 
 def fsspec() -> ModuleType:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpack_limit import MOST_IN_MEMORY, format_size
+from perf2x.errors import ObjectError
 
 SILENCE = 60.0
 """Seconds that a pipe may take to send something: ``--kallsyms <(ssh host cat /proc/kallsyms)``."""

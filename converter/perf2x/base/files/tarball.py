@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from perf2x.base.errors import FormatError
 from perf2x.base.files.read_file import open_regular
 from perf2x.base.files.unpack_limit import HIGHER, format_size, too_large, unpacked_limit
 from perf2x.base.files.unpackers import damage_errors, open_packed, packing
+from perf2x.errors import FormatError
 
 if TYPE_CHECKING:
     import tarfile

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from perf2x.base.errors import FormatError, SettingError
 from perf2x.base.files.operating_system import path_of_open_file, temporary_file
+from perf2x.errors import FormatError, SettingError
 
 FLOOR = 256 << 20
 _RATIO = 200

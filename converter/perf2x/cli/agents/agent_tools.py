@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from perf2x.api import diff, top
-from perf2x.base.errors import OptionError
 from perf2x.cli.agents.below_folders import BelowFolders
 from perf2x.cli.render.fit_text import first_lines
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.cli.render.text_table import name_column, number_column, table_lines
+from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.listing_options import ListingOptions

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.printable_text import short
 
 

@@ -7,8 +7,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from perf2x import __version__
-from perf2x.base.errors import OptionError, Perf2xError
 from perf2x.cli.agents.agent_tools import MOST, AgentTools
+from perf2x.errors import OptionError, Perf2xError
 from perf2x.model.printable_text import message
 
 if TYPE_CHECKING:

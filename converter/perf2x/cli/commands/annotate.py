@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError, SettingError
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import Columns, PrintFlags
 from perf2x.cli.parameters import Honouring, Without
 from perf2x.cli.progress import load_shown
+from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.filters.filter_options import Grouping
 from perf2x.model.format_features import ListingSettings

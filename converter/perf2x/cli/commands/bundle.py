@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.temporary import call_copy, private_directory
 from perf2x.base.files.unpack_limit import Spool, limit_unpacking, link_or_copy
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.parameters import Only, Without
 from perf2x.cli.progress import progress_bar
+from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Setting
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from perf2x.base.errors import OptionError
 from perf2x.cli.fail_if import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 from perf2x.cli.format_parameters import given_options
 from perf2x.cli.messages import print_message, print_messages
@@ -16,6 +15,7 @@ from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import progress_bar
+from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions

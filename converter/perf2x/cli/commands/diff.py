@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError
 from perf2x.cli.diff.fail_above import DiffGate
 from perf2x.cli.fail_if import exit_for_failed_gates, untold_changes, warn_of_idle_limits
 from perf2x.cli.limits_outcome import Verdict
@@ -15,6 +14,7 @@ from perf2x.cli.options.input_options import Quiet, Verbose
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import progress_bar
+from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from itertools import islice
 from typing import Annotated
 
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import DEFAULT, Input, recordings
 from perf2x.cli.parameters import Only
+from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.filters.time_ranges import parse_seconds
 from perf2x.model.printable_text import plain

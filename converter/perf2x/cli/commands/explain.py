@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from perf2x.base.errors import ObjectError
 from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Only, Without
 from perf2x.cli.progress import progress_bar
+from perf2x.errors import ObjectError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Argument
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from perf2x.base.errors import OptionError, OutputError
 from perf2x.cli import program
 from perf2x.cli.parameters import make_command
+from perf2x.errors import OptionError, OutputError
 from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:

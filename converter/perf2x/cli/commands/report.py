@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-from perf2x.base.errors import OptionError
 from perf2x.cli.diff.fail_above import DiffGate
 from perf2x.cli.fail_if import (
     check_gates,
@@ -19,6 +18,7 @@ from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.parameters import Hidden, Without
 from perf2x.cli.progress import progress_bar
+from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
 
 

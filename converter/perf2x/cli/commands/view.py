@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from perf2x.base.errors import OptionError
 from perf2x.cli.format_parameters import flags_of, given_flags
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import load_shown
 from perf2x.emitters.flame.html import Html
+from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions

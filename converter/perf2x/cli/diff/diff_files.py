@@ -2,8 +2,8 @@
 
 from typing import BinaryIO
 
-from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import STDOUT, open_output
+from perf2x.errors import OptionError
 from perf2x.tools.diff.recording_pair import RecordingPair
 
 FORMATS = {

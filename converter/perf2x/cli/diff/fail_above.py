@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError
 from perf2x.base.frozen import Frozen
 from perf2x.cli.options.gate_options import parse_percentage
+from perf2x.errors import OptionError
 from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.number_format import first_of, format_change, format_percent
 

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from perf2x.base.errors import OptionError
 from perf2x.base.frozen import Frozen
 from perf2x.cli.options.table_options import Json, Wide
+from perf2x.errors import OptionError
 from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from perf2x.base.errors import OptionError
 from perf2x.base.files.object_stores import is_address
 from perf2x.base.frozen import Frozen
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.output_options import parse_tags
+from perf2x.errors import OptionError
 from perf2x.model.number_format import plural
 from perf2x.model.setting import Argument, Setting
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.cli.options.table_options import RowFlags
+from perf2x.errors import SettingError
 from perf2x.model.setting import Argument, Setting
 from perf2x.model.totals.kinds import Sort
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
 from perf2x.cli.as_typed import as_typed
+from perf2x.errors import SettingError
 from perf2x.model.setting import Setting
 from perf2x.model.totals.kinds import Value
 

@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from perf2x.base.errors import OptionError, SettingError
 from perf2x.base.frozen import Frozen
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.setting import Setting
 
 LIMITS = {

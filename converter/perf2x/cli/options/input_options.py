@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from perf2x.base.errors import FormatError
 from perf2x.base.files.object_stores import is_address
+from perf2x.errors import FormatError
 from perf2x.model.setting import Argument, Setting
 
 DEFAULT = "perf.data"

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import default_output
 from perf2x.base.frozen import Frozen
+from perf2x.errors import OptionError
 from perf2x.model.setting import Setting
 
 DEFAULT_FORMAT = "pprof"

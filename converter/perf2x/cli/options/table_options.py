@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
+from perf2x.errors import SettingError
 from perf2x.model.setting import Setting
 from perf2x.model.totals.kinds import By, Sort, Value
 

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 from urllib.parse import quote
 
-from perf2x.base.errors import OutputError
+from perf2x.errors import OutputError
 
 ADDRESS = "127.0.0.1"
 _NAMES = frozenset({ADDRESS, "localhost", "[::1]"})

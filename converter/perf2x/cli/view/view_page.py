@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perf2x.base.errors import OutputError
 from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_message
 from perf2x.cli.view.http_server import ADDRESS, PageServer
 from perf2x.cli.view.recording_pages import Page
+from perf2x.errors import OutputError
 
 _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from perf2x.base.binaries.elf.elf_file import open_object
 from perf2x.base.binaries.find.object_finder import has_code
-from perf2x.base.errors import ObjectError
 from perf2x.cli import progress
 from perf2x.cli.app import app, command
 from perf2x.cli.error_handling import report_errors
 from perf2x.emitters.flame.page_file import write_page
+from perf2x.errors import ObjectError
 from perf2x.kernel.load_options import Progress
 from perf2x.kernel.registry import load_symbol_sources
 

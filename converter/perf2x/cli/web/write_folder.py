@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import perf2x
-from perf2x.base.errors import OutputError, SettingError
 from perf2x.base.files.atomic import open_output
 from perf2x.base.frozen import Frozen
 from perf2x.emitters.flame.page_file import write_page
+from perf2x.errors import OutputError, SettingError
 
 SOURCES = "perf2x.sources"
 """A gzipped tarball, without the suffix that makes some servers send it unpacked."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from perf2x.base.columnar import I64, flatnonzero
-from perf2x.base.errors import SettingError
 from perf2x.base.files.background_writer import BackgroundWriter
 from perf2x.emitters.chrome.chrome_drawing import Drawing, drawings_of, slice_events
 from perf2x.emitters.chrome.chrome_tracks import (
@@ -23,6 +22,7 @@ from perf2x.emitters.chrome.chrome_tracks import (
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import knows_cpus
+from perf2x.errors import SettingError
 from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import Profile, find_event, sampled
 

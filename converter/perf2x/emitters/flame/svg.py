@@ -12,10 +12,10 @@ import numpy as np
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import sum_of
-from perf2x.base.errors import OptionError
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.flame.svg_text import fitted, shown_name, xml
 from perf2x.emitters.flame.svg_tree import Rectangles, boxes_of
+from perf2x.errors import OptionError
 from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import LocationFrames, Profile, find_event, full_names, location_frames
 

@@ -11,7 +11,6 @@ from typing import BinaryIO
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, as_int64, unique, unique_inverse, zeros
-from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.protobuf import entry, text
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, grouped, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
@@ -26,6 +25,7 @@ from perf2x.emitters.otlp.otlp_schema import (
 from perf2x.emitters.otlp.otlp_tables import Dictionary, StackTables, Value, key_values, numbered
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
+from perf2x.errors import OptionError
 from perf2x.model.format_features import OriginalSettings
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Format, Needs, option
 from perf2x.model.profile import Meta, Profile, View

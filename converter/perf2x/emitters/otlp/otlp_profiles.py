@@ -31,7 +31,6 @@ from perf2x.base.columnar import (
     sum_runs,
     unique,
 )
-from perf2x.base.errors import OptionError, SettingError
 from perf2x.emitters.encoding.protobuf import (
     entry,
     fixed64_but_0,
@@ -49,6 +48,7 @@ from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.otlp.otlp_tables import Dictionary, number_rows
 from perf2x.emitters.pprof.pprof_tables import comment_lines
 from perf2x.emitters.pprof.sample_types import in_style, names_in_style, stated_period
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.profile import Meta, Profile, ProfileEvent, View, plain_names
 from perf2x.model.recording import is_tracepoint
 

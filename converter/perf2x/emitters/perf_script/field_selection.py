@@ -6,7 +6,7 @@ Source of truth: tools/perf/builtin-script.c (all_output_options, output[], evse
 from collections.abc import Container, Sequence
 
 from perf2x.base.abi import EventType, SampleType
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.recording import Event
 
 _MEMORY = SampleType.WEIGHT | SampleType.WEIGHT_STRUCT

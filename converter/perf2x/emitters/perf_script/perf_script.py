@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
 from perf2x.base.columnar import I64, AnyArray, as_uint64, flatnonzero, unique
-from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.perf_script.field_selection import event_fields, named_places
 from perf2x.emitters.perf_script.field_texts import (
@@ -26,6 +25,7 @@ from perf2x.emitters.perf_script.field_texts import (
 )
 from perf2x.emitters.perf_script.frame_lines import FrameTexts, PlaceText
 from perf2x.emitters.perf_script.time_order import TimeOrder
+from perf2x.errors import SettingError
 from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Format, Needs, option
 from perf2x.model.printable_text import without_controls

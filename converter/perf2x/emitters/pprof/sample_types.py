@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from perf2x.base.columnar import I64, Frozen, arange, lexsort, rows_by, sum_at, unique, zeros
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.profile import Profile, ProfileEvent, plain_names
 
 FEW_KINDS, MOST_CELLS = 64, 1 << 27

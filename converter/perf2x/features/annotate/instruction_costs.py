@@ -26,7 +26,7 @@ from perf2x.base.columnar import (
     unique,
     zeros,
 )
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.features.annotate.line_costs import FunctionFrames, StackWeights, own_by_location, total_by_kind
 from perf2x.features.annotate.object_code import ObjectCode
 from perf2x.features.annotate.source_lines import Sources

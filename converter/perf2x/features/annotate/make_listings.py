@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, flatnonzero
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.features.annotate.line_costs import LineSums, entries_of, line_sums, stack_weights, sums_by_kind
 from perf2x.features.annotate.source_lines import Sources
 from perf2x.model.filters.profile_filters import Names

@@ -21,9 +21,9 @@ from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.binaries.find.running_kernel import running_kernel_build_id
 from perf2x.base.binaries.go.go_table import go_functions, has_go_table
 from perf2x.base.columnar import I64, U64, ListArray, argsort, as_uint64, flatnonzero, minus_ones, searchsorted
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KCORE, host_path, is_file
 from perf2x.base.files.temporary import shown_name
+from perf2x.errors import ObjectError
 from perf2x.model.profile import FunctionRow, Profile
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver, find_files

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from perf2x.base.binaries.find.recorded_files import RecordedFiles
 from perf2x.base.columnar import Frozen, as_int64, flatnonzero, unique, zeros
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import OptionError, SettingError
 from perf2x.base.mapping_names import is_real_path, without_deleted
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile import (

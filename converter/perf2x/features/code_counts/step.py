@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
 from perf2x.model.format_features import CodeSettings
 from perf2x.model.plugin_options import Needs

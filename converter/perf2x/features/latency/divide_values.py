@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, I64, as_int64, cumsum, flatnonzero, rows_by, unique
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.features.latency.running_threads import cpus_of, parallelism_at, running_threads
 from perf2x.features.schedule.schedule import has_samples_only, has_schedule
 from perf2x.model.filters.sample_filters import check_timed

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, as_int32, as_uint64, flatnonzero, sum_of, take_rows_of, unique
 from perf2x.base.diagnostics import Diagnostics, Severity
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.errors import OptionError, SettingError
 from perf2x.features.off_cpu.insert_waits import (
     Waits,
     WaitSpans,

@@ -14,7 +14,7 @@ from perf2x.base.columnar.arrays import I32, I64, U64, argsort, flatnonzero
 from perf2x.base.columnar.list_array import row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.kernel.load_options import LoadContext
 from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.profile import (

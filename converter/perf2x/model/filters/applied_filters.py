@@ -10,7 +10,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.filters.profile_filters import BEFORE_SYMBOLS, COLUMNS, FILTERS, ROWS
 from perf2x.model.filters.sample_filters import SampleFilter, Seen, not_recorded

@@ -26,7 +26,7 @@ from perf2x.base.columnar import (
     sum_at,
     unique,
 )
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.filters import frame_filters
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile, keep_samples, numbered_names, rewrite_stacks, select_entries

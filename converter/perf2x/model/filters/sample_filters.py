@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from perf2x.base.abi import SampleType
 from perf2x.base.columnar import U64, AnyArray, Bools, Frozen, sum_of, trues, unique
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.filters.profile_filters import COLUMNS, ROWS
 from perf2x.model.filters.time_ranges import Range
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters

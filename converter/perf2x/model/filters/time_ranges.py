@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 
 Range = tuple[int, int]
 """First and last nanosecond, both included."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.did_you_mean import close_names
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.number_format import first_of
 
 _SHOWN = 8

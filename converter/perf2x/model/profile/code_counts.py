@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, U64, ColumnTable, Frozen, join_tables, sum_of, sum_rows
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 
 Place = tuple[int, int]
 """Line, counted from the one where its function is declared (modulo 2¹⁶), and base discriminator."""

@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from perf2x.base.columnar import U64, Bools, as_int64, as_uint64, falses, sum_of, trues, unique, unique_inverse, zeros
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.profile.check_profile import check_profile
 from perf2x.model.profile.profile_tables import (
     Functions,

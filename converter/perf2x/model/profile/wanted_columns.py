@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perf2x.base.columnar import Frozen, bincount, flatnonzero
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Profile, events_called, plain_names
 
 _RATIOS = {

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, U64, Bools, as_int64, bincount, offsets_of, row_numbers, trues
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.recording.events import Branches
 
 TYPES = (

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from perf2x.base.errors import SettingError
 from perf2x.base.frozen import Frozen
+from perf2x.errors import SettingError
 from perf2x.model.number_format import format_percent
 from perf2x.model.profile import Costs, Measure, Profile
 from perf2x.model.profile.wanted_columns import WantedColumn, wanted_columns

@@ -26,7 +26,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.profile import LocationFrames, Profile, costs_of_kinds, find_event, kinds_in_stacks, location_frames
 from perf2x.model.totals.kinds import By, Value
 

@@ -21,7 +21,7 @@ from perf2x.base.columnar import (
     side_by_side,
     unique_inverse,
 )
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.filters.filter_options import Grouping
 from perf2x.model.profile import (
     Profile,

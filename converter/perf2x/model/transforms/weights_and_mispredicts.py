@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import CpuMode, SampleType
 from perf2x.base.columnar import I64, U8, U64, ListArray, arange, flatnonzero, row_numbers, zeros
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.profile import Profile
 from perf2x.model.recording import Recording, Samples, Want, take_rows
 from perf2x.model.value_limits import MOST_PERIOD

@@ -15,9 +15,9 @@ import numpy as np
 
 from perf2x.base.abi import HEADER_SIZE, ByteOrder, UserRecordType
 from perf2x.base.columnar import U8
-from perf2x.base.errors import FormatError
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.unpackers import unpacker
+from perf2x.errors import FormatError
 from perf2x.reader.record_framing import FramedRecords, frame_records
 
 _MOST_EACH = 64 << 20

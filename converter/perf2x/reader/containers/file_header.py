@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from perf2x.base.abi import ATTR_SIZE_VER0, ByteOrder, perffile
 from perf2x.base.columnar import U8, Frozen
 from perf2x.base.diagnostics import Diagnostics, Severity
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 
 _KINDS = (
     (rb"\x7fELF", "an ELF program or library; give the recording of it"),

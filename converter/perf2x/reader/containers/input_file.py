@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from perf2x.base.abi import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
 from perf2x.base.columnar import U8, Frozen
 from perf2x.base.diagnostics import Diagnostics, Severity
-from perf2x.base.errors import FormatError, is_out_of_memory
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.operating_system import free_pages, map_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpackers import damage_errors, open_packed, packing
+from perf2x.errors import FormatError, is_out_of_memory
 from perf2x.reader.containers.file_header import named_file
 
 CHUNK = 1 << 20

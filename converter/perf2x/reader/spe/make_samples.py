@@ -24,7 +24,7 @@ from perf2x.base.columnar import (
     offsets_of,
     trues,
 )
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.recording import Branches, Event, Samples, Want
 from perf2x.reader.spe.data_sources import uses_memory
 from perf2x.reader.spe.records import Happened, OpClass, TraceRecords

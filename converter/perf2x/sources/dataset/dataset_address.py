@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from perf2x.base.errors import OptionError
 from perf2x.base.files.object_stores import is_address
 from perf2x.base.frozen import Frozen
+from perf2x.errors import OptionError
 
 
 class DatasetAddress(Frozen):

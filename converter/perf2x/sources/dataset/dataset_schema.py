@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 
 if TYPE_CHECKING:
     import pyarrow

@@ -21,10 +21,10 @@ from urllib.parse import unquote
 
 from msgspec import json
 
-from perf2x.base.errors import FormatError, OptionError, OutputError, SettingError
 from perf2x.base.files.object_stores import is_address
 from perf2x.base.files.unpack_limit import memory_limit, too_large
 from perf2x.base.frozen import Frozen
+from perf2x.errors import FormatError, OptionError, OutputError, SettingError
 from perf2x.sources.dataset.dataset_schema import (
     COLUMNS,
     DATE,

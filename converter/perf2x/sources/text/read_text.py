@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from perf2x.base.columnar import U8, join_tables
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.sources.text.folded_stacks import Folded
 from perf2x.sources.text.script_lines import ScriptText
 from perf2x.sources.text.text_tables import UNNAMED, Text

@@ -42,8 +42,8 @@ from perf2x.base.columnar import (
     unique,
     unique_inverse,
 )
-from perf2x.base.errors import ObjectError
 from perf2x.base.mapping_names import is_vdso
+from perf2x.errors import ObjectError
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.go_ends import go_ends, is_on_any_stack, leaves_stack
 from perf2x.stitcher.unwind.object_rules import ObjectRules

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from perf2x.base.binaries.cfi.frame_entries import Cie, FrameSection, fde_offsets
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.base.errors import ObjectError
 from perf2x.base.frozen import Frozen
+from perf2x.errors import ObjectError
 
 _PROGBITS, _STRTAB, _ALLOC, _CODE = 1, 3, 2, 6
 _NAMES = b"\0.text\0.eh_frame\0.shstrtab\0"

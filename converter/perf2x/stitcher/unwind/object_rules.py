@@ -15,7 +15,7 @@ from perf2x.base.binaries.cfi.function_rules import FrameSource, debug_frame_ind
 from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.columnar import I32, U64, arange
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.stitcher.unwind.architecture import Architecture
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.base.diagnostics import Diagnostics, Severity
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.profile import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts, FunctionCounts, Place
 from perf2x.symbolizer.counts.discriminators import Gcc, Llvm
 from perf2x.symbolizer.sources.dwarf_units import code_lines

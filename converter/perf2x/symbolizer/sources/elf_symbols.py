@@ -13,7 +13,7 @@ from perf2x.base.binaries.elf.symtab import STB_GLOBAL, STT_FUNC, SymbolRows, fu
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import I64, U64, as_uint64
 from perf2x.base.diagnostics import Diagnostics, Severity
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.symbolizer.demangle.demangle import full_name
 from perf2x.symbolizer.symbol_index import SymbolColumns, SymbolIndex
 

@@ -27,9 +27,9 @@ from perf2x.base.columnar import (
     searchsorted,
 )
 from perf2x.base.columnar.text_columns import differs_from_previous, hex_numbers
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
+from perf2x.errors import ObjectError
 from perf2x.symbolizer.symbol_index import PAGE, SymbolColumns, SymbolIndex
 
 _NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09

@@ -14,9 +14,9 @@ from perf2x.base.binaries.find.perf_archive import name_key
 from perf2x.base.binaries.find.running_kernel import running_kernel_build_id, running_kernel_release
 from perf2x.base.columnar import U64, Frozen, as_uint64, unique_known, zeros
 from perf2x.base.diagnostics import Severity
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KALLSYMS, host_path, is_file
 from perf2x.base.files.temporary import shown_name
+from perf2x.errors import ObjectError
 from perf2x.symbolizer.make_finder import archives_of
 from perf2x.symbolizer.sources.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
 from perf2x.symbolizer.sources.symbol_source import (

@@ -16,8 +16,8 @@ from perf2x.base.binaries.elf.symtab import raw_symbols
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import U64
 from perf2x.base.diagnostics import Severity
-from perf2x.base.errors import ObjectError, SettingError
 from perf2x.base.files.sysroot import VMLINUX_PATHS, is_file, is_folder_name
+from perf2x.errors import ObjectError, SettingError
 from perf2x.symbolizer.sources.elf_source import symbols_of
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.kernel_source import module_name

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, sum_at, unique
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile

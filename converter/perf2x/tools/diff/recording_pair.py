@@ -9,7 +9,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.base.columnar import Frozen, sum_of
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.number_format import first_of

@@ -16,7 +16,7 @@ from perf2x.base.abi import MISC_CPUMODE_MASK, RecordType, SampleType, UserRecor
 from perf2x.base.columnar import I64, Bools, Frozen, as_uint64, flatnonzero, rows_by, trues, unique
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.did_you_mean import did_you_mean
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.recording import Event, Want
 from perf2x.reader.event_table import trailer_length
 from perf2x.reader.first_walk import FirstWalk

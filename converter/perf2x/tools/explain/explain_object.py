@@ -17,9 +17,9 @@ from perf2x.base.binaries.elf.symtab import STT_FUNC, function_symbols
 from perf2x.base.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles, has_code
 from perf2x.base.binaries.go.go_table import has_go_table
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.base.frozen import Frozen
+from perf2x.errors import ObjectError
 from perf2x.model.number_format import plural
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results

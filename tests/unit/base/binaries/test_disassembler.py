@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.base.binaries import disassembler
 from perf2x.base.binaries.disassembler import disassemble
-from perf2x.base.errors import ObjectError, OptionError
+from perf2x.errors import ObjectError, OptionError
 
 capstone = pytest.importorskip("capstone")
 

@@ -7,7 +7,7 @@ import pytest
 from perf2x.base.binaries.dwarf.attribute_forms import AbbreviationTable, UnitEncoding
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.event_attributes import parse_attr
 from perf2x.symbolizer.sources.parse_jitdump import parse_jitdump

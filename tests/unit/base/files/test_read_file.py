@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import ObjectError
 from perf2x.base.files import read_file as module
 from perf2x.base.files.read_file import open_regular, read_file, read_object_file
 from perf2x.base.files.temporary import call_copy, private_directory, shown_name
+from perf2x.errors import ObjectError
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 needs_devices = pytest.mark.skipif(not Path("/dev/zero").exists(), reason="the system has no /dev/zero")

@@ -5,9 +5,9 @@ import os
 import numpy as np
 import pytest
 
-from perf2x.base.errors import FormatError
 from perf2x.base.files import row_spool, unpack_limit
 from perf2x.base.files.row_spool import RowSpool
+from perf2x.errors import FormatError
 
 
 @pytest.mark.parametrize("at_once", [1, 40, 1 << 20])

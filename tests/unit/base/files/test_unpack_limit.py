@@ -10,7 +10,6 @@ import pytest
 
 from perf2x.base.binaries.elf.decompress import inflate_file
 from perf2x.base.binaries.find.perf_archive import Archive
-from perf2x.base.errors import FormatError, ObjectError, OptionError
 from perf2x.base.files import tarball, unpack_limit
 from perf2x.base.files.unpack_limit import (
     FreeSpace,
@@ -21,6 +20,7 @@ from perf2x.base.files.unpack_limit import (
     record_limit,
     unpacked_limit,
 )
+from perf2x.errors import FormatError, ObjectError, OptionError
 from tests.support import bombs
 from tests.support.command import perf2x, recording
 

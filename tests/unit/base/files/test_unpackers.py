@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from perf2x.base.binaries.elf.decompress import inflate_file
-from perf2x.base.errors import ObjectError
 from perf2x.base.files import unpackers
+from perf2x.errors import ObjectError
 from tests.forge.session import zstd
 from tests.support.command import perf2x, recording
 

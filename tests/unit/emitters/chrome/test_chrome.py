@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.errors import OptionError
 from perf2x.emitters.chrome import chrome as emitter
 from perf2x.emitters.chrome import chrome_drawing
 from perf2x.emitters.chrome.chrome import Chrome
 from perf2x.emitters.chrome.chrome_drawing import drawings_of
 from perf2x.emitters.timeline.shown_samples import in_ticks, shown_samples
 from perf2x.emitters.timeline.tracks import tracks_of
+from perf2x.errors import OptionError
 from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.support.chrome_traces import MS, check_trace, slices, speedscope_import, stacks, trace
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.html import Html
+from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Meta, Profile, Wait
 from perf2x.testing import EmitterContract
 

@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x import read
-from perf2x.base.errors import OptionError
 from perf2x.emitters.otlp.otlp import Otlp
 from perf2x.emitters.otlp.otlp_profiles import grouped
+from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Meta, Profile, Wait, plain_names
 from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.support import outputs

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.base.columnar.list_array import ListArray
-from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
 from perf2x.emitters.perf_script.field_selection import NEEDED, event_fields
 from perf2x.emitters.perf_script.frame_lines import FrameTexts
 from perf2x.emitters.perf_script.perf_script import PerfScript
+from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.options_for_format import options_for_format

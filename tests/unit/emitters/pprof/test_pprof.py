@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.errors import OptionError
 from perf2x.emitters.pprof import profile_pb2
 from perf2x.emitters.pprof.pprof import Pprof
+from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from perf2x.base.errors import OptionError
 from perf2x.emitters.pprof import sample_types
+from perf2x.errors import OptionError
 from tests import forge
 from tests.support import outputs
 from tests.support.extremes import EVENT, SAMPLE

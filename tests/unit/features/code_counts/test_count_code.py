@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
 from perf2x.kernel.merge_reports import ResultFold

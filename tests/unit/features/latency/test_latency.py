@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
 from perf2x.model.filters.filter_options import Filters

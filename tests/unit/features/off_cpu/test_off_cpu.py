@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.diagnostics import Severity
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.load_result import Loaded

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.diagnostics import Severity
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.features.off_cpu.wait_report import WaitReport
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options

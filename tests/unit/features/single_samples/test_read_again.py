@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.features.single_samples.reread_samples import _RowsByPosition
 from perf2x.reader import first_walk
 from perf2x.stitcher.stacks.recorded_spools import RecordedSpools

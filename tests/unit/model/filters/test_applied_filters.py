@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.filters.applied_filters import AppliedFilters, check_root

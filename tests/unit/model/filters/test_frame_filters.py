@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.filters import frame_patterns
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.filters.profile_filters import FILTERS

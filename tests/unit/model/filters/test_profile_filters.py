@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.filters.profile_filters import (
     innermost,
     keep_comms,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.filters.sample_filters import SampleFilter, Seen, column_of, seconds
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters, no_such

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.filters.time_ranges import END, parse_times, parse_wall_times
 from perf2x.model.setting import split_names, split_numbers
 

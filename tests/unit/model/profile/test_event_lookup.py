@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError
+from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Profile, find_event, plain_names, sampled
 from perf2x.testing import ProfileBuilder
 

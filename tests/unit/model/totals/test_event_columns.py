@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.event_columns import Cell, cell_text, event_columns, wanted_columns
 from perf2x.model.totals.noise import Measured, quantile, ratio_interval

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.base.errors import OptionError
 from perf2x.emitters.pprof import profile_pb2
+from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.load_result import Loaded

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as change
 
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.recording.events import Samples, Want

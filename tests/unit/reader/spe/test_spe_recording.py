@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.columnar.arrays import U8
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.model.recording.events import Recording, Shard, Want
 from perf2x.reader import open_recording
 from perf2x.reader.spe import spe_recording

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.sources.text import read_text as module
 from perf2x.sources.text.read_text import read_text, text_kind
 from perf2x.sources.text.text_tables import Text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from perf2x.base.binaries.cfi.frame_entries import Cie
 from perf2x.base.binaries.cfi.function_rules import eh_frame_index
 from perf2x.base.binaries.elf.elf_file import ElfObject
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.stitcher.unwind.jit_image import JitFrames, jit_image
 from perf2x.symbolizer.sources.parse_jitdump import JitDump, parse_jitdump
 from tests.support.jitdump_writer import CIE, FDE, code_load, header, move, unwinding

@@ -15,9 +15,9 @@ from perf2x.base.binaries.dwarf.dwarf_functions import Subprogram
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.binaries.elf.symtab import function_symbols
 from perf2x.base.binaries.elf.x86_code import BranchLengths
-from perf2x.base.errors import OptionError, Perf2xError
 from perf2x.emitters.autofdo import Autofdo
 from perf2x.emitters.bolt import Bolt
+from perf2x.errors import OptionError, Perf2xError
 from perf2x.kernel.load import Loaded, load
 from perf2x.kernel.load_options import load_options
 from perf2x.model.format_features import CodeRequest, CodeSettings

@@ -25,7 +25,7 @@ from perf2x.base.binaries.find.dwo_and_dwz_files import supplementary_file
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.symbolizer.sources.elf_source import ElfSource
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions

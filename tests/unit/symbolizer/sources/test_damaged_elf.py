@@ -13,7 +13,7 @@ from perf2x.base.binaries.elf.relocate_module import section_addresses
 from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.symbolizer.sources.dwarf_units import locations_from_units
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.symbol_source import Context

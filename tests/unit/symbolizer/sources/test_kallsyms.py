@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.symbolizer.sources.kallsyms import parse_kallsyms, read_kallsyms
 
 TEXT = b"""\

@@ -10,7 +10,7 @@ from perf2x.base.binaries.elf.relocate_module import section_addresses
 from perf2x.base.binaries.elf.symtab import function_symbols
 from perf2x.base.binaries.find.recorded_vdso import running_vdso_image
 from perf2x.base.diagnostics import Diagnostics, Severity
-from perf2x.base.errors import SettingError
+from perf2x.errors import SettingError
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
 from perf2x.symbolizer.sources.module_source import kernel_slide

@@ -10,7 +10,7 @@ import pytest
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.elf.relocate_module import MODULE_BASE, relocate_debug_info, section_addresses
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize

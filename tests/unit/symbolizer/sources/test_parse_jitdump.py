@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Want

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from perf2x.base.errors import OptionError
 from perf2x.cli.diff.fail_above import DiffGate, GateVerdict, parse_confidence, parse_limits
+from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.totals import totals
 from perf2x.testing import ProfileBuilder

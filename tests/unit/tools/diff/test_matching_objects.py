@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.totals import totals
 from perf2x.testing import ProfileBuilder

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import OptionError
 from perf2x.cli.app import app
+from perf2x.errors import OptionError
 from perf2x.tools.dump.dump_records import DumpOptions, DumpTotals, dump_lines
 from tests import forge
 from tests.forge import kernel as k

@@ -17,7 +17,7 @@ from elftools.elf.elffile import ELFFile
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.search_paths import SearchPaths
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.tools.explain import explain_object, remedies
 from perf2x.tools.explain.explain_object import explain_file
 from perf2x.tools.explain.missing_names import explain_unnamed

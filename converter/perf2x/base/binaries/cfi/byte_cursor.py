@@ -8,7 +8,7 @@ import struct
 from msgspec import Struct
 
 from perf2x.base.abi.callframe import POINTER_INDIRECT, POINTER_OMIT, PointerBase, PointerFormat
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 MASK = 2**64 - 1
 FIXED: dict[int, str] = {

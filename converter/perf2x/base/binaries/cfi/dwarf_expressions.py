@@ -13,7 +13,7 @@ import numpy as np
 from perf2x.base.abi.callframe import Operator
 from perf2x.base.binaries.cfi.byte_cursor import MASK, CfiCursor
 from perf2x.base.columnar import I64, U64, AnyArray, Bools, as_uint64, falses, trues
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _MAX_OPERATIONS = 256
 """Real expressions have a dozen; a hostile one would run for every sample at every depth."""

@@ -11,7 +11,7 @@ from perf2x.base.binaries.cfi.run_instructions import CfiPrograms, FunctionRows
 from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.columnar import I32, U64, as_int32
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _NO_ROWS = FunctionRows(0, array("Q"), array("i"))
 

@@ -21,7 +21,7 @@ from perf2x.base.binaries.cfi.dwarf_expressions import parse_expression
 from perf2x.base.binaries.cfi.frame_entries import Cie, Fde, FrameSection
 from perf2x.base.binaries.cfi.opcodes import OPCODES, PACKED, RECALL, REMEMBER, SET_LOCATION, Effect
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _AT_ONCE = 1 << 12
 """Bytes of a program to match at once; most programs have fewer than a hundred."""

@@ -10,8 +10,8 @@ import struct
 from perf2x.base.abi import ENDIAN
 from perf2x.base.binaries.dwarf import dwarf_numbers as c
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
-from perf2x.base.errors import ObjectError
 from perf2x.base.frozen import Frozen
+from perf2x.errors import ObjectError
 
 _FIXED = {
     c.FORM_DATA1: 1, c.FORM_FLAG: 1, c.FORM_REF1: 1, c.FORM_STRX1: 1, c.FORM_ADDRX1: 1,

@@ -14,7 +14,7 @@ from perf2x.base.binaries.dwarf.line_lookup import UnitLines
 from perf2x.base.binaries.dwarf.line_table import NO_FILES, FileNames, LineTable
 from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.columnar import I64, U64, Frozen, as_uint64, searchsorted, unique
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _LINE_BITS = 0xFFFF
 

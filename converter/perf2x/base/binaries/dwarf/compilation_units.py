@@ -22,7 +22,7 @@ from perf2x.base.binaries.dwarf.range_lists import RangeLists, Ranges
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.binaries.elf.elf_headers import string_at
 from perf2x.base.columnar.hashing import secret_key
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 Attributes = dict[int, tuple[int, int]]
 """{attribute: (form, value)}"""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from perf2x.base.binaries.elf.elf_file import ElfObject, ElfSection
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 Contributions = Mapping[str, tuple[int, int]]
 """{section: (offset, size)} of one unit in a package."""

@@ -13,7 +13,7 @@ from perf2x.base.binaries.dwarf.debug_sections import Contributions, DebugSectio
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.binaries.elf.elf_file import ElfObject, is_compressed, open_object
 from perf2x.base.columnar.hashing import secret_key
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _COLUMNS = {
     2: {1: "info", 3: "abbrev", 6: "str_offsets"},

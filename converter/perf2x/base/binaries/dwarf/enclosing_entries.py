@@ -12,7 +12,7 @@ from perf2x.base.binaries.dwarf.attribute_forms import uleb128
 from perf2x.base.binaries.dwarf.compilation_units import Unit
 from perf2x.base.binaries.dwarf.dwarf_functions import MAX_DEPTH, Entry, describe
 from perf2x.base.binaries.dwarf.source_locations import is_nameless_call_operator
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 MAX_NESTING = 16
 """Scopes and functions around an entry that are told."""

@@ -24,7 +24,7 @@ from perf2x.base.binaries.dwarf.source_locations import (
     source_locations_of,
 )
 from perf2x.base.columnar import I64, U64, as_int64, as_uint64, flatnonzero, rows_by, searchsorted
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _TOGETHER = 64
 """Units whose line tables are read together."""

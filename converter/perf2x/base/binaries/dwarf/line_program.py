@@ -34,7 +34,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, reached
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 PIECE = 1 << 20
 """Bytes of a program that are read together; more where one sequence is longer."""

@@ -18,7 +18,7 @@ from perf2x.base.binaries.dwarf.line_sequences import sequences_at
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.binaries.elf.elf_headers import string_at
 from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of, zeros
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _MAX_PROGRAM_SIZE = 1 << 25
 """Bytes of one line program, each of which may produce a row."""

@@ -4,7 +4,7 @@ Units state the offsets of their tables. In a hostile file n units can name n of
 reading a file of n bytes would take time in n².
 """
 
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _SLACK = 1 << 16
 """Bytes that may be read of any section in addition: small sections are harmless."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from perf2x.base.binaries.elf.code_blocks import CodeBlocks
 from perf2x.base.binaries.elf.elf_file import ElfObject
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 MAX_ANSWERS = 1 << 16
 _LONGEST_CALL = 7

@@ -9,8 +9,8 @@ from zlib import crc32
 from perf2x.base.abi import ENDIAN
 from perf2x.base.binaries.elf.decompress import inflate
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.unpack_limit import memory_limit
+from perf2x.errors import ObjectError
 
 
 def debug_link(file: ElfObject) -> tuple[str, int] | None:

@@ -7,9 +7,9 @@ however hostile, grows beyond ``limit`` bytes (base/files/unpack_limit.py).
 import zlib
 from typing import Any
 
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.unpack_limit import memory_limit, too_large
 from perf2x.base.files.unpackers import unpacker
+from perf2x.errors import ObjectError
 
 _MAGICS = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 

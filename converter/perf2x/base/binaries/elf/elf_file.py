@@ -17,9 +17,9 @@ import numpy as np
 from perf2x.base.binaries.elf.decompress import inflate, inflate_file
 from perf2x.base.binaries.elf.elf_headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, ElfHeaders, ElfSection, ElfSegment
 from perf2x.base.columnar import U64, Bools, falses
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import open_regular, read_object_file
 from perf2x.base.files.unpack_limit import memory_limit, too_large
+from perf2x.errors import ObjectError
 
 __all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "ElfSection", "ElfSegment", "open_elf", "open_object"]
 from perf2x.base.binaries.elf.build_id_notes import gnu_build_id

@@ -8,7 +8,7 @@ import struct
 from typing import IO, NamedTuple
 
 from perf2x.base.abi import elf_numbers
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 SHF_ALLOC = 0x2
 SHF_COMPRESSED = 0x800

@@ -12,7 +12,7 @@ from perf2x.base.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.base.binaries.elf.elf_headers import string_at
 from perf2x.base.binaries.elf.symtab import Relocations, raw_symbols, relocations
 from perf2x.base.columnar import U64, AnyArray, argsort, as_uint64, take_rows_of
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _X86 = ("EM_386", "EM_X86_64")
 _R_X86_64_IRELATIVE = 37

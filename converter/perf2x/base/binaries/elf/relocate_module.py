@@ -13,7 +13,7 @@ import numpy as np
 from perf2x.base.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 from perf2x.base.binaries.elf.symtab import SHN_LORESERVE, raw_symbols, relocations
 from perf2x.base.columnar import U64, AnyArray, arange, as_int64, as_uint64
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _SHF_EXECINSTR = 0x4
 MODULE_BASE = 1 << 16

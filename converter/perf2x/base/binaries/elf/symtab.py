@@ -23,7 +23,7 @@ from perf2x.base.columnar import (
     falses,
     flatnonzero,
 )
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_GNU_IFUNC = 0, 1, 2, 10
 STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2

@@ -9,7 +9,7 @@ from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.binaries.elf.symtab import STT_FUNC, function_symbols
 from perf2x.base.binaries.elf.x86_instructions import LONGEST, X86Instruction, decode
 from perf2x.base.columnar import flatnonzero, lexsort
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _MOST = 1 << 17
 """Instructions that are kept."""

@@ -17,9 +17,9 @@ from msgspec import Struct, field
 
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.diagnostics import Diagnostics, Severity
-from perf2x.base.errors import FormatError, ObjectError
 from perf2x.base.files.atomic import atomic_file
 from perf2x.base.files.unpack_limit import FreeSpace, download_limit, format_size
+from perf2x.errors import FormatError, ObjectError
 
 _BLOCK = 1 << 16
 _MISS_SECONDS = 600

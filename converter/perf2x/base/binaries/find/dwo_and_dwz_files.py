@@ -13,9 +13,9 @@ from perf2x.base.binaries.elf.build_id_notes import same_build_id
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.base.binaries.find.search_paths import debug_dir_paths
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.mapping_names import is_real_path
+from perf2x.errors import ObjectError
 
 
 def has_supplementary(file: ElfObject) -> bool:

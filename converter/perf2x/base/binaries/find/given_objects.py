@@ -7,8 +7,8 @@ from pathlib import Path
 
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.base.binaries.find.object_finder import has_code
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.temporary import private_directory
+from perf2x.errors import ObjectError
 
 
 @contextlib.contextmanager

@@ -19,9 +19,9 @@ from perf2x.base.binaries.elf.debug_link import debug_link, has_crc, mini_debug_
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.base.binaries.find.recorded_files import RecordedFiles
 from perf2x.base.binaries.find.search_paths import SearchPaths
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.base.mapping_names import without_deleted
+from perf2x.errors import ObjectError
 
 TAKEN, ABSENT, OTHER_BUILD = "taken", "not there", "another build"
 OTHER_CHECKSUM, UNREADABLE, OTHER_FILE = "another checksum", "cannot be read", "perhaps another file"

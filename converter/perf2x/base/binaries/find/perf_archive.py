@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perf2x.base.errors import ObjectError, reason
 from perf2x.base.files.tarball import open_tarball, tarball_errors
 from perf2x.base.files.unpack_limit import memory_limit
+from perf2x.errors import ObjectError, reason
 
 if TYPE_CHECKING:
     import tarfile

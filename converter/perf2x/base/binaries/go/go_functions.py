@@ -23,7 +23,7 @@ from perf2x.base.columnar import (
     searchsorted,
     zeros,
 )
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _GO_12, _GO_116, _GO_118, _GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
 _LONGEST_NAME = 1 << 16

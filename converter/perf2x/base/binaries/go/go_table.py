@@ -22,7 +22,7 @@ from perf2x.base.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.base.binaries.elf.symtab import raw_symbols, relocations
 from perf2x.base.binaries.go.go_functions import MAX_LINE, GoFunctions, byte_order, is_go
 from perf2x.base.columnar import as_uint64, flatnonzero, unique
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _MAGIC = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")

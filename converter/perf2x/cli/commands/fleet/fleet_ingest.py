@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-from perf2x.base.errors import OptionError
 from perf2x.base.files.operating_system import available_cores
 from perf2x.cli.fail_if import exit_for_failed_gates
 from perf2x.cli.fleet_progress import FleetProgress
@@ -10,6 +9,7 @@ from perf2x.cli.options.dataset_options import LabelFlags, Output, WorkerFlags, 
 from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.parameters import Only
+from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Argument, Setting
 

@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.dataset_options import Dataset, DryRun
 from perf2x.cli.options.input_options import Quiet
+from perf2x.errors import OptionError
 from perf2x.model.setting import Argument
 
 Recordings = Annotated[tuple[str, ...], Argument("Paths, file names or ids of recordings.", metavar="RECORDING")]

@@ -4,7 +4,6 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from perf2x.base.errors import FormatError, ObjectError, OptionError
 from perf2x.base.files.object_stores import is_address
 from perf2x.base.files.operating_system import available_cores
 from perf2x.cli.fleet_progress import FleetProgress
@@ -12,6 +11,7 @@ from perf2x.cli.messages import print_message
 from perf2x.cli.options.dataset_options import Folder, WorkerFlags
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.parameters import Only, Without
+from perf2x.errors import FormatError, ObjectError, OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.number_format import plural
 from perf2x.model.setting import Argument

@@ -18,7 +18,7 @@ from perf2x.base.columnar import (
     minus_ones,
     searchsorted,
 )
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.sources.dataset.arrow_columns import numbers, taken, texts, with_texts

@@ -27,7 +27,7 @@ from perf2x.base.columnar import (
     repeat,
     take,
 )
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import (
     ROOT_FRAME_NAMES,

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
 from perf2x.base.diagnostics import Count, Diagnostics
-from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.frozen import Frozen
+from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.merge_reports import sum_reports
 from perf2x.kernel.options_for_format import ONE_RECORDING

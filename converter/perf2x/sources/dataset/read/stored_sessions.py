@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perf2x.base.diagnostics import Severity
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.open_sessions import Input, SessionInput, SessionPart
 from perf2x.model.printable_text import as_recorded

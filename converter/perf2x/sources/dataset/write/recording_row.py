@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.model.printable_text import printable
 from perf2x.sources.dataset.arrow_columns import with_texts
 from perf2x.sources.dataset.dataset_schema import META, arrow, schema_of

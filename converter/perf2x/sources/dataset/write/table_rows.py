@@ -8,7 +8,7 @@ import numpy as np
 from perf2x.base.columnar import as_int32, falses, minus_ones, zeros
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, cumsum, flatnonzero, no_rows, sum_of
 from perf2x.base.columnar.list_array import ListArray, offsets_of, row_batches
-from perf2x.base.errors import FormatError
+from perf2x.errors import FormatError
 from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
 from perf2x.sources.dataset.arrow_columns import known, list_column, table_of, text_column
 from perf2x.sources.dataset.dataset_schema import LINE, MAPPING_TEXTS, MAPPINGS, OF_ATTEMPT, arrow, schema_of

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.binaries.cfi.dwarf_expressions import evaluate, parse_expression
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from tests.support.frame_writer import sleb, uleb
 
 MASK = 2**64 - 1

@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.base.binaries.cfi.function_rules import eh_frame_index
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from tests.support.frame_writer import EH_FRAME, EH_FRAME_HDR, TEXT, Frame, FrameFile, def_cfa
 from tests.support.tiny_elf import TinySection, tiny_elf
 

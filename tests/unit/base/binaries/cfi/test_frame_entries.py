@@ -17,7 +17,7 @@ from perf2x.base.binaries.cfi.function_rules import debug_frame_index, eh_frame_
 from perf2x.base.binaries.cfi.run_instructions import CfiPrograms
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleKind, RuleTable
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from tests.support.frame_writer import (
     EH_FRAME_HDR,
     TEXT,

@@ -7,7 +7,7 @@ import pytest
 
 from perf2x.base.binaries.cfi.byte_cursor import CfiCursor
 from perf2x.base.binaries.cfi.dwarf_expressions import evaluate, parse_expression
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from tests.support.frame_writer import sleb, uleb
 
 TOP = 2**64

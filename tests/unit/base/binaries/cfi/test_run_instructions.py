@@ -18,7 +18,7 @@ from perf2x.base.binaries.cfi.opcodes import OPCODES, Effect
 from perf2x.base.binaries.cfi.run_instructions import CfiPrograms
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from tests.support.frame_writer import TEXT, Frame, FrameFile, advance, def_cfa, offset, sleb, uleb, undefined
 from tests.unit.base.binaries.cfi.test_frame_entries import INITIAL, native_objects
 

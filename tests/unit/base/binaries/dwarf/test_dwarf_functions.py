@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from perf2x.base.binaries.dwarf.dwarf_functions import scopes
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from tests.unit.symbolizer.sources.test_damaged_debug_info import FIRST, by_hand, entry
 
 ABBREVIATIONS = (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.binaries.dwarf import line_table
 from perf2x.base.binaries.dwarf.line_table import LineTables
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from tests.support.tiny_elf import TinySection
 from tests.unit.symbolizer.sources.test_damaged_debug_info import by_hand
 

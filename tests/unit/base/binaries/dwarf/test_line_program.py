@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from perf2x.base.binaries.dwarf import line_program
 from perf2x.base.binaries.dwarf.attribute_forms import sleb128, uleb128
 from perf2x.base.binaries.dwarf.line_program import LineRows, Machine, run_line_program
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 
 MACHINE = Machine("<", 8, 1, -5, 14, 13, bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1]))
 OTHERS = [

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perf2x.base.abi import elf_numbers as abi
 from perf2x.base.binaries.elf.build_id_notes import gnu_build_id
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from tests.support.examples import examples
 from tests.support.tiny_elf import TinySection, tiny_elf
 

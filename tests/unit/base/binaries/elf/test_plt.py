@@ -15,7 +15,7 @@ from perf2x.base.binaries.elf.plt import LinkageTable
 from perf2x.base.binaries.elf.symtab import function_symbols
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 

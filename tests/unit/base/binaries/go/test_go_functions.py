@@ -12,7 +12,7 @@ from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.binaries.go.go_functions import GoFunctions
 from perf2x.base.binaries.go.go_table import go_functions, has_go_table
 from perf2x.base.binaries.go.go_values import pc_values, values_at
-from perf2x.base.errors import ObjectError
+from perf2x.errors import ObjectError
 from tests.support.examples import examples
 from tests.support.tiny_elf import TinySection, tiny_elf
 from tests.support.tiny_go import TinyFunction, tiny_go_table, values
