@@ -57,7 +57,7 @@ def reason(before: str, error: Exception) -> tuple[str, ...]:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception or one of its causes means that memory is short: numpy rewords failed imports."""
+    """Return whether an exception or one of its causes means that memory is short: numpy rewords failed imports."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return True

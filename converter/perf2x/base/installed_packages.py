@@ -52,7 +52,7 @@ def _packages() -> dict[str, str]:
 
 
 def _are_hidden() -> bool:
-    """Whether packages may be in other places than folders on the path."""
+    """Return whether packages may be in other places than folders on the path."""
     finders = [one for one in sys.meta_path if hasattr(one, "find_distributions")]
     return finders != [PathFinder] or any(one.endswith(".egg") or Path(one).is_file() for one in sys.path)
 

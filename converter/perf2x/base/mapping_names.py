@@ -22,7 +22,7 @@ def is_real_path(recorded: str) -> bool:
 def is_object(recorded: str, has_build_id: bool) -> bool:
     """Tell files of code from memory of one process: a build id is an ELF file's, even one that no folder ever had.
 
-    ``/memfd:plugin (deleted)`` with a build id was loaded from memory; without, a just-in-time compiler wrote there.
+    ``/memfd:plugin (deleted)`` with a build id was loaded from memory; without, a JIT compiler wrote there.
     """
     in_memory = has_build_id and recorded.startswith("/") and not recorded.startswith("//")
     return in_memory or is_real_path(without_deleted(recorded))

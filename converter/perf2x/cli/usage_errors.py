@@ -51,7 +51,7 @@ def _sentence(error: Any, context: Any) -> str:
 
 
 def takes_format(command: Any) -> bool:
-    """Whether a command has the options of the format that is typed."""
+    """Return whether a command has the options of the format that is typed."""
     return any("--set" in one.opts for one in command.params)
 
 

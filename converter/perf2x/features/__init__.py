@@ -1,1 +1,1 @@
-"""Features: a module has settings, the steps that they ask for, and their report."""
+"""Features: each module has settings, the steps that use them, and their report."""

@@ -1,4 +1,4 @@
-"""The recording's own bytes beside its profile."""
+"""Adds the recording's own bytes to its profile, for formats that embed them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
 
 
 def _bytes_of(files: Sequence[str]) -> "U8":
-    """The bytes of the one recording, unpacked."""
+    """Return the bytes of the only recording, unpacked."""
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.reader.containers.input_file import map_input
 

@@ -1,4 +1,4 @@
-"""``--start-time``: the time of day of a recording that does not tell: given, or by the date of its files."""
+"""``--start-time``: the time of day of a recording without one: given, or from the date of its files."""
 
 import stat
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
-    """Parse what was typed for the setting: seconds since the epoch, ISO 8601 (UTC without a zone) or ``file``.
+    """Parse the setting: seconds since the epoch, ISO 8601 (UTC without a zone) or ``file``.
 
     OptionError for anything else, and for times before 1970.
     """
@@ -47,7 +47,7 @@ def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
 
 
 class _StartTime(FeatureSettings, frozen=True):
-    """The start of a recording that does not tell it."""
+    """The start of a recording without a time of day."""
 
     PANEL = "Output"
 
@@ -62,14 +62,16 @@ class _StartTime(FeatureSettings, frozen=True):
             read=parse_start_time,
         ),
     ] = None
-    """Time of the first sample in nanoseconds since the epoch; ``file``: the date of the recording's files, less its
-    duration; None: as recorded."""
+    """Time of the first sample in nanoseconds since the epoch; None: as recorded.
+
+    ``file``: the date of the recording's files, minus its duration.
+    """
 
 
 def date_of(path: str) -> int:
-    """Modification time of a recording in nanoseconds, of a directory that of its first file.
+    """Return the modification time of a recording in nanoseconds; of a directory, that of its first file.
 
-    OptionError for inputs that have none, such as pipes.
+    OptionError for inputs without one, such as pipes.
     """
     file = Path(path) / "data" if Path(path).is_dir() else Path(path)
     try:
@@ -90,9 +92,9 @@ def _set_start_time(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _started(meta: "Meta", session: "Session", start: int | Literal["file"], files: Sequence[str]) -> "Meta":
-    """Add the start, with a comment that says where it comes from.
+    """Add the start, with a comment on its origin.
 
-    A time replaces what the recording says of its clock; the date of its files only stands in for it.
+    A given time replaces the recorded one; the date of files is only used without a recorded one.
     """
     from perf2x.model.value_limits import LAST_TIME
 
@@ -105,7 +107,7 @@ def _started(meta: "Meta", session: "Session", start: int | Literal["file"], fil
 
 
 def _recorded_after_start(meta: "Meta", session: "Session") -> int:
-    """Nanoseconds from the profile's first sample to the recording's last one, as perf wrote it down."""
+    """Return nanoseconds from the profile's first sample to the recording's last one, from perf's header."""
     return max(session.sample_times[1] - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
 
 

@@ -106,7 +106,7 @@ def _end_with_parent() -> None:
 
 
 def is_open(scheduler: str) -> bool:
-    """Whether others may hear and tell what this process and a scheduler on another host say to each other."""
+    """Return whether others may hear and tell what this process and a scheduler on another host say to each other."""
     parts = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
     host = parts.hostname or ""
     is_here = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")

@@ -1,1 +1,1 @@
-"""Wires the stages, and knows what a source, a setting, a step and a feature are."""
+"""Connects the stages; defines sources, settings, steps and features."""

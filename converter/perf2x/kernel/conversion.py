@@ -1,4 +1,4 @@
-"""The one way from recordings to written files, of the command line and of the library."""
+"""Converts recordings to written files, for the command line and the library alike."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,7 +12,7 @@ from perf2x.kernel.stage_timer import Stages
 from perf2x.model.profile import View
 
 Outputs = Callable[[View], Iterable[tuple[str, View]]]
-"""Makes names of outputs, and the profile of each, from the whole profile."""
+"""Returns the name of each output with its profile, from the whole profile."""
 
 
 def convert_recordings(
@@ -27,9 +27,9 @@ def convert_recordings(
     stages: Stages | None = None,
     write: Callable[[Emitter, View, str, Sequence[str]], None] | None = None,
 ) -> tuple[Loaded, list[str]]:
-    """Load what the format ``name`` is made of, hand each output to ``write``; return what was loaded, and their names.
+    """Load what the format ``name`` needs and pass each output to ``write``; return the result and the output names.
 
-    ``timeline`` is that of ``options_for_format``. SettingError for options that the format does not honour.
+    ``timeline`` is that of ``options_for_format``. SettingError for options that the format does not support.
     """
     stages, targets = stages or Stages(), []
     loaded = load(sources, options_for_format(options, name, emitter.needs, timeline), progress, stages)
@@ -41,6 +41,6 @@ def convert_recordings(
 
 
 def write_file(emitter: Emitter, profile: View, target: str, inputs: Sequence[str]) -> None:
-    """Write a file, whole or not at all; OptionError when it is one of ``inputs``."""
+    """Write a file atomically; OptionError if it is one of ``inputs``."""
     with open_output(target, inputs=tuple(inputs), compress=wants_gzip(target, emitter.suffix)) as out:
         emitter.emit(profile, out)

@@ -1,4 +1,4 @@
-"""A feature: its settings, and the steps that it takes between stitched samples and a finished profile.
+"""A feature: its settings, and its steps between stitched samples and the finished profile.
 
 ::
 
@@ -10,8 +10,8 @@
 
     FEATURE = Feature({Place.RUNNING: _skip}, Idle)
 
-An entry point of the group ``perf2x.steps`` names it. A step leaves what was loaded as it is where its settings do not
-ask for it, and imports what it needs when it has something to do: a command imports every feature.
+An entry point of the group ``perf2x.steps`` names it. A step returns its input unchanged unless its settings ask for
+more, and imports modules only when it has work to do, because every command imports every feature.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,44 +40,44 @@ _STEPS = "perf2x.steps"
 
 
 class Place(IntEnum):
-    """Places of steps: those that look at the times of samples come first, then names, then groups."""
+    """Points of the pipeline at which steps run: first those that need times of samples, then names, then groups."""
 
     STITCHED = auto()
-    """Samples are as they were stitched."""
+    """Samples are stitched and otherwise unchanged."""
     SWITCHES = auto()
     """Context switches of a timeline are completed."""
     FIELDS = auto()
     """Samples of a timeline get further columns."""
     WAITS = auto()
-    """Samples of a timeline get others beside them."""
+    """Samples of a timeline get waits added."""
     RUNNING = auto()
-    """Samples of a timeline are looked at together with the threads that ran."""
+    """Samples of a timeline are related to the number of running threads."""
     SUMMED = auto()
-    """Times that nobody wants any more go, and equal samples become one."""
+    """Times that are no longer needed are dropped, and equal samples summed."""
     EVENTS = auto()
-    """Events are chosen."""
+    """Events are filtered."""
     JOINED = auto()
-    """Events that are one are joined."""
+    """Parts of one event are merged."""
     SYMBOLIZED = auto()
-    """Samples are chosen by what needs no names; names are looked up."""
+    """Filters that need no names are applied; then addresses are symbolized."""
     NAMED = auto()
-    """Frames are changed by their names."""
+    """Frames are changed by name."""
     CHOSEN = auto()
-    """Samples and frames are chosen by names."""
+    """Samples and frames are filtered by name."""
     HIDDEN = auto()
     """Names are hidden."""
     RECORDED = auto()
-    """Samples are read once more, as they were recorded."""
+    """Single samples are read again, as recorded."""
     GROUPED = auto()
     """Samples are grouped."""
     VALUED = auto()
-    """Values become others."""
+    """Values are replaced."""
     DESCRIBED = auto()
-    """Facts of the recording are added."""
+    """Facts about the recording are added."""
 
 
 class SessionRun(Frozen):
-    """Facts that steps know besides what was loaded."""
+    """Input of steps besides the loaded result."""
 
     recording: "Recording"
     filters: "AppliedFilters"
@@ -85,7 +85,7 @@ class SessionRun(Frozen):
     context: "LoadContext"
     session: "SessionInput"
     names: "Callable[[Profile, SymbolOptions], LocationNames] | None"
-    """The names that the source has."""
+    """Names that come from the source itself."""
 
     @property
     def options(self) -> "LoadOptions":
@@ -97,34 +97,34 @@ Step = Callable[["Loaded", SessionRun], "Loaded"]
 
 
 class Feature(Frozen):
-    """Steps by their places, and the settings that ask for them."""
+    """A feature's settings, and its steps by place."""
 
     steps: Mapping[Place, Step] = field(default_factory=dict)
     settings: type[FeatureSettings] | None = None
     finish: "Callable[[Loaded, LoadContext], Loaded] | None" = None
-    """The last step, of all recordings together."""
+    """The last step, for all recordings together."""
     check: "Callable[[LoadOptions, Sequence[str]], None] | None" = None
-    """Refuses options that do not go together, or files to read; OptionError."""
+    """Refuses incompatible options, or files; OptionError."""
 
 
 def with_profile(loaded: "Loaded", profile: "Profile") -> "Loaded":
-    """The result with another profile."""
+    """Return the result with another profile."""
     return replace(loaded, profile=profile)
 
 
 @cache
 def features() -> tuple[Feature, ...]:
-    """All installed features, by the names of their entry points."""
+    """Return all installed features, in the order of their entry points."""
     return tuple(point.load() for point in available(_STEPS).values())
 
 
 def feature_settings() -> tuple[type[FeatureSettings], ...]:
-    """The settings of all features."""
+    """Return the settings classes of all features."""
     return tuple(one.settings for one in features() if one.settings is not None)
 
 
 def with_settings(given: tuple[FeatureSettings, ...], values: Mapping[str, Any]) -> tuple[FeatureSettings, ...]:
-    """The settings with other values, by the name of the setting; TypeError for names that no feature has."""
+    """Return settings with some values replaced, by setting name; TypeError for unknown names."""
     known = {kind: kind() for kind in feature_settings()} | {type(one): one for one in given}
     left = dict(values)
     for kind, one in known.items():

@@ -1,4 +1,4 @@
-"""Tells the output format by the suffix of an output's name; the suffixes are those of the emitter classes."""
+"""Chooses the output format by the suffix of the output's name, as declared by the emitter classes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +11,9 @@ _COMMON_FORMATS = ("pprof", "collapsed")
 
 
 def format_of(output: str | None) -> str:
-    """The format whose suffix the output's name ends with, the longest one if several do.
+    """Return the format with the longest suffix that the output's name ends with.
 
-    A final ``.gz`` makes no difference. OptionError when no format matches, or several do equally well.
+    A final ``.gz`` is ignored. OptionError if no format matches, or several do equally well.
     """
     formats = available(EMITTERS)
     if output is None or output == "-":
@@ -28,10 +28,10 @@ def format_of(output: str | None) -> str:
 
 
 def _matching_suffixes(output: str, formats: Mapping[str, EntryPoint]) -> dict[str, str]:
-    """The formats that ``output`` may stand for, and their suffixes without ``.gz``.
+    """Return the formats that may match ``output``, and their suffixes without ``.gz``.
 
-    A suffix is known once its emitter is imported, and all built-in ones together take 30 ms. So the likely ones come
-    first, and the search ends with a suffix that takes up the name's last dot: no other can be longer.
+    Suffixes are known only after importing an emitter, and importing all built-in ones takes 30 ms. So likely ones come
+    first, and the search stops at a suffix that includes the name's last dot: no other can be longer.
     """
 
     def unlikeliness(name: str) -> tuple[bool, bool, bool, str]:

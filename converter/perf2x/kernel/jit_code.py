@@ -1,4 +1,4 @@
-"""Code that just-in-time compilers dumped: mappings for the stitcher, call frame information for the unwinder."""
+"""Code in jitdumps: mappings for the stitcher, call frame information for the unwinder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
-    """The side-band records, with mappings for the code in jitdump files that were mapped."""
+    """Return the side-band records with mappings for the code in jitdump files that were mapped."""
     sideband, symbols = recording.sideband, context.options.symbols
     if symbols is None:
         return sideband
@@ -37,7 +37,7 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
 
 
 def provide_images(announced: Sequence[AnnouncedDump], session: Session, finder: Finder) -> None:
-    """Give the unwinder the call frame information that runtimes wrote; not if one name stands for several dumps."""
+    """Give the unwinder the call frame information in jitdumps, except where one name stands for several dumps."""
     files: dict[str, set[str]] = {}
     for one in announced:
         files.setdefault(one.name, set()).add(one.dump.name)
@@ -48,7 +48,7 @@ def provide_images(announced: Sequence[AnnouncedDump], session: Session, finder:
 
 
 def _image(dump: JitDump, session: Session) -> ElfObject | None:
-    """The dump as an ELF file; None without call frame information."""
+    """Return the dump as an ELF file; None without call frame information."""
     from perf2x.stitcher.unwind.jit_image import JitFrames, jit_image
     from perf2x.symbolizer.sources.parse_jitdump import machine_of
 

@@ -1,4 +1,4 @@
-"""Recordings → a finished profile: runs the stages in order; the only module that knows them all.
+"""Loads recordings into a finished profile: runs all stages in order.
 
 A stage's modules are imported when it is reached, so that ``perf2x --help`` needs none of them.
 """
@@ -28,9 +28,9 @@ def load(
 ) -> Loaded:
     """Read, stitch and symbolize recordings (``-`` is standard input).
 
-    Files of one session are stitched together, independent recordings are merged as they come, so that memory follows
-    what is distinct in them. Raises Perf2xError when one cannot be read, OptionError when the files of a session are
-    tagged differently. The time that each stage took is added to ``stages``.
+    Files of one session are stitched together; independent recordings are merged one by one, so that memory grows with
+    distinct content. Raises Perf2xError if one cannot be read, OptionError if the files of a session have different
+    tags. The time of each stage is added to ``stages``.
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.kernel.open_bundle import open_bundles
@@ -62,7 +62,7 @@ def load(
 
 
 def _are_counts(parts: Sequence[SessionPart]) -> bool:
-    """Whether perf stat recorded all inputs; FormatError where others have samples."""
+    """Return whether perf stat recorded all inputs; FormatError if only some."""
     counted = [part.source for part in parts if part.counts]
     if counted and len(counted) < len(parts):
         raise FormatError(f"{counted[0]}: perf stat record counted it, the others have samples, which do not add up")
@@ -70,7 +70,7 @@ def _are_counts(parts: Sequence[SessionPart]) -> bool:
 
 
 def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Loaded:
-    """Independent sessions as one result, one loaded at a time."""
+    """Merge independent sessions, loading one at a time."""
     from perf2x.kernel.merge_reports import ResultFold
     from perf2x.model.filters.unmatched_filters import UnmatchedFilters
     from perf2x.symbolizer.known.known_names import KnownNames
@@ -101,7 +101,7 @@ def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
 
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
-    """One session: stitch its samples, then take the steps."""
+    """Load one session: stitch its samples, then run the steps."""
     from perf2x.kernel.session_steps import session_steps
     from perf2x.model.filters.applied_filters import AppliedFilters, check_root
 
@@ -135,7 +135,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 
 
 def _with_comments(loaded: Loaded) -> Loaded:
-    """The result with comments that tell a reader of the output what was joined and what was lost."""
+    """Return the result with comments, for readers of the output, on merged inputs and losses."""
     profile, deferred = loaded.profile, loaded.deferred
     lines = []
     if deferred.samples or deferred.records:

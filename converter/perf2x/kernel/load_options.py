@@ -1,7 +1,4 @@
-"""Options of a load: everything that decides the contents of a profile, nothing about how it is written.
-
-Context of a load: its options, and everything that its stages report to.
-"""
+"""Options that determine the contents of a profile, and the context of a load that its stages share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -34,21 +31,24 @@ def _read_events(_: str, names: Sequence[str]) -> Mapping[str, object]:
 
 
 class LoadOptions(Frozen):
-    """Everything that decides the contents of a profile, nothing about how it is written."""
+    """All options that determine the contents of a profile; none on how it is written."""
 
     timeline: bool = False
     """Keep one row per sample in order of time, not one per distinct stack."""
     times_optional: bool = False
-    """Whether a timeline, and its CPUs, may be missing where only sums are known, as in datasets without times."""
+    """Whether a timeline, and its CPUs, may be missing if only sums are stored, as in datasets without times."""
     by_thread: bool = True
-    """False: sum samples of threads that have one name, where nothing else is asked of threads; all are listed."""
+    """False: sum samples of threads with the same name, if nothing else needs single threads; all are still listed."""
     keep: frozenset[str] = frozenset()
-    """Columns that samples have, and that keep them apart: ``cpu``, ``cgroup``, ``data_src`` (of memory accesses), in
-    timelines ``fields`` of tracepoints; others of Needs.columns do not."""
+    """Columns to keep, by which samples stay separate.
+
+    ``cpu``, ``cgroup``, ``data_src`` (memory accesses), in timelines ``fields`` of tracepoints; other columns of
+    Needs.columns do not keep samples separate.
+    """
     stacks: bool = True
-    """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
+    """False: only count samples; stacks are read only to report on deferred and copied ones."""
     counts: bool = False
-    """Read what perf stat record counted, as samples without stacks."""
+    """Read the counts of perf stat record, as samples without stacks."""
     events: Annotated[
         tuple[str, ...],
         Setting(
@@ -61,11 +61,11 @@ class LoadOptions(Frozen):
     ] = ()
     """Names or globs of the events to keep; empty: all."""
     every_event: bool = False
-    """Whether the user said so: a format may show each by itself."""
+    """Whether the user asked for all events explicitly: a format may then show each separately."""
     join_events: bool = True
-    """Show what is one event on several kinds of CPU core, or in several control groups, as one."""
+    """Merge events that perf opened once per kind of CPU core, or once per control group."""
     keep_other_events: bool = False
-    """Keep the other events, too, behind those to keep."""
+    """Keep the other events, too, after the selected ones."""
     itrace: Annotated[
         str,
         Setting(
@@ -79,15 +79,15 @@ class LoadOptions(Frozen):
     ] = ""
     """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
     filters: Filters = Filters()
-    """The part of the recording to take."""
+    """Filters on samples and frames."""
     allow_empty: Annotated[bool, Setting("Continue when there are no samples.", rare=True, default=False)] = True
-    """False: recordings without a single sample are an error that says why."""
+    """False: a recording without samples is an error with the reason."""
     grouping: Grouping = Grouping()
-    """Grouping of the samples of that part."""
+    """Grouping of the remaining samples."""
     value: Annotated[Literal["", "weight", "mispredicts"], Setting(group=STACKS, asks="records")] = ""
-    """Value of samples other than their period; empty: the period."""
+    """Value of samples instead of their period; empty: the period."""
     data_objects: Annotated[bool, Setting(group=STACKS, asks="records")] = False
-    """Let samples stand at the data that they accessed, without a stack, not at their instruction."""
+    """Place samples at the data that they accessed, without a stack, instead of at their instruction."""
     tags: Annotated[tuple[Mapping[str, str], ...], Setting(group=TAGS)] = ()
     """Labels of each input; empty: none."""
     deferred_missing: Annotated[
@@ -115,7 +115,7 @@ class LoadOptions(Frozen):
             asks="stitching",
         ),
     ] = True
-    """False: leave deferred user chains where they are and mark the samples that wait for one."""
+    """False: leave deferred user chains separate, and mark the samples that wait for one."""
     jobs: Annotated[
         int,
         Setting(
@@ -128,17 +128,19 @@ class LoadOptions(Frozen):
             default=0,
         ),
     ] = 1
-    """Processes that read, stitch and look up names (Linux), 0: as many as are worth it. A library does not fork
-    unasked."""
+    """Processes that read, stitch and symbolize (Linux); 0: as many as pay off.
+
+    The library's default is one, because a library must not fork unasked.
+    """
     symbols: Annotated[
         SymbolOptions | None,
         Setting("Do not look up symbols.", ("--no-symbols",), panel=SymbolOptions.PANEL),
     ] = None
-    """None: leave every location without names."""
+    """None: leave all locations without names."""
     symbolize: bool = True
-    """False: use ``symbols`` only to find objects for unwinding; name nothing."""
+    """False: use ``symbols`` only to find objects for unwinding; symbolize nothing."""
     features: tuple[FeatureSettings, ...] = ()
-    """Settings of features that are asked for something, one of each."""
+    """Settings of the features in use, one of each."""
     max_unpacked: Annotated[
         int | None,
         Setting(
@@ -149,15 +151,17 @@ class LoadOptions(Frozen):
             read=lambda name, text: parse_size(text, name),
         ),
     ] = None
-    """Bytes that each compressed input may unpack to (None: 200 times its size, and never less than 256 MiB), or a pipe
-    may send (None: 64 GiB); see base/files/unpack_limit.py."""
+    """Bytes to which each compressed input may be unpacked (None: 200 times its size, at least 256 MiB).
+
+    Also the bytes read from a pipe (None: 64 GiB); see base/files/unpack_limit.py.
+    """
 
     def of(self, kind: type[Settings]) -> Settings:
-        """The settings of a feature."""
+        """Return the settings of a feature."""
         return settings_of(self.features, kind)
 
     def but(self, **values: Any) -> "LoadOptions":
-        """The options with other values of fields and of features' settings; TypeError for other names."""
+        """Return the options with some fields, or settings of features, replaced; TypeError for unknown names."""
         own = {name: values.pop(name) for name in self.__struct_fields__ if name in values}
         return replace(self, features=with_settings(self.features, values), **own)
 
@@ -168,7 +172,7 @@ class LoadOptions(Frozen):
 
     @property
     def as_recorded(self) -> bool:
-        """Whether samples stay findable one by one."""
+        """Whether single samples stay identifiable."""
         return any(one.AS_RECORDED for one in self.features)
 
     @property
@@ -178,32 +182,32 @@ class LoadOptions(Frozen):
 
     @property
     def keeps_threads(self) -> bool:
-        """Whether samples of different threads stay apart: what looks at times, or at single threads, needs them."""
+        """Whether samples of different threads stay separate, which times and single threads need."""
         asked = self.filters or self.grouping != Grouping() or self.hides_names
         return bool(self.by_thread or self.needs_times or asked)
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns to keep, and the one to group by."""
+        """The columns to keep, including the one to group by."""
         return self.keep | {self.grouping.root}
 
     @property
     def keeps_fields(self) -> bool:
-        """Whether samples carry the fields of their tracepoint, which name programs and files."""
+        """Whether samples have the fields of their tracepoint, which name programs and files."""
         return self.timeline and "fields" in self.keep and not self.hides_names
 
 
 def load_options(**values: Any) -> LoadOptions:
-    """Make options of values of fields and of features' settings; TypeError for other names."""
+    """Make options from fields and settings of features; TypeError for unknown names."""
     return LoadOptions().but(**values)
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with (stage, done, total) now and then."""
+"""Called with (stage, done, total) from time to time."""
 
 
 class LoadContext:
-    """Options, diagnostics, progress and stage times of one load, and the finder of objects that its stages share."""
+    """Options, diagnostics, progress and stage times of one load, and the object finder that its stages share."""
 
     def __init__(
         self,
@@ -219,24 +223,24 @@ class LoadContext:
         self.progress = progress
         self.stages = stages
         self.known_names: KnownNames | None = None
-        """Names that one recording is given and the next one need not look up; None for one recording alone."""
+        """Names from earlier recordings, which later ones need not look up; None for a single recording."""
         self.unmatched: UnmatchedFilters | None = None
-        """Filters that only some of several recordings may match; None for one recording alone."""
+        """Filters that only some of several recordings match; None for a single recording."""
 
     @cached_property
     def finder(self) -> "Finder":
-        """Finder of objects, made on first use: most loads without symbols need none."""
+        """The object finder, made on first use: most loads without symbols need none."""
         from perf2x.symbolizer.make_finder import make_finder
 
         return make_finder(self.options.symbols or SymbolOptions(), self.diagnostics, self.progress)
 
     def symbol_facts(self, profile: "Profile", recording: "Recording", symbols: SymbolOptions) -> "Context":
-        """Collect what sources of symbols need to know of a recording and its profile."""
+        """Collect what symbol sources need to know about a recording and its profile."""
         from perf2x.symbolizer.make_finder import make_context
 
         return make_context(profile, recording.session, symbols, self.diagnostics, self.finder, recording.sideband)
 
     def progress_of(self, stage: str) -> Callable[[int, int], None] | None:
-        """A callback for one stage, called with (done, total); None when nobody watches."""
+        """Return a callback for one stage, called with (done, total); None if progress is not shown."""
         progress = self.progress
         return None if progress is None else lambda done, total: progress(stage, done, total)

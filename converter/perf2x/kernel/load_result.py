@@ -1,4 +1,4 @@
-"""Result of a load: the profile, and the reports on how it came to be."""
+"""Result of a load: the profile, and reports on how it was made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EventCount(Frozen, omit_defaults=True):
     value: int
     unit: str
     readings: int = 0
-    """Readings of perf stat, where there are these and no samples."""
+    """Number of readings of perf stat, which have no samples."""
 
     @property
     def rows(self) -> int:
@@ -38,23 +38,23 @@ class EventCount(Frozen, omit_defaults=True):
 
 
 class Loaded(Frozen):
-    """A profile and the reports on how it came to be."""
+    """A profile and reports on how it was made."""
 
     profile: View
     recording: Recording
-    """The first one, if there are several."""
+    """The first one of several."""
     recorded_samples: int
-    """Samples in the recording, before any filter, as ``perf script`` counts them."""
+    """Number of samples in the recording, before any filter, as ``perf script`` prints them."""
     events: tuple[EventCount, ...]
-    """Every event of the recording in recorded order, with its samples in the profile."""
+    """Every event of the recording, in recorded order, with its samples in the profile."""
     deferred: DeferredReport
     unwound: UnwindReport
     symbols: SymbolReport | None
     diagnostics: Diagnostics
     sources: tuple[str, ...] = ()
-    """The name of every recording; of ``recording`` alone unless independent ones were merged."""
+    """The name of every recording; only that of ``recording`` unless independent ones were merged."""
     record_counts: Mapping[str, int] = field(default_factory=dict)
-    """Records of all recordings by type."""
+    """Number of records of all recordings by type."""
     reports: tuple[StepReport, ...] = ()
     """Reports of features."""
 
@@ -64,7 +64,7 @@ class Loaded(Frozen):
         return self.profile.meta.advice
 
     def counted(self, row: int) -> dict[str, int]:
-        """``counted``: what one recording's event had counted in the threads that ended (``perf record -s``)."""
+        """Return ``counted``: an event's counts in the threads that exited (``perf record -s``), for one recording."""
         reads = self.recording.sideband.reads
         values = reads.value[reads.event == row].tolist()
         if not values or len(self.sources) > 1 or self.recording.session.events[row].read_format & ReadFormat.GROUP:
@@ -73,7 +73,7 @@ class Loaded(Frozen):
 
     @property
     def samples(self) -> int:
-        """Samples in the profile, after all filters."""
+        """Number of samples in the profile, after all filters."""
         return sum(event.samples for event in self.events)
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class Loaded(Frozen):
 
 
 def event_counts(profile: Profile) -> tuple[EventCount, ...]:
-    """Samples and summed values of every event, in the order of ``profile.events``."""
+    """Return samples and summed values of every event, in the order of ``profile.events``."""
 
     samples = profile.samples
     counts = []

@@ -1,4 +1,4 @@
-"""Merges the results of several recordings into one; model/transforms/profile_fold.py folds the profiles themselves."""
+"""Merges the results of several recordings; model/transforms/profile_fold.py merges the profiles themselves."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ Report = TypeVar("Report", bound=Struct)
 
 
 class ResultFold:
-    """Folds the results of independent recordings into one as they come; keeps the first recording alone."""
+    """Merges the results of independent recordings one by one; keeps only the first recording open."""
 
     def __init__(self, tags: Sequence[Mapping[str, str]]) -> None:
-        """``tags`` are those of all recordings; samples get labels for the tags that not all of them share."""
+        """``tags`` are those of all recordings; samples get labels for tags that differ."""
         self._common = common_tags(tags)
         self._own = iter([{key: value for key, value in tag.items() if key not in self._common} for tag in tags])
         self._profiles = ProfileFold()
@@ -31,14 +31,14 @@ class ResultFold:
         self._first: Loaded | None = None
 
     def add(self, part: Loaded) -> None:
-        """Take the next result. Raises FormatError when the values together do not fit into 64 bits."""
+        """Add the next result; FormatError if the summed values do not fit into 64 bits."""
         self._value = check_total("these recordings together", part.profile.samples.value, self._value)
         self._profiles.add(_labelled(part.profile, next(self._own)))
         self._codes += [] if part.profile.code is None else [part.profile.code]
         self._first = part if self._first is None else _add_reports(self._first, part)
 
     def finish(self) -> Loaded:
-        """Return one result for all of them; at least one was added."""
+        """Return one result for all; at least one must have been added."""
         if self._first is None:
             raise ValueError("nothing was added")
         code = merged_code(self._codes) if self._codes else None
@@ -47,14 +47,14 @@ class ResultFold:
 
 
 def _labelled(profile: Profile, tags: Mapping[str, str]) -> Profile:
-    """The profile with tags of its session, and those that it has of its own."""
+    """Return the profile with the tags of its session added to its own."""
     if profile.samples.tags is None:
         return with_tags(profile, tags)
     return replace(profile, tag_sets=tuple({**tags, **own} for own in profile.tag_sets))
 
 
 def _add_reports(old: Loaded, new: Loaded) -> Loaded:
-    """The first result with the reports of both, and no longer with its profile."""
+    """Return the first result with the reports of both, without its profile."""
     return replace(
         old,
         profile=new.profile,
@@ -69,19 +69,19 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
 
 
 def _sum_by_kind(reports: Sequence[StepReport]) -> Iterator[StepReport]:
-    """One report for each feature."""
+    """Yield one report per feature."""
     kinds = dict.fromkeys(type(report) for report in reports)
     return (sum_reports([report for report in reports if type(report) is kind]) for kind in kinds)
 
 
 def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The tags that all inputs share."""
+    """Return the tags that all inputs share."""
     first = tags[0] if tags else {}
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in tags)}
 
 
 def sum_reports(reports: Sequence[Report]) -> Report:
-    """Add numbers, and mappings of numbers key by key; take the largest of sizes (``asked``, ``near_ns``)."""
+    """Add numbers, and mappings of numbers key by key; take the maximum of sizes (``asked``, ``near_ns``)."""
     merged = {
         field: _add_values([getattr(report, field) for report in reports], field)
         for field in reports[0].__struct_fields__
@@ -90,7 +90,7 @@ def sum_reports(reports: Sequence[Report]) -> Report:
 
 
 def _merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolReport | None:
-    """One row for each object, however many inputs it is in; None when no names were looked up."""
+    """Merge to one row per object, however many inputs have it; None if nothing was symbolized."""
     rows: dict[tuple[str, str], ObjectReport] = {}
     known = [report for report in reports if report is not None]
     for row in (row for report in known for row in report.objects):

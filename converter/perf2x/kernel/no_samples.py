@@ -1,6 +1,6 @@
-"""Reasons why a recording yields no samples: an empty output without an explanation is worse than none.
+"""Explains why a recording has no samples: an empty output without a reason is worse than an error.
 
-The worst damage comes first: later counts follow from it.
+The most fundamental damage comes first, because it causes later counts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,20 +23,20 @@ _DAMAGE: dict[str, Callable[[Count], str]] = {
 
 
 def no_samples(sources: Sequence[str], recorded: int, has_events: bool, counts: Mapping[str, Count]) -> FormatError:
-    """The error that names the recordings and the reason; for the numbers see ``reason``."""
+    """Return the error with the recordings and the reason; for the numbers see ``reason``."""
     why = reason(recorded, has_events, counts)
     return FormatError(f"{', '.join(sources)}: no samples: {why} (", "allow_empty", " goes on)")
 
 
 def damage(counts: Mapping[str, Count]) -> str:
-    """The damage that explains missing samples; "" when the whole recording was read."""
+    """Return the damage that explains missing samples; "" if the whole recording was read."""
     return next((words(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
 
 
 def reason(recorded: int, has_events: bool, counts: Mapping[str, Count]) -> str:
-    """The first reason that explains missing samples.
+    """Return the first reason that explains missing samples.
 
-    ``recorded`` is the number of samples in the recordings, ``has_events`` whether one of them names an event.
+    ``recorded`` is the number of samples in the recordings, ``has_events``: one of them defines an event.
     """
     if found := damage(counts):
         return found

@@ -1,18 +1,17 @@
-"""Open bundles: unpack the recording to a temporary directory and read objects in place (perf_archive.py).
+"""Opens bundles: unpacks the recording to a temporary directory and reads objects in place (perf_archive.py).
 
-Only the recording and the files of just-in-time compilers are unpacked, and their names are checked first: a bundle is
-foreign data.
+Only the recording and the files of JIT compilers are unpacked, after checking their names: a bundle is untrusted data.
 
-Layout of a bundle: a recording and what names its samples in one tarball, to be converted on any machine.
+A bundle is a tarball of a recording and all files that its symbols need, to be converted on any machine.
 
 ::
 
     perf.data                    the recording, byte for byte; perf.data/data … if it is a directory
     objects/BUILDID/elf          a mapped file (or vdso: the kernel's vDSO)
-    objects/BUILDID/debug        its debug info or symbols, if they are in another file; what dwz moved out of them
+    objects/BUILDID/debug        its debug info or symbols, if separate; also a file that dwz shares between objects
     objects/BUILDID/kallsyms     the kernel's symbols
-    maps/perf-PID.map            code of just-in-time compilers; maps/jit-PID.dump
-    bundle.json                  list of all members, and of what is missing
+    maps/perf-PID.map            symbols of JIT-compiled code; maps/jit-PID.dump
+    bundle.json                  list of all members, and of missing files
 
 BUILDID is a hash of the recorded name if no build id was recorded. Names of members are plain ASCII and differ by more
 than case, whatever was recorded; the list has the recorded names. A bundle is also a tarball of ``perf archive``
@@ -48,7 +47,7 @@ SCHEMA = 1
 
 
 MAX_OPEN = 50
-"""Number of members that are kept open as files without a name."""
+"""Number of members kept open as unnamed files."""
 _RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 _MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
 _DUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
@@ -81,7 +80,7 @@ def open_bundles(
 
 
 def is_bundle(path: Path) -> bool:
-    """True for a tarball whose first member is a recording."""
+    """Return True for a tarball whose first member is a recording."""
     try:
         if not path.is_file() or not _looks_packed(path):
             return False
@@ -93,7 +92,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def _looks_packed(path: Path) -> bool:
-    """True for a compressed file or a tarball, judged by its first bytes: a quick check for plain recordings."""
+    """Return True for a compressed file or a tarball, judged by its first bytes: a quick check for plain recordings."""
     with path.open("rb") as stream:
         head = stream.read(512)
     return packing(head) != "" or head[257:262] == b"ustar"
@@ -121,7 +120,7 @@ def _unpack(name: str, recording: Path, maps: Path, stack: contextlib.ExitStack)
 
 
 def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None:
-    """Path of a member in the temporary directory; None for members that stay in the tarball."""
+    """Return a member's path in the temporary directory; None for members that stay in the tarball."""
     if member.isreg() and _RECORDED.fullmatch(member.name):
         return recording.joinpath(*member.name.split("/")[1:])
     is_dump = _DUMP.fullmatch(member.name) and is_jitdump(member.name)
@@ -131,10 +130,10 @@ def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None
 
 
 def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole: contextlib.ExitStack | None) -> None:
-    """Copy a member to a file without a name that ``target`` links to, so that a killed process leaves no data.
+    """Copy a member to an unnamed file that ``target`` links to, so that a killed process leaves no data.
 
-    ``whole`` closes the file when the bundle is no longer needed. Without it ``target`` becomes a plain file: a bundle
-    may have more maps than a process may open files. Systems without paths to open files get a plain file, too.
+    ``whole`` closes the file when the bundle is no longer needed. Without it ``target`` is a plain file, because a
+    bundle may have more maps than a process may open files; likewise on systems without paths to open files.
     """
     if target.is_symlink() or target.exists():
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")

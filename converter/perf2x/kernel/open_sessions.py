@@ -1,11 +1,11 @@
-"""Opens inputs and joins the files of one recording session.
+"""Opens inputs and groups the files of each recording session.
 
 ::
 
     inputs ──find_sessions──▶ sessions, each opened once ──session.open()──▶ one recording at a time
 
-Any number of inputs may be given, so few stay open: a recording is a map of its file, an index and all of its records
-that are no samples. The others are read again when it is their turn.
+There may be very many inputs, so few stay open: an open recording holds a mapped file, an index and all its records
+except samples. The others are opened again when needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_i
 from perf2x.reader.loss_notes import note_lost_samples
 
 MOST_OPEN = 16
-"""Inputs that stay open; the index pass over another is done twice, which is a tenth of a conversion's work."""
+"""Number of inputs that stay open; the others are indexed twice, which costs a tenth of a conversion."""
 
 
 class Input(Frozen):
@@ -33,27 +33,27 @@ class Input(Frozen):
     path: str
     """The file to read."""
     name: str
-    """The user's name for it: that of the bundle which the file was unpacked from."""
+    """The user's name for it: for a file unpacked from a bundle, the bundle's."""
     tags: Mapping[str, str]
 
 
 class SessionPart(Frozen):
-    """One input that was opened, and what remains known of it when it is closed."""
+    """One opened input, and what is kept of it after closing."""
 
     input: Input
     source: str
     sample_count: int
     has_events: bool
     opened: Source | None
-    """None: it is opened again."""
+    """None: it must be opened again."""
     counts: bool = False
-    """perf stat recorded it."""
+    """Whether perf stat recorded it."""
     events: Sequence[Event] = ()
     losts: Losts | None = None
 
 
 class SessionInput(Frozen):
-    """One recording session: its parts in the order they were given, and its tags."""
+    """One recording session: its files in the order given, and its tags."""
 
     parts: tuple[SessionPart, ...]
     context: LoadContext
@@ -69,9 +69,9 @@ class SessionInput(Frozen):
         return tuple(part.input.name for part in self.parts)
 
     def open(self) -> Source:
-        """Return the source, its parts put in order of time.
+        """Return the source, with its parts in order of time.
 
-        FormatError if a file has gone meanwhile, SettingError or OptionError for options that ask what it lacks.
+        FormatError if a file has disappeared, SettingError or OptionError for options that need missing data.
         """
         opened = [part.opened or _reopen(part.input, self.context) for part in self.parts]
         source = opened[0]
@@ -85,7 +85,7 @@ class SessionInput(Frozen):
 
 
 def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Find the recordings of inputs that hold many, then the sessions of the others."""
+    """Find the recordings of inputs that contain many, then the sessions of the others."""
     found: list[SessionInput] = []
     for kind in source_kinds():
         taken = [one for one in inputs if kind.takes_path(one.path)]
@@ -96,9 +96,9 @@ def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Session
 
 
 def sessions_of_files(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Open every file, note its damage, and group the files of one session, whose losses are noted together.
+    """Open every file, record its damage, and group the files of one session, whose losses are added.
 
-    Sessions keep the order of their first files. OptionError for a file given twice and for files of one session with
+    Sessions are in the order of their first files. OptionError for a file given twice and for files of one session with
     different tags.
     """
     groups = list(_groups(inputs, context))
@@ -130,7 +130,7 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
 
 
 def _key(session: Session) -> bytes:
-    from perf2x.reader.joined_session import session_key  # one recording alone does not need it
+    from perf2x.reader.joined_session import session_key  # a single recording does not need it
 
     return session_key(session)
 
@@ -157,18 +157,18 @@ def _open(one: Input, context: LoadContext) -> Source:
 
 
 def _kind_of(head: bytes) -> SourceKind | None:
-    """The kind of an input that begins so; None for perf.data, and what is taken for it."""
+    """Return the kind of an input by its first bytes; None for perf.data, which is also the fallback."""
     return None if head.startswith(MAGICS) else next((kind for kind in source_kinds() if kind.takes(head)), None)
 
 
 def _reopen(one: Input, context: LoadContext) -> Source:
-    """Open an input again, whose damage is counted already."""
+    """Open an input again, without counting its damage again."""
     with context.stages.stage("index"), context.diagnostics.apart():
         return _open(one, context)
 
 
 def _can_reopen(path: str) -> bool:
-    """Whether an input can be read twice: no standard input, no pipe."""
+    """Return whether an input can be read twice: not standard input or a pipe."""
     return path != "-" and (Path(path).is_file() or Path(path).is_dir())
 
 

@@ -1,6 +1,6 @@
-"""Options of a load for one output format: adds what the format needs, refuses what it does not honour.
+"""Options of a load for one output format: adds what the format needs, refuses what it does not support.
 
-The options say themselves what they need of a format, and of an input.
+Each option declares what it needs of a format, and of an input.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
 from perf2x.model.setting import given_settings
 
 OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
-"""Settings of the command line alone, and the group of each: a file for each event, and limits of what only finished
-profiles know."""
+"""Settings of the command line alone, by group: one file per event, and limits on finished profiles."""
 
 ONE_RECORDING = "samples are written as they were recorded: give one recording at a time, and no dataset"
 
 
 def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
-    """Return the options with all that the format ``name`` is made of; SettingError for one that it does not honour.
+    """Return the options with everything that the format ``name`` needs; SettingError for one it does not support.
 
-    ``timeline`` is what the user wants instead of what the format does; None: nothing.
+    ``timeline`` overrides the format's own; None: it does not.
     """
     if timeline is False and needs.times:
         raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
@@ -34,7 +33,7 @@ def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: 
     if symbols is not None:
         full_names = symbols.keep_full_names or needs.full_names
         single = any(one.AS_RECORDED for one in needs.features)
-        inline = symbols.inline or (single and needs.lines)  # lines are those of inlined functions
+        inline = symbols.inline or (single and needs.lines)  # debug info is read for inlined functions only
         symbols = replace(symbols, keep_full_names=full_names, lines=needs.lines, inline=inline)
     wanted = {type(one): one for one in needs.features if one != type(one)()}
     return replace(
@@ -51,32 +50,32 @@ def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: 
 
 
 def check_of_command(given: Container[str], name: str, needs: Needs) -> None:
-    """Raise SettingError for the first of OF_COMMAND in ``given`` that the format ``name`` does not honour."""
+    """Raise SettingError for the first of OF_COMMAND in ``given`` that the format ``name`` does not support."""
     for setting, group in OF_COMMAND.items():
         if setting in given:
             _refuse_unless_honoured(setting, group, name, needs)
 
 
 def refuse_unhonoured(options: LoadOptions, name: str, needs: Needs) -> None:
-    """Raise SettingError for the first setting that the format ``name`` does not honour."""
+    """Raise SettingError for the first setting that the format ``name`` does not support."""
     for setting, declared in given_settings(options):
         if declared.group:
             _refuse_unless_honoured(setting, declared.group, name, needs)
 
 
 def _refuse_unless_honoured(setting: str, group: str, name: str, needs: Needs) -> None:
-    """Raise SettingError when the format ``name`` does not honour the group of a setting."""
+    """Raise SettingError if the format ``name`` does not support the group of a setting."""
     if group not in needs.honours:
         raise SettingError(f"{name} cannot take ", setting, f": {needs.why}" if needs.why else _others(group))
 
 
 def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
-    """Raise SettingError or OptionError for the first thing asked for that an input lacks (``Source.lacks``)."""
+    """Raise SettingError or OptionError for the first setting that needs data an input lacks (``Source.lacks``)."""
     for setting, declared in given_settings(options):
         if declared.asks in lacks:
             before, after = lacks[declared.asks]
             raise SettingError(before, setting, after)
-    for struct in (options, *options.features):  # and their fields in order: that of a set differs from run to run
+    for struct in (options, *options.features):  # fields in order: that of a set differs from run to run
         for field in struct.__struct_fields__:
             if field in lacks and getattr(struct, field) != getattr(type(struct)(), field):
                 raise OptionError(*lacks[field])
@@ -89,7 +88,7 @@ def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
 
 
 def _others(group: str) -> str:
-    """Say which built-in formats honour a group."""
+    """Return which built-in formats support a group, as text."""
     from perf2x.base.installed_packages import available
     from perf2x.kernel.registry import EMITTERS, build_emitter, is_built_in
 

@@ -1,4 +1,4 @@
-"""perf.data as a source: prepares stitcher and unwinder, and runs the pass over the samples."""
+"""perf.data as a source: sets up stitcher and unwinder, and runs the sample pass."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class PerfData:
-    """A recording of perf, of one file or of several, as ``kernel.source.Source``."""
+    """A recording of perf, from one file or several, as ``kernel.source.Source``."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
 
     @property
     def lacks(self) -> Lacks:
-        """Nothing that could be told in advance."""
+        """Empty: only reading the samples can show what is missing."""
         return {}
 
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
@@ -61,7 +61,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
         result = stitcher.result()
         if result.timeline is not None:
             history.note_missing_times(result.timeline.time, diagnostics)
-        del stitcher, sample_pass  # its indices; the profile's tables are as large
+        del stitcher, sample_pass  # its indices are as large as the profile's tables
         profile = build_profile(recording.session, history, result)
         for wanted in values:
             profile = wanted.named(profile)
@@ -69,7 +69,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
 
 
 def process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
-    """Build the history of all processes; without ``stacks``, that of their names alone."""
+    """Build the history of all processes; without ``stacks``, only of their names."""
     from perf2x.kernel.jit_code import with_jit_code
     from perf2x.stitcher.process_history import build_process_history
 
@@ -113,13 +113,13 @@ def _wanted_columns(options: LoadOptions, stacks: bool) -> Want:
 
 
 def _has_deferred_chains(recording: Recording) -> bool:
-    """Whether the ends of chains tell which samples wait for a user stack."""
+    """Return whether deferred chains were recorded, with cookies at the ends of chains."""
     requested = any("defer_callchain" in event.flags for event in recording.session.events)
     return requested or len(recording.sideband.deferred) > 0
 
 
 def _without_maps(sideband: Sideband) -> Sideband:
-    """The side-band records for counting: names of threads without mappings."""
+    """Return the side-band records for counting: names of threads, no mappings."""
     from perf2x.base.columnar.arrays import take_rows_of
 
     nothing = slice(0)

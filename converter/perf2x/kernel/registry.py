@@ -1,6 +1,6 @@
-"""Finds emitters and symbol sources by entry point and imports them on demand, the built-in ones like any plugin.
+"""Finds emitters and symbol sources by entry point and imports them on demand, built-in ones like plugins.
 
-The name of an emitter's entry point is its name after ``--to``; two plugins of one name are an error.
+The name of an emitter's entry point is its name for ``--to``; two plugins with the same name are an error.
 """
 
 import dataclasses
@@ -42,15 +42,15 @@ SYMBOL_SOURCES = "perf2x.symbol_sources"
 class Emitter(Protocol):
     """Writes a finished profile in one output format; a frozen dataclass whose fields are its options.
 
-    The class docstring's first line is what ``perf2x formats`` shows.
+    ``perf2x formats`` shows the first line of the class docstring.
     """
 
     suffix: ClassVar[str]
-    """End of the names of output files, such as ``.pb.gz``; it starts with a dot."""
+    """Suffix of output files, such as ``.pb.gz``; it starts with a dot."""
 
     @property
     def needs(self) -> Needs:
-        """What it is made of, and which options it honours. May be a plain class attribute."""
+        """The data it needs, and the options it supports. May be a plain class attribute."""
         ...
 
     def emit(self, profile: View, out: BinaryIO) -> None:
@@ -59,12 +59,15 @@ class Emitter(Protocol):
 
 
 def is_built_in(point: EntryPoint) -> bool:
-    """Whether a plugin comes with perf2x."""
+    """Return whether a plugin comes with perf2x."""
     return point.value.startswith("perf2x.")
 
 
 def load_emitter(name: str) -> type[Emitter]:
-    """The emitter class of ``--to NAME``; OptionError when there is none of that name, or it is no emitter."""
+    """Return the emitter class of ``--to NAME``.
+
+    OptionError for an unknown name, and for a plugin that is no emitter.
+    """
     found = available(EMITTERS)
     if name not in found:
         meant = did_you_mean(name, found) or ";"
@@ -76,7 +79,7 @@ def load_emitter(name: str) -> type[Emitter]:
 
 
 class OptionHelp(Frozen):
-    """One option of an emitter, as help texts show it."""
+    """One option of an emitter, for help texts."""
 
     name: str
     type: str
@@ -84,13 +87,13 @@ class OptionHelp(Frozen):
     help: str
     choices: tuple[str, ...]
     least: int = 0
-    """Least value of a number."""
+    """Smallest number allowed."""
     flags: tuple[str, ...] = ()
-    """Names of the option of the command line; empty: ``--set`` sets it."""
+    """Names of the command-line option; empty: only ``--set`` sets it."""
 
 
 def emitter_options(emitter: type) -> tuple[OptionHelp, ...]:
-    """The fields of an emitter class, in the order of their definition."""
+    """Return the options of an emitter class, in the order of its fields."""
     if not dataclasses.is_dataclass(emitter):
         return ()
     return tuple(
@@ -116,8 +119,7 @@ def _flags(name: str, flag: str | None) -> tuple[str, ...]:
 def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emitter:
     """Make the emitter of ``--to NAME`` with options; values may be texts as typed (``--set name=value``).
 
-    Option names may be written with dashes or underscores. OptionError for a format that is not installed, an option
-    that it lacks, or a value of the wrong type.
+    Option names may have dashes or underscores. OptionError for an unknown format or option, or an invalid value.
     """
     return build_options(load_emitter(name), name, options)
 
@@ -142,7 +144,7 @@ def build_options(kind: type[Options], name: str, options: Mapping[str, object] 
 
 
 def notes(emitter: Emitter, profile: View) -> tuple[str, ...]:
-    """Remarks of the emitter on this profile, such as its unit or left-out events; none by default."""
+    """Return the emitter's remarks on this profile, such as its unit or omitted events; none by default."""
     describe = getattr(emitter, "notes", None)
     return tuple(describe(profile)) if describe else ()
 
@@ -167,5 +169,5 @@ def _parse_value(name: str, value: object, hint: Any) -> object:
 
 
 def load_symbol_sources() -> "list[type[SymbolSource]]":
-    """Every installed symbol source, built-in ones included, for ``symbolize`` in symbolizer/symbolize.py."""
+    """Return every installed symbol source, including built-in ones, for ``symbolize`` in symbolizer/symbolize.py."""
     return [point.load() for point in available(SYMBOL_SOURCES).values()]

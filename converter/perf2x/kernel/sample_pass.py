@@ -1,4 +1,4 @@
-"""The pass over the samples: decodes, unwinds and stitches them, in one process or in several."""
+"""The sample pass: decodes, unwinds and stitches samples, in one process or in several."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,9 +19,9 @@ from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
 from perf2x.stitcher.stitch import Stitcher, StitchResult
 
 _WORDS_AT_ONCE = 1 << 16
-"""Words of chains that are stitched together, where a batch has very many."""
+"""Words of chains that are stitched at once, if a batch has very many."""
 Progress = Callable[[int, int], None]
-"""Called with the number of samples done and of all samples."""
+"""Called with the number of samples done, and the total."""
 
 
 class _PartialResult(Frozen):
@@ -37,7 +37,7 @@ class _PartialResult(Frozen):
 
 
 class SamplePass(Struct):
-    """The stages that samples pass through, and the counters that go along."""
+    """The stages of the sample pass, and their counters."""
 
     recording: Recording
     want: Want
@@ -47,7 +47,7 @@ class SamplePass(Struct):
     diagnostics: Diagnostics
     stages: Stages
     values: tuple[SampleValues, ...] = ()
-    """Make samples with other values, or at other places; empty: as recorded."""
+    """Replacements of values, or addresses, of samples; empty: as recorded."""
     stacks: bool = True
     """False: count samples by event, thread and name, and ignore their stacks."""
 
@@ -59,11 +59,11 @@ class SamplePass(Struct):
         else:
             self._run_in(processes, progress)
         found = self.diagnostics.counts
-        for name in sorted(found.keys() - known.keys()):  # not in the order of blocks, which any process may have read
+        for name in sorted(found.keys() - known.keys()):  # sorted, because any process may read any block
             found[name] = found.pop(name)
 
     def _run_in(self, processes: int, progress: Progress | None) -> None:
-        """Process the samples in several processes; in runs of blocks where the order of samples is kept."""
+        """Process the samples in several processes; by contiguous shards if the order of samples must be kept."""
         ordered = self.stitcher.recorded
         shards, taken = ShardQueue.among(processes), list[int]()
         if ordered is not None:
@@ -103,7 +103,7 @@ class SamplePass(Struct):
             shards.close()
 
     def _begin_elsewhere(self, process: int) -> None:
-        """Begin in a worker, whose counters start from zero."""
+        """Start in a worker process, whose counters start from zero."""
         self.diagnostics.counts.clear()
         self.stages.wall.clear()
         self.stages.processor.clear()
@@ -137,7 +137,7 @@ def _cache_sized(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U
 
 
 def _without_addresses(samples: Samples) -> Samples:
-    """Clear instruction pointers and modes, so that samples of a thread are alike wherever it was."""
+    """Clear instruction pointers and modes, so that all samples of a thread are equal."""
     return replace(samples, ip=np.zeros_like(samples.ip), cpumode=np.zeros_like(samples.cpumode))
 
 

@@ -1,7 +1,6 @@
 """The steps between a session's stitched samples and its finished profile, in order.
 
-A step changes what was loaded, or leaves it as it is where its options do not ask for it. It imports what it needs when
-it has something to do.
+A step returns its input unchanged unless options ask for more, and imports modules only when it has work to do.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Put samples whose time nobody knows at the end of the others, so that they stretch no timeline."""
+    """Move samples of unknown time to the last known time, so that they do not stretch the timeline."""
     samples = loaded.profile.samples
     time = samples.time
     if time is None or not len(time) or time[-1] < LAST_TIME:
@@ -36,7 +35,7 @@ def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Sum samples whose times were needed only on the way."""
+    """Sum samples whose times are no longer needed."""
     options = run.options
     if options.timeline or not options.needs_times:
         return loaded
@@ -47,7 +46,7 @@ def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Leave out samples of other events, or show another event first."""
+    """Keep samples of the selected events, or make another event the default."""
     wanted, profile = run.options.events, loaded.profile
     if not wanted:
         return loaded
@@ -60,7 +59,7 @@ def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Join what is one event, unless samples are looked up by the event that was recorded."""
+    """Merge parts of one event, unless samples are looked up by recorded event."""
     options, profile = run.options, loaded.profile
     if not options.join_events or profile.recorded is not None or len(profile.events) < 2:
         return loaded
@@ -72,12 +71,12 @@ def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _filter_before_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Choose by what needs no names of functions."""
+    """Apply the filters that need no function names."""
     return with_profile(loaded, run.filters.before_symbols(loaded.profile))
 
 
 def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Look up names."""
+    """Symbolize locations."""
     context, profile, recording = run.context, loaded.profile, run.recording
     symbols = run.options.symbols
     if symbols is None or not run.options.symbolize or not all(one.LOOKS_UP_NAMES for one in run.options.features):
@@ -87,7 +86,7 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
         if run.options.filters.symbols:
-            symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
+            symbols = replace(symbols, keep_full_names=True)  # filters may use full names
         facts = context.symbol_facts(profile, recording, symbols)
         given = run.names(profile, symbols) if run.names else None
         symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, given)
@@ -96,7 +95,7 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
-    """The results of all units of work, in order, from as many processes as are worth it."""
+    """Yield the results of all units of work, in order, from as many processes as pay off."""
     from perf2x.kernel.worker_pool import processes_for_work, run_tasks
 
     jobs = context.options.jobs if symbolizer.can_fork else 1
@@ -115,7 +114,7 @@ def _forget_places(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Choose by function, and cut stacks."""
+    """Apply the filters by function, and cut stacks."""
     return with_profile(loaded, run.filters.after_symbols(loaded.profile))
 
 
@@ -147,6 +146,6 @@ _OWN = (
 
 @cache
 def session_steps() -> tuple[Step, ...]:
-    """All steps in the order in which they are taken; those of features behind the others of their place."""
+    """Return all steps in order; steps of features follow the others of their place."""
     of_features = [each for feature in features() for each in feature.steps.items()]
     return tuple(step for _, step in sorted((*_OWN, *of_features), key=lambda each: each[0]))

@@ -1,7 +1,7 @@
-"""Inputs of a load: sources, found by what they begin with.
+"""Sources: the kinds of inputs of a load, recognized by their first bytes.
 
-An entry point of the group ``perf2x.sources`` names a ``SourceKind``; what none of them takes is a perf.data file.
-Every load imports all kinds, so they import what they need when they open something.
+An entry point of the group ``perf2x.sources`` names a ``SourceKind``; an input that none of them recognizes is read as
+perf.data. Every load imports all kinds, so they import modules only when they open something.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,20 +25,22 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Lacks = Mapping[str, tuple[str, ...]]
-"""Words that refuse what asks for something that an input does not tell (``Setting.asks``), before and behind the name
-of the setting; and whole sentences, by fields of LoadOptions."""
+"""Texts of refusals by data that an input lacks (``Setting.asks``), before and after the name of the setting.
+
+By fields of LoadOptions: whole sentences.
+"""
 
 
 class Stitched(Frozen):
-    """A source's samples with whole stacks, without names of functions."""
+    """A source's samples with complete stacks, without function names."""
 
     profile: "Profile"
     deferred: "DeferredReport"
     unwound: "UnwindReport"
     names: "Callable[[Profile, SymbolOptions], LocationNames] | None" = None
-    """The names that the source has of a profile's locations; None: they are looked up."""
+    """Returns the source's own names for a profile's locations; None: they are symbolized."""
     sources: tuple[str, ...] = ()
-    """Names of the recordings that it was made of; empty: its own."""
+    """Names of the recordings merged in it; empty: its own."""
 
 
 class Source(Protocol):
@@ -46,16 +48,16 @@ class Source(Protocol):
 
     @property
     def recording(self) -> "Recording":
-        """Facts, records and single samples, as far as it has them."""
+        """Facts, records and single samples, as far as available."""
         ...
 
     @property
     def lacks(self) -> Lacks:
-        """Facts that it does not tell; an input without ``records`` is a session of its own."""
+        """Missing data; an input without ``records`` is a session of its own."""
         ...
 
     def stitched(self, filters: "AppliedFilters", context: "LoadContext") -> Stitched:
-        """Return the selected samples; the result does not depend on the number of processes."""
+        """Return the samples that pass the filters; the result does not depend on the number of processes."""
         ...
 
 
@@ -64,19 +66,19 @@ def _nothing(_: object) -> bool:
 
 
 class SourceKind(Frozen):
-    """One kind of input: a file or a pipe with one recording, or a folder or an address with many."""
+    """One kind of input: a file or a pipe with one recording, or a folder or a URL with many."""
 
     takes: Callable[[bytes], bool] = _nothing
-    """Tells by the first bytes (``input_file.FIRST``) whether a file is of this kind."""
+    """Returns whether a file is of this kind by its first bytes (``input_file.FIRST``)."""
     open: "Callable[[InputFile, str, Diagnostics, Callable[[int, int], None] | None], Source] | None" = None
-    """Opens the file of this name; the last argument is called with bytes done and of all. FormatError."""
+    """Opens the named file; the last argument is called with bytes done and in total. FormatError."""
     takes_path: Callable[[str], bool] = _nothing
-    """Tells by the path whether an input holds many recordings of this kind."""
+    """Returns whether a path holds many recordings of this kind."""
     sessions: "Callable[[Sequence[Input], LoadContext], Sequence[SessionInput]] | None" = None
     """Finds the recordings of all such inputs. FormatError, OptionError."""
 
 
 @cache
 def source_kinds() -> tuple[SourceKind, ...]:
-    """All installed kinds, by the names of their entry points."""
+    """Return all installed kinds, in the order of their entry points."""
     return tuple(point.load() for point in available("perf2x.sources").values())

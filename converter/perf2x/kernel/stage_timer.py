@@ -1,4 +1,4 @@
-"""Times of the stages of a conversion, for ``--profile-stages`` and the benchmark."""
+"""Times of a conversion's stages, for ``--profile-stages`` and the benchmark."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ class Stages(Struct):
             self.processor[name] = self.processor.get(name, 0.0) + time.process_time() - processor
 
     def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield ``items`` and add the time that producing them takes to a stage."""
+        """Yield ``items``, adding the time to produce them to a stage."""
         iterator = iter(items)
         while True:
             with self.stage(name):
@@ -38,13 +38,13 @@ class Stages(Struct):
             yield item
 
     def absorb(self, other: "Stages") -> None:
-        """Add the times of a parallel process: its processor time, and its wall time where that was longer."""
+        """Add the times of a parallel process: processor time, and wall time if that was longer."""
         for name, processor in other.processor.items():
             self.processor[name] = self.processor.get(name, 0.0) + processor
             self.wall[name] = max(self.wall.get(name, 0.0), other.wall[name])
 
     def lines(self) -> Iterator[str]:
-        """One line for each stage, and their sum."""
+        """Yield one line per stage, and their sum."""
         yield f"{'stage':<12}{'wall s':>9}{'cpu s':>9}"
         for name, wall in [*self.wall.items(), ("all", sum(self.wall.values()))]:
             processor = self.processor.get(name, sum(self.processor.values()))

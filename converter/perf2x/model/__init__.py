@@ -1,1 +1,1 @@
-"""The data that flow between the stages, and what can be said of them alone; nothing here opens a file."""
+"""The data that flow between the stages, and operations on them alone; nothing here opens a file."""

@@ -1,4 +1,4 @@
-"""Advice on how to record better, in sentences that quote recorded names each in its own way."""
+"""Advice on how to record better: sentences with recorded names, which each output quotes in its own way."""
 
 from collections.abc import Callable
 
@@ -6,18 +6,18 @@ from perf2x.base.frozen import Frozen
 
 
 class Advice(Frozen):
-    """One sentence; ``{0}``, ``{1}`` … in it stand for recorded names."""
+    """One sentence with placeholders ``{0}``, ``{1}`` … for recorded names."""
 
     about: str
     text: str
     names: tuple[str, ...] = ()
     for_dates: bool = False
-    """Whether it matters only where the time of day is shown."""
+    """Whether it only matters where the time of day is shown."""
 
     def with_names(self, quoted: Callable[[str], str]) -> str:
-        """The sentence with its names, each as ``quoted`` writes it."""
+        """Return the sentence with its names, each quoted by ``quoted``."""
         return self.text.format(*map(quoted, self.names))
 
     def words(self) -> str:
-        """The sentence with its names in quotes."""
+        """Return the sentence with its names in quotes."""
         return self.with_names(lambda name: f"'{name}'")

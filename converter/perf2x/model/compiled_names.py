@@ -1,7 +1,7 @@
-"""Names that runtimes give to code of their just-in-time compilers: whose they are, and what users call the function.
+"""Parses the names that runtimes give to JIT-compiled code: the language, and the function's name for display.
 
-One row of ``_FORMS`` is one form. docs/symbols.md shows what becomes of it. Sources of truth, and real maps that the
-tests hold: CPython's Python/perf_trampoline.c; V8's src/logging/log.cc and src/objects/code-kind.cc; OpenJDK's
+Each row of ``_FORMS`` is one form of name; docs/symbols.md shows the results. Sources of truth, and of the real perf
+maps in the tests: CPython's Python/perf_trampoline.c; V8's src/logging/log.cc and src/objects/code-kind.cc; OpenJDK's
 ``Method::external_name``; perf's jvmti/libjvmti.c; perf-map-agent.c; .NET's src/coreclr/vm/perfmap.cpp; PHP's
 zend_jit_trace.c; OTP's beam_jit_main.cpp; LuaJIT's lj_trace.c; Ruby's yjit/src/codegen.rs; Dart's
 runtime/vm/code_observers.cc; Julia's src/codegen.cpp.
@@ -15,12 +15,12 @@ from perf2x.model.printable_text import base_name
 
 
 class CompiledName(Frozen):
-    """A name in a perf map or jitdump, read."""
+    """The parsed name of a function in a perf map or jitdump."""
 
     language: str
-    """As OpenTelemetry's ``profile.frame.type`` has it; "native" for engines that it does not list."""
+    """In the terms of OpenTelemetry's ``profile.frame.type``; "native" for engines that it does not list."""
     shown: str = ""
-    """The function's name without marks of the compiler; "" if the name is shown as it is written."""
+    """The function's name without the compiler's marks; "" if the name is shown unchanged."""
     file: str = ""
     line: int = 0
 
@@ -32,22 +32,22 @@ _JAVA_METHOD = (
     r"(?:\([^\s()]*\)(?:\[*(?:[VZBCSIJFD]|L[^;\s()]+;))?)?(?:\([^\s():]+:-?\d+\))?(?:_\[[ij]\])?"
 )
 _HIDDEN_CLASS = re.compile(r"[+/]0x[0-9a-f]+")
-"""Part of the names of classes that are made at run time, another in every process."""
+"""Suffix of classes generated at run time; it differs in every process."""
 
 
 def _python(found: re.Match[str]) -> str:
-    """The qualified name; that of a module, which all modules share, with the base name of its file."""
+    """Return the qualified name; for module code, which has the same name in all modules, also the file's base name."""
     return f"{found['name']} {base_name(found['file'])}" if found["name"] == "<module>" else found["name"]
 
 
 def _v8(found: re.Match[str]) -> str:
-    """Function, base name of the file and line: scripts hold many functions of one name, or of none."""
+    """Return function, base name of the file and line, because scripts have many functions of one name, or of none."""
     name = found["name"] or _V8_ANONYMOUS.get(found["kind"], "(anonymous)")
     return f"{name} {base_name(found['file']) or '(eval)'}:{found['line']}"
 
 
 def _java(found: re.Match[str]) -> str:
-    """Class and method, also of each method that perf-map-agent's unfolding tells."""
+    """Return class and method, including all methods of a name that perf-map-agent unfolded."""
     return re.sub(_JAVA_METHOD, _java_method, found.string)
 
 
@@ -57,15 +57,15 @@ def _java_method(found: re.Match[str]) -> str:
 
 
 def _dotnet(found: re.Match[str]) -> str:
-    """Type and method without arguments of types: instances of a generic type are one, as those of a template."""
+    """Return type and method without type arguments, which merges the instances of a generic type."""
     return re.sub(r"\[.*\]", "", f"{found['type']}.{found['name']}")
 
 
 _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     ("cpython", r"py::(?P<name>.+?):(?P<file>/.*|<[^<>]*>|[^:]*\.py)$", _python),
     ("cpython", r"py::", None),
-    # marks: ~ interpreted, ^ baseline, + Maglev, * TurboFan, - for any context; o on a stack, ' for one context.
-    # A name may have blanks: the file begins behind the first one that a path or a line follows.
+    # tiers: ~ interpreted, ^ baseline, + Maglev, * TurboFan; - for any context; o on-stack replacement, ' one context.
+    # A name may have blanks: the file name follows the first blank before a path or a line.
     (
         "v8js",
         r"(?P<kind>JS|LazyCompile|Function|Eval|Script):(?:o?[~^*+-]'?)?(?P<name>[^ ]*+(?: (?!/|[^ ]*:)[^ ]*+)*+) "
@@ -97,14 +97,14 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     ("native", r"(?:julia|japi[13]|jl?sys1?)_(?P<name>.+)_\d+$", None),
     ("native", r"\*(?P<name>[A-Za-z_].*)$", None),
 )
-"""Language, form, and how the function is shown: else as the group ``name`` has it, or as written without one.
+"""Language, form, and how the function is shown: by default the group ``name``, or unchanged without that group.
 
-The first form that a name has counts.
+The first form that matches a name counts.
 """
 
 
 def read_compiled_name(name: str) -> CompiledName:
-    """Read the name of compiled code; one in no known form is native code of that name."""
+    """Parse the name of JIT-compiled code; a name of no known form is shown unchanged, as native code."""
     for language, form, show in _FORMS:
         if found := re.match(form, name):
             told = found.groupdict()

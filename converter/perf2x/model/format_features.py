@@ -1,4 +1,4 @@
-"""Settings of features that output formats are made of (``Needs.features``); ``features/`` does what they ask for."""
+"""Settings of features that output formats require (``Needs.features``); ``features/`` implements them."""
 
 from typing import ClassVar, Literal
 
@@ -8,16 +8,16 @@ from perf2x.model.setting import FeatureSettings
 
 
 class CodeRequest(Frozen):
-    """Counts of one object's code that an output format asks for."""
+    """Request of an output format for counts of one object's code."""
 
     object: str = ""
-    """Name, path or build id; empty: the one that most samples were taken in."""
+    """Name, path or build id; empty: the object with the most samples."""
     steps_over: Literal["kernel", "external"] = "kernel"
-    """Branches to leave out before the others become neighbours: those from or to the kernel, or all outside."""
+    """Branches to remove before pairing neighbours: those from or to the kernel, or all outside the object."""
     lines: bool = False
-    """Also count lines of functions, which needs debug information."""
+    """Also count lines of functions, which needs debug info."""
     gcc: int = 0
-    """The version of GCC that lines are counted for, 12 to 16; 0: LLVM."""
+    """Version of GCC for which lines are counted, 12 to 16; 0: LLVM."""
 
 
 class CodeSettings(FeatureSettings, frozen=True):
@@ -26,14 +26,14 @@ class CodeSettings(FeatureSettings, frozen=True):
     LOOKS_UP_NAMES: ClassVar[bool] = False
 
     code: CodeRequest | None = None
-    """Count branches and samples of one object's code; None: do not."""
+    """Count branches and samples of one object's code; None: no counts."""
 
 
 class ListingSettings(FeatureSettings, frozen=True):
     """Settings of ``features/annotate``."""
 
     listings: ListingOptions | None = None
-    """Functions to list with costs of lines and instructions, in View.listings; None: none."""
+    """Functions to list with costs of lines and instructions, in View.listings; None: no listings."""
 
 
 class SingleSampleSettings(FeatureSettings, frozen=True):
@@ -42,14 +42,13 @@ class SingleSampleSettings(FeatureSettings, frozen=True):
     AS_RECORDED: ClassVar[bool] = True
 
     as_recorded: bool = False
-    """Keep what reads the samples once more, one by one, each with its thread and its stack at the addresses of its
-    process (``View.single_samples``)."""
+    """Keep a reader of single samples (``View.single_samples``), each with its thread and its process's addresses."""
     places: frozenset[str] = frozenset()
-    """Name addresses of such samples besides their stacks: ``branches``, ``data``."""
+    """Addresses outside the stacks of single samples to symbolize: ``branches``, ``data``."""
 
 
 class OriginalSettings(FeatureSettings, frozen=True):
     """Settings of ``features/original_bytes.py``."""
 
     original: int = 0
-    """Bytes of the recording that may be kept as they are, in View.original; 0: none."""
+    """Maximum size of a recording to keep unchanged in View.original, in bytes; 0: keep none."""

@@ -12,12 +12,12 @@ from perf2x.model.setting import Setting, read_directories
 
 
 class ListingOptions(Frozen):
-    """Functions to list, and what to show of them."""
+    """Functions to list, and which of their lines, instructions and costs to show."""
 
     PANEL = "Code"
 
     function: str = ""
-    """Name or glob; empty: the ``hottest``."""
+    """Name or glob; empty: the ``hottest`` functions."""
     as_recorded: Annotated[
         bool,
         Setting(
@@ -27,7 +27,7 @@ class ListingOptions(Frozen):
             asks="files",
         ),
     ] = False
-    """Read source files under the paths that debug info has, too."""
+    """Also read source files from the paths in debug info."""
     source_dirs: Annotated[
         tuple[Path, ...],
         Setting(
@@ -49,9 +49,12 @@ class ListingOptions(Frozen):
     ] = False
     """Show costs of instructions."""
     instructions: bool = False
-    """Tell the instruction of each location."""
+    """Return the instruction of each location."""
     source: Annotated[bool, Setting(group=LISTINGS)] = False
-    """Show costs of source lines; pages do, whatever is asked for, so that a format that has none names the others."""
+    """Show costs of source lines.
+
+    Pages always do; as a setting, it lets formats without listings refuse the other ones.
+    """
     syntax: Annotated[Literal["att", "intel"], Setting("Syntax of x86 instructions.", group=LISTINGS, rare=True)] = (
         "att"
     )
@@ -83,7 +86,7 @@ class ListingOptions(Frozen):
     """``period`` or ``samples`` of the default event; empty: both, of all events."""
 
     def on_page(self) -> "ListingOptions":
-        """As pages show them, with lines; SettingError for the form of nothing."""
+        """Return the options for a page, which shows lines; SettingError for options that pages lack."""
         plain = ListingOptions()
         for setting in ("syntax", "around", "hottest"):
             if getattr(self, setting) != getattr(plain, setting) and not (

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers formatted for people."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,7 @@ _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
 
 def format_amount(value: int, unit: str, scale_of: int | None = None) -> str:
-    """``12.34 ms``, or ``1,234``; all of a table with one ``scale_of`` are in one unit of time,
-    small enough for a thousandth of that."""
+    """Return ``12.34 ms``, or ``1,234``; with ``scale_of``, in a unit of time that suits a thousandth of that value."""
     if unit != "nanoseconds":
         return f"{value:,}"
     for size, name in _TIMES:
@@ -17,12 +16,12 @@ def format_amount(value: int, unit: str, scale_of: int | None = None) -> str:
 
 
 def format_percent(part: float, whole: float) -> str:
-    """``12.3 %``; a dash when there is no whole."""
+    """Return ``12.3 %``; a dash if the total is 0."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
 def format_change(change: float, whole: float) -> str:
-    """A change in percent of the whole, with a sign: ``+1.2 %``."""
+    """Return a change in percent of the total, with a sign: ``+1.2 %``."""
     text = format_percent(change, whole)
     return text if change < 0 or not whole else f"+{text}"
 

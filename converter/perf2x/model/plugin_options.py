@@ -1,4 +1,4 @@
-"""Declarations of an emitter: its options, the data and features it needs, and the options of a conversion it honours.
+"""Declarations of an emitter: its options, the data and features it needs, and the conversion options it supports.
 
 Separate from the registry, so that emitters need not import that; plugins import it from ``perf2x.plugins``.
 """
@@ -14,53 +14,56 @@ from perf2x.model.setting import FeatureSettings, Settings, settings_of
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
 FINISHED = frozenset({SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE})
-"""What a format honours that shows a finished profile."""
+"""Groups of options that a format supports if it shows a finished profile."""
 HONOURABLE = FINISHED | {TAGS, START_TIME, LISTINGS}
-"""Groups of options that a format may honour."""
+"""Groups of options that a format may support."""
 
 
 class Needs(Frozen):
-    """What an output format is made of, and which options it honours."""
+    """The data that an output format needs, and the groups of options that it supports."""
 
     timeline: bool = False
-    """True: one row a sample, in order of time; False: equal samples summed."""
+    """True: one row per sample, in order of time; False: equal samples summed."""
     times: bool = False
-    """Whether it can show only samples that have times."""
+    """Whether it can only show samples with times."""
     columns: frozenset[str] = frozenset()
-    """Optional columns of Profile.samples that it takes: ``cpu``, ``cgroup``, ``data_src``, ``fields`` (of
-    tracepoints), ``latency`` (beside the values, where it is asked for); ``counts``: it shows what perf stat read;
-    ``events``: it shows others beside those that were chosen."""
+    """Optional columns of Profile.samples that it uses, and what else it shows.
+
+    ``cpu``, ``cgroup``, ``data_src``, ``fields`` (of tracepoints), ``latency`` (in addition to the values, if
+    requested); ``counts``: readings of perf stat; ``events``: events that were not selected, too.
+    """
     threads: bool = True
-    """Whether it tells threads of one name apart."""
+    """Whether it distinguishes threads of the same name."""
     full_names: bool = False
-    """Whether it has a place for full names beside the displayed ones (``Profile.full_names``)."""
+    """Whether it can carry full names in addition to displayed ones (``Profile.full_names``)."""
     features: tuple[FeatureSettings, ...] = ()
-    """Features that it is made of (``model/format_features.py``): counts of code, listings, single samples, bytes."""
+    """Features that it needs (``model/format_features.py``): counts of code, listings, single samples, bytes."""
     lines: bool = True
-    """Whether it shows anything that only debug info tells."""
+    """Whether it shows anything that needs debug info."""
     honours: frozenset[str] = FINISHED
-    """Groups of options that show in the output; kernel/options_for_format.py has their options, and refuses others.
+    """Groups of options that affect the output; kernel/options_for_format.py refuses the options of all other groups.
 
     ``samples`` (as stitched), ``frames`` (filters of stacks), ``stacks``, ``waits`` (off-CPU time), ``names`` and
     ``inline`` (of a finished profile), ``tags``, ``start_time``, ``listings`` (source lines and instructions).
     """
     why: str = ""
-    """Why it honours no more, for the error: the end of a sentence about the option."""
+    """The reason why it supports no more, for the error: the end of a sentence about the option."""
     binary: bool = False
-    """Whether its bytes are not for a terminal."""
+    """Whether its output is not text for a terminal."""
     viewer: str = ""
-    """What to do with the file ``{0}``: "open it: speedscope.app"."""
+    """Hint on how to open the file ``{0}``: "open it: speedscope.app"."""
 
     def of(self, kind: type[Settings]) -> Settings:
-        """The settings of a feature."""
+        """Return the settings of a feature."""
         return settings_of(self.features, kind)
 
 
 def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int = 0, flag: str | None = None) -> Any:
     """Declare a dataclass field with a sentence of help; `Format` refuses values outside ``choices``.
 
-    Who makes the format by its name refuses numbers below ``least``. With a ``flag`` the field has an option of the
-    command line in place of ``--set``: called so, or as the field, with a letter (``-F``) or without (empty).
+    Numbers below ``least`` are refused when the format is made by name. With a ``flag`` the field is an option of the
+    command line instead of a ``--set`` key: with this name, or with the field's name and a letter (``-F``) or none
+    (empty).
     """
     metadata = {"help": sentence, "choices": tuple(choices), "least": least, "flag": flag}
     return dataclasses.field(default=default, metadata=metadata)
@@ -68,7 +71,7 @@ def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int 
 
 @dataclass_transform(frozen_default=True)
 class Format:
-    """The base of a format: a frozen dataclass, whose options refuse values outside their choices."""
+    """Base class of formats: a frozen dataclass whose options refuse values outside their choices."""
 
     suffix: ClassVar[str]
 

@@ -1,10 +1,10 @@
-"""Makes recorded names printable: for output formats, terminals and logs.
+r"""Makes recorded names printable: for output formats, terminals and logs.
 
-Names come from files and kernels and may hold any byte. Undecodable ones arrive as surrogate escapes (PEP 383), which
-no format can carry, and for which Perfetto refuses a whole file; they leave as ``\\xNN``.
+Names come from files and kernels and may contain any byte. Undecodable bytes are surrogate escapes (PEP 383) inside
+perf2x; no format can carry these, and Perfetto would reject the whole file, so they are written as ``\xNN``.
 
-A name may also hold escape sequences that rewrite the screen, line breaks that forge a log line, or marks that turn the
-direction of the text around. Everything that is printed goes through ``plain``, messages through ``message``.
+A name may also contain escape sequences that rewrite the screen, line breaks that forge a log line, or marks that
+reverse the direction of the text. Everything printed goes through ``plain``, messages through ``message``.
 """
 
 import re
@@ -15,26 +15,26 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 
 
 def printable(text: str) -> str:
-    """The text with every undecodable byte as ``\\xNN``; always encodable as UTF-8."""
+    r"""Return the text with every undecodable byte as ``\xNN``; always encodable as UTF-8."""
     if text.isascii():
         return text
     return _SURROGATES.sub(lambda found: f"\\x{ord(found.group()) & 0xFF:02x}", text)
 
 
 def as_recorded(text: str) -> str:
-    """Undo ``printable``: ``\\xNN`` from 80 on stands for an undecodable byte again."""
+    r"""Undo ``printable``: ``\xNN`` from 80 on becomes an undecodable byte again."""
     if "\\x" not in text:
         return text
     return _ESCAPED.sub(lambda found: chr(0xDC00 + int(found.group(1), 16)), text)
 
 
 def one_line(text: str) -> str:
-    """Make text printable, with control characters as spaces and no space at either end."""
+    """Make text printable, with control characters replaced by spaces and stripped at both ends."""
     return without_controls(text).strip(" ")
 
 
 def without_controls(text: str) -> str:
-    """Make text printable, with control characters as spaces."""
+    """Make text printable, with control characters replaced by spaces."""
     return text if text.isascii() and text.isprintable() else _CONTROLS.sub(" ", printable(text))
 
 
@@ -46,23 +46,23 @@ def base_name(filename: str) -> str:
 
 
 def bracketed(filename: str) -> str:
-    """Name a frame that is known only by its object: ``[libc.so.6]``; ``[unknown]`` without one."""
+    """Return the name of a frame known only by its object: ``[libc.so.6]``; ``[unknown]`` without one."""
     name = base_name(filename)
     return name if name.startswith("[") else f"[{name or 'unknown'}]"
 
 
 NAME_LENGTH = 120
-"""Characters that a message spends on one name."""
+"""Maximum length of a name in a message."""
 _WORD_LENGTH = 400
-"""Characters of a word in a message; paths that people type are shorter."""
+"""Maximum length of a word in a message; paths that people type are shorter."""
 MESSAGE_LENGTH = 4000
 
 
 def plain(text: str) -> str:
-    r"""Escape the characters that are not printable: ``\x1b``, ``\n``, ``\u202e``.
+    r"""Escape characters that are not printable: ``\x1b``, ``\n``, ``\u202e``.
 
-    These are control characters (C0, C1, DEL), line and paragraph separators, marks of direction and other invisible
-    characters, lone surrogates, and spaces other than the usual one.
+    These are control characters (C0, C1, DEL), line and paragraph separators, direction marks and other invisible
+    characters, lone surrogates, and spaces other than U+0020.
     """
     if text.isprintable():
         return text
@@ -70,7 +70,7 @@ def plain(text: str) -> str:
 
 
 def short(name: str, most: int = NAME_LENGTH) -> str:
-    """Escape a name and shorten it to ``most`` characters: a long one keeps its beginning and its end."""
+    """Escape a name and shorten it to ``most`` characters; a long name loses its middle."""
     name = plain(name)
     if len(name) <= most:
         return name
@@ -79,7 +79,7 @@ def short(name: str, most: int = NAME_LENGTH) -> str:
 
 
 def message(line: str) -> str:
-    """Escape a line and bound its length; words that nobody would type are shortened in the middle."""
+    """Escape a line and bound its length; very long words lose their middle."""
     line = plain(line)
     if len(line) > _WORD_LENGTH:
         line = " ".join(short(word, _WORD_LENGTH) for word in line.split(" "))

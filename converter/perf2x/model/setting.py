@@ -1,12 +1,12 @@
-"""One option of a load, declared where its value is kept.
+"""Declares an option next to the field that holds its value.
 
 ::
 
     class Grouping(Frozen):
         merge_threads: Annotated[bool, Setting("Merge the threads of each process.", group=STACKS)] = False
 
-From the declaration come the option of the command line, with its help and its values, the refusal by formats that do
-not honour its group, and the one by inputs that do not tell what it asks for.
+The declaration yields the command-line option with its help and choices, and its refusal by formats that do not support
+its group and by inputs that lack the data it needs.
 """
 
 import functools
@@ -21,14 +21,14 @@ from perf2x.base.frozen import Frozen
 from perf2x.errors import SettingError
 
 ON = "On by default"
-"""Help panel of switches with two names, whose column of names would leave the texts of other options no room."""
+"""Help panel of switches with two names, whose wide column of names would squeeze the help of other options."""
 
 
 class Setting(Frozen):
     """Names, help and values of a field's option."""
 
     help: str = ""
-    """Empty: the command line has no option of its own for it."""
+    """Empty: it has no option on the command line."""
     names: tuple[str, ...] = ()
     """Names of the option; empty: that of the field."""
     metavar: str | None = None
@@ -37,68 +37,71 @@ class Setting(Frozen):
     most: int | None = None
     """Largest number."""
     shown_default: str | bool = True
-    """Words for the default."""
+    """Text for the default."""
     panel: str = ""
     """Heading in the help; empty: that of the struct."""
     rare: bool = False
     """True: only ``--help-all`` shows it."""
     group: str = ""
-    """Group of options that a format must honour; empty: it shows in every format, or in none."""
+    """Group of options that a format must support; empty: it affects every format, or none."""
     asks: str = ""
-    """Facts that an input must tell: ``files`` (that can be looked into), ``records``, ``trace``, ``stitching`` (still
-    to be done) or ``times`` (also CPUs) of samples."""
+    """Data that an input must have.
+
+    ``files`` (to look into), ``records``, ``trace``, ``stitching`` (still to be done), or ``times`` (also CPUs) of
+    samples.
+    """
     default: object = ...
-    """The command line's default, where it differs from the library's."""
+    """The command line's default, if it differs from the library's."""
     variable: str = ""
-    """Environment variable that is read where the option is not given."""
+    """Environment variable that replaces the default."""
     read: Callable[[str, Any], Any] | None = None
-    """Makes the value, or a mapping of several fields, of the setting's name and what was typed; SettingError."""
+    """Converts the setting's name and the typed text to the value, or to a mapping of several fields; SettingError."""
     complete: Callable[[str], list[str]] | None = None
-    """Values that begin with a text, for shells."""
+    """Returns values that begin with a text, for shell completion."""
 
 
 class Argument(Setting, frozen=True):
-    """A value that a command is given by its place, without a name; ``metavar`` is its name in the help."""
+    """A positional argument of a command; ``metavar`` is its name in the help."""
 
 
 class FeatureSettings(Frozen):
-    """Settings of one feature; all at their defaults, they ask for nothing."""
+    """Settings of one feature; with all defaults, the feature is off."""
 
     NEEDS_TIMES: ClassVar[bool] = False
-    """True: samples are looked at one by one, in order of time, and may be read once more behind the pass over them."""
+    """True: it needs every sample, in order of time, and may read them again after the sample pass."""
     LATE_TIMES: ClassVar[bool] = False
-    """True: the times that the user chose hold for what is made of the samples, not for these."""
+    """True: the user's time ranges apply to the feature's result, not to the samples."""
     HIDES_NAMES: ClassVar[str] = ""
-    """The setting that hides names, which nothing else may tell then."""
+    """The setting that hides names, after which no other output may show them."""
     LOOKS_UP_NAMES: ClassVar[bool] = True
     """False: the feature names code itself."""
     AS_RECORDED: ClassVar[bool] = False
-    """True: samples stay findable one by one, with the addresses of their processes, as in one recording alone."""
+    """True: samples stay identifiable one by one, with their processes' addresses, as in one recording alone."""
 
 
 Settings = TypeVar("Settings", bound=FeatureSettings)
 
 
 def settings_of(features: Iterable[FeatureSettings], kind: type[Settings]) -> Settings:
-    """The settings of a feature among those of all."""
+    """Return the settings of a feature among those of all."""
     return next((one for one in features if isinstance(one, kind)), kind())
 
 
 @functools.cache
 def hints_of(kind: type[Struct]) -> Mapping[str, Any]:
-    """Types of a struct's fields, with what they are annotated with."""
+    """Return the types of a struct's fields, with annotations."""
     return get_type_hints(kind, include_extras=True)
 
 
 def setting_of(hint: Any) -> Setting | None:
-    """The setting that a field is annotated with; None for fields that are no options."""
+    """Return the setting in a field's annotation; None for fields that are not options."""
     return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Setting)), None)
 
 
 def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setting]]:
-    """Yield the settings whose values are no defaults, of a struct and of those in it: ``filters.pids``.
+    """Yield the settings that differ from their defaults, of a struct and of those in it: ``filters.pids``.
 
-    Features' settings have no dots. SettingError for a value that is none of those to choose from.
+    Features' settings have no dots. SettingError for a value outside the choices.
     """
     plain = type(struct)()
     for field, hint in hints_of(type(struct)).items():
@@ -113,14 +116,14 @@ def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setti
 
 
 def struct_in(hint: Any) -> type[Struct] | None:
-    """The struct that a field holds, perhaps or always; None where it holds something else."""
+    """Return the struct type that a field holds or may hold; None for other types."""
     hint = getattr(hint, "__origin__", hint) if hasattr(hint, "__metadata__") else hint
     kinds = [kind for kind in (hint, *getattr(hint, "__args__", ())) if isinstance(kind, type)]
     return next((kind for kind in kinds if issubclass(kind, Struct)), None)
 
 
 def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
-    """``a,b`` and ``a`` then ``b`` mean the same; commas within <>, () and {} belong to a name."""
+    """Split ``a,b``; repeated options accumulate. Commas within <>, () and {} belong to a name."""
     names: list[str] = []
     for text in texts:
         depth, begin = 0, 0
@@ -134,7 +137,7 @@ def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
-    """Numbers and ranges of them, ``0-3,7``, rising; SettingError for anything else."""
+    """Parse numbers and ranges, ``0-3,7``, ascending; SettingError for anything else."""
     numbers: set[int] = set()
     for part in (part.strip() for text in texts for part in text.split(",")):
         found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
@@ -148,7 +151,7 @@ def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
 
 
 def read_path(setting: str, text: str, fits: Callable[[Path], bool] = Path.is_file, kind: str = "file") -> Path:
-    """The path that was typed; SettingError where there is nothing, or nothing that ``fits``."""
+    """Return the typed path; SettingError if it does not exist, or does not satisfy ``fits``."""
     path = Path(text)
     if not path.exists():
         raise SettingError("", setting, f" {text}: there is no such file or directory")
@@ -158,10 +161,10 @@ def read_path(setting: str, text: str, fits: Callable[[Path], bool] = Path.is_fi
 
 
 def read_directory(setting: str, text: str) -> Path:
-    """``read_path`` of a directory."""
+    """As ``read_path``, for a directory."""
     return read_path(setting, text, Path.is_dir, "directory")
 
 
 def read_directories(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
-    """``read_directory`` of each."""
+    """As ``read_directory``, for each text."""
     return tuple(read_directory(setting, text) for text in texts)

@@ -6,11 +6,11 @@ from perf2x.base.frozen import Frozen
 
 
 class StepReport(Frozen):
-    """Figures; those of several recordings are added up field by field (kernel/merge_reports.py)."""
+    """Figures of one feature; those of several recordings are added field by field (kernel/merge_reports.py)."""
 
     NAME: ClassVar[str] = ""
-    """Key in JSON; empty: it is for the feature alone."""
+    """Key in JSON; empty: not reported."""
 
     def line(self) -> str:
-        """A sentence for the summary; empty: none."""
+        """Return a sentence for the summary; empty: none."""
         return ""

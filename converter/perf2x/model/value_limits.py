@@ -8,15 +8,15 @@ from perf2x.errors import FormatError
 LAST_TIME = 2**63 - 1
 """Latest time, in nanoseconds."""
 MOST_PERIOD = 1 << 48
-"""Period of one sample, and of an event: a counter that counts once a nanosecond gets there in three days."""
+"""Largest period of a sample or event: a counter that counts once per nanosecond reaches it in three days."""
 MOST_VALUE = 1 << 62
 """Sum of all samples, so that every partial sum fits into int64."""
 
 
 def check_total(what: str, values: I64, before: float = 0.0) -> float:
-    """Return the sum of values (int64, none negative) and of those ``before``.
+    """Return ``before`` plus the sum of values (int64, none negative).
 
-    FormatError when it is 2⁶² or more.
+    FormatError if it is 2⁶² or more.
     """
     total = before + float(values.sum(dtype=np.float64))
     if total >= MOST_VALUE:
@@ -25,5 +25,5 @@ def check_total(what: str, values: I64, before: float = 0.0) -> float:
 
 
 def too_much(what: str) -> FormatError:
-    """Make the error for an input whose periods are damaged."""
+    """Return the error for an input with damaged periods."""
     return FormatError(f"{what}: damaged: the periods of its samples add up to 2⁶² or more")

@@ -58,7 +58,7 @@ class EventTable(Struct):
         return self._owners.get(secret_key(identifier), -1) if identifier and self._owners else 0
 
     def owners_of(self, identifiers: U64) -> I32:
-        """(n,) event of each id; −1 for unknown ids, the first event for id 0, as perf writes it."""
+        """Return (n,) event of each id; −1 for unknown ids, the first event for id 0, as perf writes it."""
         if not self._owners:
             return np.zeros(len(identifiers), np.int32)
         owners: I32 = self._known_ids().of(identifiers)
@@ -66,12 +66,12 @@ class EventTable(Struct):
         return np.where(synthesized, np.int32(0), owners) if synthesized.any() else owners
 
     def of_samples(self, block: Block) -> I32:
-        """(n,) event of each record of a block of samples; −1 for unknown ids."""
+        """Return (n,) event of each record of a block of samples; −1 for unknown ids."""
         position = self._id_position()
         return self._owners_at(block, position, block.starts + (1 + position))
 
     def of_others(self, block: Block) -> I32:
-        """(n,) event of each record that is no sample, from its trailer; −1 for unknown ids."""
+        """Return (n,) event of each record that is no sample, from its trailer; −1 for unknown ids."""
         back = self._id_position_from_end()
         return self._owners_at(block, back, block.starts + ((block.sizes >> 3) - back))
 

@@ -194,7 +194,7 @@ class BlockPlan(Frozen):
 
 
 class RecordStream(Frozen, eq=False):
-    """All sections of a recording, one behind the other, with their block boundaries."""
+    """All sections of a recording, concatenated, with their block boundaries."""
 
     sections: list[DataSection]
     order: ByteOrder

@@ -85,7 +85,7 @@ def frame_records(
 
 
 def header_types(headers: U64, order: ByteOrder) -> U32:
-    """(n,) header.type of each record."""
+    """Return (n,) header.type of each record."""
     return (headers if order == "<" else headers >> np.uint64(32)).astype(np.uint32)
 
 

@@ -213,7 +213,7 @@ class SessionBuilder(Struct):
             self.events.update(index, scale=scale)
 
     def _add_build_ids(self, data: bytes) -> None:
-        """Add section BUILD_ID: records like HEADER_BUILD_ID, one behind the other."""
+        """Add section BUILD_ID: records like HEADER_BUILD_ID, concatenated."""
         at = 0
         while at + HEADER_SIZE <= len(data):
             _, misc, size = struct.unpack_from(self.order + "IHH", data, at)

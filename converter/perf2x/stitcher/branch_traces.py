@@ -44,7 +44,7 @@ class _MappedCode:
         self._shift = np.append(mmaps.pgoff - mmaps.start, np.uint64(0))
 
     def offsets(self, epoch: I64, address: U64) -> U64:
-        """(n,) the file offset of each address; EXTERNAL outside the object."""
+        """Return (n,) the file offset of each address; EXTERNAL outside the object."""
         interval, _ = self._spaces.ranges.intervals(address)
         mmap = self._lookup.find(lookup_contexts(epoch, falses(len(epoch))), interval)
         return np.where(self._held[mmap], address + self._shift[mmap], EXTERNAL)
@@ -95,7 +95,7 @@ class CodeCounter:
 
 
 def _next_branches(source: U64, target: U64, sample: I64) -> U64:
-    """(n,) where the next branch left, of branches newest first; NOT_RECORDED for the newest of each ``sample``.
+    """Return (n,) where the next branch left, of branches newest first; NOT_RECORDED for the newest of each ``sample``.
 
     Also where it left from or the branch led to lies outside the object.
     """

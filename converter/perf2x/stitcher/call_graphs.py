@@ -72,7 +72,7 @@ class UnwindReport(Frozen):
     asked: int = 0
     """Bytes of stack that were requested, 0 when nothing was unwound."""
     cut_in_jit: int = 0
-    """Samples with the end NO_UNWIND_INFO whose last frame is just-in-time compiled code."""
+    """Samples with the end NO_UNWIND_INFO whose last frame is JIT-compiled code."""
     dumps_missing: bool = False
     """Whether a compiler announced a dump of its code that was not found."""
 
@@ -246,7 +246,7 @@ class CallGraphs:
 
 
 def completes_stacks(session: Session) -> bool:
-    """Whether any event copies stacks, or records calls in branch records or the link register."""
+    """Return whether any event copies stacks, or records calls in branch records or the link register."""
     return any(_copies_stack(event) or _keeps_calls(event) or _keeps_link(event) for event in session.events)
 
 
@@ -260,7 +260,7 @@ def _copies_stack(event: Event) -> bool:
 
 
 def _keeps_link(event: Event) -> bool:
-    """Whether AArch64's link register is sampled beside chains by frame pointer."""
+    """Return whether AArch64's link register is sampled beside chains by frame pointer."""
     kept = SampleType.REGS_USER | SampleType.STACK_USER | SampleType.CALLCHAIN
     needed = SampleType.REGS_USER | SampleType.CALLCHAIN
     return event.sample_type & kept == needed and bool(event.sample_regs_user >> 30 & 1)
@@ -272,7 +272,7 @@ def _keeps_calls(event: Event) -> bool:
 
 
 def _branch_record_count(session: Session) -> int:
-    """Number of branch records that the processor keeps (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
+    """Return number of branch records that the processor keeps (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
     several = session.features.get("pmu_caps")
     units = [session.features.get("cpu_pmu_caps"), *(several.values() if isinstance(several, dict) else ())]
     texts = [str(caps.get("branches", "")) for caps in units if isinstance(caps, dict)]

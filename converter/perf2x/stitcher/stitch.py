@@ -96,7 +96,7 @@ class StitchResult(Frozen):
     side_table: SideTable
     """Addresses that frame keys refer to by number."""
     hit: Bools
-    """(recorded mappings + 1,) whether a frame lies in each mapping; the last row stands for none."""
+    """(recorded mappings + 1,) whether a frame lies in each mapping; the last entry is for none."""
     threads: ThreadRows
     samples: SampleRows
     """Sums; empty where there is a timeline."""
@@ -122,7 +122,7 @@ class ThreadEpochs:
         """Threads by name and start, and pid and tid: most changes are of other threads."""
 
     def of(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
-        """(n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
+        """Return (n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
 
         A processor's samples lie together in a recording, so that most runs of them are one thread's.
         """
@@ -218,7 +218,7 @@ class Stitcher:
             self.recorded.add(whole, kept, *found)
 
     def located(self, samples: Samples) -> I32:
-        """(n,) the stack of each sample's instruction alone; nothing is counted."""
+        """Return (n,) the stack of each sample's instruction alone; nothing is counted."""
         none = minus_ones(len(samples))
         chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         sequence, (pid, tid) = self._history.sequence_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
@@ -254,7 +254,7 @@ class Stitcher:
         self._totals = self._totals.plus(result.totals)
 
     def _roots(self, outcome: I64, has_cookie: Bools, root: U8 | None) -> I64:
-        """(n,) the RootFrame of each sample."""
+        """Return (n,) the RootFrame of each sample."""
         roots = zeros(len(outcome)) if root is None else as_int64(root)
         if not self._options.merge_callchains:
             roots[has_cookie] = RootFrame.USER_DEFERRED
@@ -287,7 +287,7 @@ class Stitcher:
         return thread, stack
 
     def _stacks(self, samples: Samples, chain: ListArray, record: I64, roots: I64, sequence: I64, epoch: I64) -> I32:
-        """(n,) the stack of each sample."""
+        """Return (n,) the stack of each sample."""
         joined = record >= 0
         if not (len(chain.values) or joined.any() or roots.any()):
             return self._interner.intern_empty_stacks(len(samples))

@@ -96,7 +96,7 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
 
 
 def parents(forks: Tasks, threads: Threads) -> I32:
-    """(threads,) a thread of the process that forked each one's process, −1 where nobody with samples did.
+    """Return (threads,) a thread of the process that forked each one's process, −1 where nobody with samples did.
 
     Of a pid that was used twice the last fork counts.
     """

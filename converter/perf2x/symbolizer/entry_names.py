@@ -110,7 +110,7 @@ _CALL_ENTRIES = ("vmx_do_", "asm_fred_entry_from_kvm")
 
 
 def entry_roles(machine: str, names: Sequence[str]) -> U8:
-    """(n,) EntryRoles of a kernel's functions; ``machine`` is uname -m.
+    """Return (n,) EntryRoles of a kernel's functions; ``machine`` is uname -m.
 
     Where that was not recorded, names of x86-64 and arm64 count, which are theirs alone.
     """
@@ -136,7 +136,7 @@ def _role(entries: _CpuEntries, name: str) -> int:
 
 
 def is_interrupted(callee: U8, caller: U8) -> Bools:
-    """(n,) whether each caller stands behind its callee because it was interrupted, not because it called it.
+    """Return (n,) whether each caller stands behind its callee because it was interrupted, not because it called it.
 
     Both are EntryRoles.
     """
@@ -146,7 +146,7 @@ def is_interrupted(callee: U8, caller: U8) -> Bools:
 
 
 def not_called(lookup: I64, exact: I64, names: Sequence[str]) -> Bools:
-    """(n,) whether names tell that addresses are no return addresses.
+    """Return (n,) whether names tell that addresses are no return addresses.
 
     ``lookup`` and ``exact`` (n,) are the functions (rows of ``names``, −1 for none) one byte before each address and at
     it. Padding holds no calls, and no call stands in front of a start.

@@ -40,7 +40,7 @@ _FACTS = ("address", "mapping", "mode", "synthetic")
 
 
 def are_kernel_returns(locations: Locations) -> Bools:
-    """(locations,) whether each may have a twin: the kernel's return addresses."""
+    """Return (locations,) whether each may have a twin: the kernel's return addresses."""
     found: Bools = (locations.mode == CpuMode.KERNEL) & (locations.lookup != locations.address)
     return found & ~locations.synthetic
 
@@ -63,7 +63,7 @@ def with_exact_twins(profile: Profile, rows: I64) -> tuple[Profile, I32]:
 
 
 def behind_entries(profile: Profile, machine: str) -> I64:
-    """Return the locations that entries interrupted, rising; ``profile`` has names, ``machine`` is uname -m."""
+    """Return the locations that entries interrupted, ascending; ``profile`` has names, ``machine`` is uname -m."""
     stacks = profile.stacks
     return as_int64(unique(stacks.location[stacks.parent[_interrupting_rows(stacks, _roles(profile, machine))]]))
 
@@ -100,7 +100,7 @@ def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
 
 
 def _roles(profile: Profile, machine: str) -> U8:
-    """(locations,) role of each location's outermost function; 0 outside the kernel."""
+    """Return (locations,) role of each location's outermost function; 0 outside the kernel."""
     locations = profile.locations
     named = flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
     functions, place = unique_inverse(locations.line_function[locations.line_offsets[1:][named] - 1])
@@ -161,7 +161,7 @@ def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
 
 
 def _keeps_order(number: I64, profile: Profile) -> bool:
-    """Whether rows of samples differ as before and are in order; ``number`` is the new row of each stack."""
+    """Return whether rows of samples differ as before and are in order; ``number`` is the new row of each stack."""
     used = falses(len(profile.stacks) + 1)
     used[profile.samples.stack] = True
     rows = number[used[:-1]]
@@ -169,7 +169,7 @@ def _keeps_order(number: I64, profile: Profile) -> bool:
 
 
 def _equal_locations(locations: Locations) -> I64:
-    """(locations,) the first location that equals each; made-up ones equal none.
+    """Return (locations,) the first location that equals each; made-up ones equal none.
 
     Return addresses differ as they did before: only those that are exact now may equal others.
     """

@@ -247,7 +247,7 @@ def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
 
 
 def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
-    """(addresses,) the function that each address lies in, −1 where no source names it."""
+    """Return (addresses,) the function that each address lies in, −1 where no source names it."""
     last = (answers.start + answers.count - 1)[answers.count > 0]
     outermost = minus_ones(len(answers.count))
     outermost[answers.count > 0] = function[last]
@@ -255,7 +255,7 @@ def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
 
 
 def _without_call(code: ElfObject, svma: U64, starts: Bools) -> Bools:
-    """(n,) whether no call ends at an address whose function is another than that of the byte in front of it.
+    """Return (n,) whether no call ends at an address whose function is another than that of the byte in front of it.
 
     Only those few (``starts``) are looked at: chains without frame pointers hold addresses of functions that nobody
     called. A call may end a function (of one that never returns), so its bytes decide.

@@ -68,7 +68,7 @@ class SymbolIndex:
         self._end = np.maximum(symbols.end[order], self._start)
 
     def find(self, address: U64) -> I64:
-        """(n,) row of the symbol that contains each address, −1 for none."""
+        """Return (n,) row of the symbol that contains each address, −1 for none."""
         result = minus_ones(len(address))
         found, hit, at = self._hit(address)
         if len(found):
@@ -76,7 +76,10 @@ class SymbolIndex:
         return result
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """(n,) first byte, and one past the last, of the symbols that `find` finds; both 0 where there is none."""
+        """Return (n,) first byte, and one past the last, of the symbols that `find` finds.
+
+        Both 0 where there is none.
+        """
         start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         found, hit, at = self._hit(address)
         if len(found):
@@ -92,7 +95,7 @@ class SymbolIndex:
         return found, *unique_inverse(last[found])
 
     def _climb(self, last: I64, address: U64) -> I64:
-        """(n,) nearest group at or before the one given that reaches each address, −1 for none.
+        """Return (n,) nearest group at or before the one given that reaches each address, −1 for none.
 
         A group is identified by its last symbol.
         """
@@ -142,7 +145,7 @@ class SymbolIndex:
         return _Groups(row, at, count, is_best, np.maximum.reduceat(np.where(is_best, end, start), as_intp(at)))
 
     def _winners(self, groups: "_Groups") -> I64:
-        """(groups,) choose_best_symbol for each group; names are compared only if nothing else decides."""
+        """Return (groups,) choose_best_symbol for each group; names are compared only if nothing else decides."""
         best = flatnonzero(groups.is_best)
         group = repeat(arange(len(groups.at)), groups.count)[best]
         first = searchsorted(group, arange(len(groups.at)))
@@ -190,7 +193,7 @@ class _Nesting:
         self._outer = self._enclosing()
 
     def climb(self, last: I64, address: U64) -> I64:
-        """(n,) nearest earlier group that reaches each address, −1 for none; groups by last symbol."""
+        """Return (n,) nearest earlier group that reaches each address, −1 for none; groups by last symbol."""
         group = self._outer[searchsorted(self._last, last)]
         for _ in range(_MAX_NESTING - 1):
             missed = flatnonzero((group >= 0) & (address >= self._reach[group]))
@@ -201,12 +204,10 @@ class _Nesting:
         return np.where(holds, self._last[group], -1)
 
     def _enclosing(self) -> I64:
-        """(groups,) nearest earlier group that reaches farther, −1 for none.
+        """Return (groups,) nearest earlier group that reaches farther, −1 for none. ::
 
-        ::
-
-            reach    90  20  15  60         group 2 (15): group 1 reaches farther; group 3 (60): group 0 does
-            outer    -1   0   1   0         pointers skip all groups that reach less far, twice as many each round
+        reach    90  20  15  60         group 2 (15): group 1 reaches farther; group 3 (60): group 0 does
+        outer    -1   0   1   0         pointers skip all groups that reach less far, twice as many each round
         """
         outer = arange(-1, len(self._reach) - 1)
         for _ in range(_MAX_ROUNDS):
@@ -218,7 +219,7 @@ class _Nesting:
 
 
 def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
-    """(n,) true for labels without type and size inside a function with a size; None if there are no labels.
+    """Return (n,) true for labels without type and size inside a function with a size; None if there are no labels.
 
     The function is the right answer there. perf finds one or the other, whichever is nearer to the root of its tree.
     """
@@ -234,7 +235,7 @@ def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
 
 
 def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
-    """(n,) rank by choose_best_symbol without names: has a size, has a type, is not weak, is global."""
+    """Return (n,) rank by choose_best_symbol without names: has a size, has a type, is not weak, is global."""
     binding, kind = symbols.binding[row], symbols.type[row]
     score: I64 = as_int64(end > start) * 8 + (kind != STT_NOTYPE) * 4
     score += (binding != STB_WEAK) * 2 + (binding == STB_GLOBAL)

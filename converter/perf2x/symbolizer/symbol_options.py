@@ -23,7 +23,7 @@ def _read_kallsyms(setting: str, text: str) -> Path:
 
 
 def _is_kallsyms(path: Path) -> bool:
-    """Tell whether a file begins as a kallsyms file, or is compressed.
+    """Return whether a file begins as a kallsyms file, or is compressed.
 
     ``<(zcat kallsyms.gz)`` is a pipe; it is read once, from its beginning to its end.
     """
@@ -62,7 +62,7 @@ class NameStyle(StrEnum):
     SHORT = "short"
     """Without parameters, return types and template arguments; lambdas by the function that they stand in."""
     FULL = "full"
-    """As perf and c++filt print them, and as just-in-time compilers write them."""
+    """As perf and c++filt print them, and as JIT compilers write them."""
     MANGLED = "mangled"
     """As symbol tables have them."""
 

@@ -44,7 +44,7 @@ class SymbolReport(Frozen):
 
 
 def location_weights(profile: Profile) -> I64:
-    """(locations,) number of frames of samples at each location, computed level by level, deepest first."""
+    """Return (locations,) number of frames of samples at each location, computed level by level, deepest first."""
     weight = stack_weights(profile.samples, len(profile.stacks))
     parent = as_int64(profile.stacks.parent)
     depth = depths(parent)

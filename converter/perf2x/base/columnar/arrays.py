@@ -155,27 +155,27 @@ def as_uint64(values: npt.ArrayLike) -> U64:
 
 
 def flatnonzero(values: AnyArray) -> I64:
-    """Return the rows, rising, where a value is not 0."""
+    """Return the rows, ascending, where a value is not 0."""
     return values.ravel().nonzero()[0].astype(np.int64, copy=False)
 
 
 def searchsorted(values: AnyArray, wanted: npt.ArrayLike, side: Literal["left", "right"] = "left") -> I64:
-    """(wanted,) the place in rising values that each one would be put at."""
+    """Return (wanted,) the place in ascending values that each one would be put at."""
     return values.searchsorted(wanted, side).astype(np.int64, copy=False)
 
 
 def argsort(values: AnyArray) -> I64:
-    """(n,) the stable order of values."""
+    """Return (n,) the stable order of values."""
     return values.argsort(kind="stable").astype(np.int64, copy=False)
 
 
 def lexsort(columns: Sequence[AnyArray]) -> I64:
-    """(n,) the stable order of rows by their columns, the last one leading."""
+    """Return (n,) the stable order of rows by their columns, the last one leading."""
     return np.lexsort(columns).astype(np.int64, copy=False)
 
 
 def cumsum(values: npt.ArrayLike) -> I64:
-    """(n,) the sum of each value and all before it."""
+    """Return (n,) the sum of each value and all before it."""
     return np.cumsum(values, dtype=np.int64)
 
 
@@ -192,12 +192,12 @@ def sum_at(places: AnyArray, values: AnyArray, count: int) -> AnyArray:
 
 
 def kept_places(is_kept: Bools) -> I32:
-    """(n + 1,) the place of each row among those that are kept, −1 for others; the last one serves −1."""
+    """Return (n + 1,) the place of each row among those that are kept, −1 for others; the last entry is for −1."""
     return np.append(np.where(is_kept, cumsum(is_kept) - 1, -1), -1).astype(np.int32)
 
 
 def begins_run(*columns: AnyArray) -> Bools:
-    """(n,) True where a row differs in any column from the row before it, and for the first one."""
+    """Return (n,) True where a row differs in any column from the row before it, and for the first one."""
     first, *others = columns
     begins = np.ones(len(first), np.bool_)
     np.not_equal(first[1:], first[:-1], out=begins[1:])  # columns of all addresses of a file come here
@@ -207,12 +207,12 @@ def begins_run(*columns: AnyArray) -> Bools:
 
 
 def ends_run(*columns: AnyArray) -> Bools:
-    """(n,) True where a row differs in any column from the row behind it, and for the last one."""
+    """Return (n,) True where a row differs in any column from the row behind it, and for the last one."""
     return of_next(begins_run(*columns), True)
 
 
 def ends_of(following: I64) -> I64:
-    """(n,) the row where each one leads to in the end, by what follows each: another row, or itself.
+    """Return (n,) the row where each one leads to in the end, by what follows each: another row, or itself.
 
     Each step looks twice as far.
     """
@@ -222,14 +222,14 @@ def ends_of(following: I64) -> I64:
 
 
 def of_next(values: npt.NDArray[Number], last: Any) -> npt.NDArray[Number]:
-    """(n,) the value of the row behind each one; ``last`` for the last one."""
+    """Return (n,) the value of the row behind each one; ``last`` for the last one."""
     shifted = np.full_like(values, last)
     shifted[:-1] = values[1:]
     return shifted
 
 
 def of_previous(values: npt.NDArray[Number], first: Any) -> npt.NDArray[Number]:
-    """(n,) the value of the row before each one; ``first`` for the first one."""
+    """Return (n,) the value of the row before each one; ``first`` for the first one."""
     shifted = np.full_like(values, first)
     shifted[1:] = values[:-1]
     return shifted

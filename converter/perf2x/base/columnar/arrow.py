@@ -67,7 +67,7 @@ class ArrowTable:
 
 
 def is_there(module: str) -> bool:
-    """Whether a package is installed."""
+    """Return whether a package is installed."""
     return find_spec(module) is not None
 
 

@@ -44,7 +44,7 @@ def reached(step: AnyArray) -> I64:
 
 
 def number_ends(code: U8) -> I64:
-    """(n,) the byte behind a LEB128 number that begins at each byte; the last byte of all ends one."""
+    """Return (n,) the byte behind a LEB128 number that begins at each byte; the last byte of all ends one."""
     last = np.where(code < 0x80, arange(1, len(code) + 1), len(code))
     return np.minimum.accumulate(last[::-1])[::-1]
 

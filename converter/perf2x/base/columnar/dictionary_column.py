@@ -20,7 +20,7 @@ class TextInterner(dict[T, int]):
         return number
 
     def add_all(self, texts: Iterable[T]) -> I32:
-        """(n,) int32: the numbers of many texts."""
+        """Return (n,) int32: the numbers of many texts."""
         return np.fromiter(map(self.__getitem__, texts), np.int32)
 
     def table(self) -> list[T]:
@@ -66,7 +66,7 @@ class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
         return DictionaryColumn(chosen, self.distinct) if isinstance(chosen, np.ndarray) else self.distinct[chosen]
 
     def which(self, test: Callable[[T], object]) -> Bools:
-        """(n,) whether each text passes a test."""
+        """Return (n,) whether each text passes a test."""
         return np.array([bool(test(text)) for text in self.distinct], np.bool_)[self.number]
 
     def changed(self, change: Callable[[T], Other]) -> "DictionaryColumn[Other]":
@@ -74,7 +74,7 @@ class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
         return DictionaryColumn.of(map(change, self.distinct))[self.number]
 
     def ranks(self) -> I32:
-        """(n,) int32: the rank of each text among all distinct ones in sorted order."""
+        """Return (n,) int32: the rank of each text among all distinct ones in sorted order."""
         order = sorted(range(len(self.distinct)), key=self.distinct.__getitem__)
         rank = np.empty(len(order), np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)

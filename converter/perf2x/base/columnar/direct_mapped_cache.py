@@ -26,7 +26,7 @@ class DirectMappedCache:
         self._answers = np.zeros(1 << bits, np.int64)
 
     def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
-        """(n,) int64: the answer to each row; ``find(rows)`` is asked for those that are not held.
+        """Return (n,) int64: the answer to each row; ``find(rows)`` is asked for those that are not held.
 
         One row for each slot is asked for first: most of the others are its equals.
         """
@@ -45,7 +45,7 @@ class DirectMappedCache:
         return result
 
     def held(self, *columns: I64) -> tuple[I64, Bools]:
-        """(n,) answers, and for which rows they are held; the others mean nothing."""
+        """Return (n,) answers, and for which rows they are held; the others mean nothing."""
         slot = self._slots(columns)
         is_held: Bools = take(self._keys[0], slot) == columns[0]
         for held, column in zip(self._keys[1:], columns[1:], strict=True):

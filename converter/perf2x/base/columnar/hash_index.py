@@ -52,7 +52,7 @@ class HashIndex:
         add: Callable[[I64], None],
         asked: Callable[[I64], Iterable[bytes]],
     ) -> I64:
-        """(n,) int64: one number per row, counted from 0; rows of one call may repeat each other.
+        """Return (n,) int64: one number per row, counted from 0; rows of one call may repeat each other.
 
         ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones, whose
         numbers count on in the order given; ``asked(rows)`` are the contents of rows, as ``known`` gives them.

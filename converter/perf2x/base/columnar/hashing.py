@@ -26,7 +26,7 @@ def secret_key(number: int) -> bytes:
 
 
 def numbers_from_keys(keys: Iterable[bytes]) -> U64:
-    """(n,) the numbers again, in the order of the keys."""
+    """Return (n,) the numbers again, in the order of the keys."""
     return np.frombuffer(b"".join(keys), "<u8").astype(np.uint64)
 
 
@@ -54,7 +54,7 @@ class Weights(Frozen):
         return cls(np.uint64(word | 1), place & ~7 | 5, np.uint64(column), secret[24:])
 
     def of_columns(self, count: int) -> U64:
-        """(count,) an odd factor for each column."""
+        """Return (count,) an odd factor for each column."""
         return mix(np.arange(count, dtype=np.uint64) + self.column) | np.uint64(1)
 
 
@@ -81,7 +81,10 @@ def mix(value: U64) -> U64:
 
 
 def identity_of(*columns: U64 | I64) -> U64:
-    """(n,) uint64: a number for each row that is the same in every process; for what rows are, not to find them by."""
+    """Return (n,) uint64: a number for each row that is the same in every process.
+
+    For what rows are, not to find them by.
+    """
     total = np.zeros(len(columns[0]), np.uint64)
     fixed = mix(np.arange(1, len(columns) + 1, dtype=np.uint64) * np.uint64(_ODD)) | np.uint64(1)
     for weight, column in zip(fixed, columns, strict=True):
@@ -91,7 +94,7 @@ def identity_of(*columns: U64 | I64) -> U64:
 
 
 def hash_columns(*columns: U64 | I64) -> U64:
-    """(n,) uint64: one hash per row of equally long integer columns."""
+    """Return (n,) uint64: one hash per row of equally long integer columns."""
     total = np.zeros(len(columns[0]), np.uint64)
     for weight, column in zip(_weights.of_columns(len(columns)), columns, strict=True):
         total += _blurred(column.astype(np.uint64, copy=False)) * weight

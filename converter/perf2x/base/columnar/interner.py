@@ -36,7 +36,7 @@ class StringInterner(TextInterner[str]):
 
 
 def _columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
-    """(n,) bool: whether the named rows of two tables are equal in every column."""
+    """Return (n,) bool: whether the named rows of two tables are equal in every column."""
     same = np.ones(len(rows), np.bool_)
     for mine, theirs in zip(columns, others, strict=True):
         same &= mine[rows] == theirs[other_rows]
@@ -67,7 +67,7 @@ class RowInterner:
         return len(self._rows)
 
     def number(self, *columns: I64) -> I64:
-        """(n,) the number of each row."""
+        """Return (n,) the number of each row."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
             return _columns_equal(columns, rows, self._rows.columns(), numbers)
@@ -78,7 +78,7 @@ class RowInterner:
         return self._index.number(hash_columns(*columns), equal, add, lambda rows: _row_bytes(columns, rows))
 
     def columns(self) -> list[I64]:
-        """(rows,) each column; views that die when the table grows."""
+        """Return (rows,) each column; views that die when the table grows."""
         return list(self._rows.columns())
 
 
@@ -107,7 +107,7 @@ class ListInterner:
         return len(self._words)
 
     def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:
-        """(n,) int64 numbers of the rows words[start : start + length]."""
+        """Return (n,) int64 numbers of the rows words[start : start + length]."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
             known_starts, known_lengths = take(self._spans[0], numbers), take(self._spans[1], numbers)
@@ -145,7 +145,7 @@ class ListInterner:
 def rows_equal(
     words: AnyArray, starts: I64, lengths: I64, others: AnyArray, other_starts: I64, other_lengths: I64
 ) -> Bools:
-    """(n,) bool: whether each row of one store equals its partner of another."""
+    """Return (n,) bool: whether each row of one store equals its partner of another."""
     same: Bools = lengths == other_lengths
     if not same.all():
         rows = flatnonzero(same)

@@ -84,7 +84,7 @@ class KeyedTimes:
         keys, sequence = unique_inverse(key.astype(np.int64))
         self._numbers = KeyNumbers(keys)
         self._times, slot = unique_inverse(time)
-        # (n,) rising: index of the key and of the time, packed
+        # (n,) ascending: index of the key and of the time, packed
         self._packed = np.sort(sequence * (len(self._times) + 1) + slot)
 
     def between(self, key: I32, low: U64, high: U64) -> Bools:

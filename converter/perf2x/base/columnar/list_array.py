@@ -1,10 +1,8 @@
-"""Rows of different lengths as two arrays, and the only home of index arithmetic over them.
+"""Rows of different lengths as two arrays, and the only home of index arithmetic over them. ::
 
-::
-
-    rows      [a b c]  []  [d e]
-    values     a b c        d e          all rows one behind the other
-    offsets    0     3 3        5        row i is values[offsets[i] : offsets[i + 1]]
+rows      [a b c]  []  [d e]
+values     a b c        d e          all rows concatenated
+offsets    0     3 3        5        row i is values[offsets[i] : offsets[i + 1]]
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +29,7 @@ from perf2x.base.frozen import Frozen
 
 
 class ListArray(Frozen):
-    """``n`` rows: ``offsets`` (n + 1,) int64, rising from 0; ``values`` (offsets[-1],) of any dtype."""
+    """``n`` rows: ``offsets`` (n + 1,) int64, ascending from 0; ``values`` (offsets[-1],) of any dtype."""
 
     offsets: I64
     values: AnyArray
@@ -67,7 +65,7 @@ class ListArray(Frozen):
         return ListArray.of(self.values, self.offsets[:-1], lengths)
 
     def numbers_at(self, offset: int, dtype: npt.DTypeLike, rows: I64 | slice = slice(None)) -> AnyArray:
-        """(rows,) the number at ``offset`` of each row of bytes; bytes beyond a row's end are zeros."""
+        """Return (rows,) the number at ``offset`` of each row of bytes; bytes beyond a row's end are zeros."""
         kind = np.dtype(dtype)
         place = arange(kind.itemsize) + offset
         inside = place < self.lengths[rows, None]

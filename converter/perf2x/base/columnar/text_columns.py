@@ -12,14 +12,14 @@ _ONES = 0x0101010101010101
 
 
 def _words_at(text: bytes, at: I64) -> U64:
-    """(n,) the eight bytes at each place as one number, the first byte lowest; there must be eight."""
+    """Return (n,) the eight bytes at each place as one number, the first byte lowest; there must be eight."""
     # places are not aligned, which numpy allows for
     every = np.ndarray((max(len(text) - _WORD + 1, 0),), "<u8", text, strides=(1,))
     return every[at].astype(np.uint64, copy=False)
 
 
 def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
-    """(n,) numbers of ``width`` (1 to 16) hexadecimal digits, and which of them are digits throughout.
+    """Return (n,) numbers of ``width`` (1 to 16) hexadecimal digits, and which of them are digits throughout.
 
     Behind the last one there must be four more bytes, as in ``ffff T a``.
     """
@@ -63,7 +63,7 @@ def _all(byte: int) -> np.uint64:
 
 
 def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
-    """(n,) True where the word from ``start`` to ``end`` differs from that of the row before."""
+    """Return (n,) True where the word from ``start`` to ``end`` differs from that of the row before."""
     text = text + b"\0" * _WORD
     length = end - start
     is_new = begins_run(length)

@@ -105,7 +105,7 @@ def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
 
 
 def numbers_of(values: npt.NDArray[Number], number: Callable[[int], int]) -> I64:
-    """(n,) the number of each whole number; each distinct one is asked for once, rising."""
+    """Return (n,) the number of each whole number; each distinct one is asked for once, ascending."""
     distinct, place = unique_inverse(values)
     return np.array([number(value) for value in distinct.tolist()], np.int64)[place]
 
@@ -169,7 +169,7 @@ def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 
 
 def sum_runs(values: AnyArray, order: I64, begins: I64) -> I64:
-    """(groups,) the sum of each run of `sorted_runs`."""
+    """Return (groups,) the sum of each run of `sorted_runs`."""
     sums = take(values, order).astype(np.int64, copy=False)
     if len(begins) == len(sums):
         return sums
@@ -186,7 +186,7 @@ def sum_rows(keys: Sequence[AnyArray], values: Sequence[AnyArray]) -> tuple[list
 
 
 def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:
-    """Yield each distinct whole number, rising, with the rows that have it, rising.
+    """Yield each distinct whole number, ascending, with the rows that have it, ascending.
 
     One pass, however many numbers there are: comparing all rows with each of them takes the square of that.
     """
@@ -215,7 +215,7 @@ def argsort_rows(columns: Sequence[AnyArray]) -> I64:
 
 
 def _places(is_new: Bools) -> I64:
-    """(n,) the place of each sorted value among the distinct ones."""
+    """Return (n,) the place of each sorted value among the distinct ones."""
     places: I64 = cumsum(is_new)
     places -= 1  # in place: these are columns of all addresses of a file
     return places
@@ -289,7 +289,10 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U
 
 
 def _above(column: AnyArray, least: AnyArray) -> U64:
-    """(n,) how far each number lies above the least one; wraps where the span does not fit int64, and is right."""
+    """Return (n,) how far each number lies above the least one.
+
+    Wraps where the span does not fit int64, and is right.
+    """
     dtype = np.uint64 if column.dtype == np.uint64 else np.int64
     above: U64 = (column.astype(dtype, copy=False) - least.astype(dtype)).view(np.uint64)
     return above

@@ -171,7 +171,7 @@ def default_output(source: str, suffix: str) -> str:
 
 
 def wants_gzip(target: str, suffix: str) -> bool:
-    """Whether to compress the output: its name ends with ``.gz`` and the format does not compress by itself."""
+    """Return whether to compress the output: its name ends with ``.gz`` and the format does not compress by itself."""
     return target.endswith(".gz") and not suffix.endswith(".gz")
 
 

@@ -28,7 +28,7 @@ O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None) if sys.platform == "linux
 
 
 def can_fork() -> bool:
-    """Whether numpy is safe to use after a fork: Windows has none, and macOS's libraries are not made for it."""
+    """Return whether numpy is safe to use after a fork: Windows has none, and macOS's libraries are not made for it."""
     return sys.platform == "linux"
 
 
@@ -54,7 +54,7 @@ _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 
 
 def available_cores() -> int:
-    """Number of cores that this process may use."""
+    """Return number of cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
@@ -119,7 +119,7 @@ def processor_time_limited(seconds: float, error: Exception) -> Iterator[None]:
 
 
 def has_file_locks() -> bool:
-    """Whether the system has locks that end with their process, however it ends (flock(2))."""
+    """Return whether the system has locks that end with their process, however it ends (flock(2))."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
@@ -135,7 +135,7 @@ def lock(file: IO[bytes] | int, *, wait: bool) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Whether this user made a file or directory, and it is no link; OSError when there is none."""
+    """Return whether this user made a file or directory, and it is no link; OSError when there is none."""
     return not path.is_symlink() and path.stat().st_uid == os.getuid()
 
 

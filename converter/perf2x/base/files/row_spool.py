@@ -47,7 +47,7 @@ class RowSpool:
         self._waiting, self._written = [], self._rows
 
     def read(self, start: int, stop: int) -> I32:
-        """(columns, rows) some rows, in numbers that may be changed."""
+        """Return (columns, rows) some rows, in numbers that may be changed."""
         if self._spool is None:
             rows = np.concatenate([np.zeros((0, self._columns), np.int32), *self._waiting])[start:stop].copy()
         else:

@@ -140,7 +140,7 @@ class DiffGate(Frozen):
             )
 
     def _is_growth(self, row: "Change") -> bool:
-        """Whether a cost grew, beyond noise unless any change counts."""
+        """Return whether a cost grew, beyond noise unless any change counts."""
         return (row.moved(self.sort) if self.any_change else row.interval(self.sort)[0]) > 0
 
     def _failure(self, growth: "_Growth", check: "_Check") -> str:

@@ -37,7 +37,7 @@ def recordings(named: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_dataset(source: str) -> bool:
-    """Whether an input is a dataset with tags behind a question mark."""
+    """Return whether an input is a dataset with tags behind a question mark."""
     from perf2x.sources.dataset.dataset_address import is_dataset
 
     return "?" in source and is_dataset(source)

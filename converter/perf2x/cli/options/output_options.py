@@ -61,7 +61,7 @@ class OutputFlags(Frozen):
         return format_of(self.output)
 
     def is_default(self) -> bool:
-        """Whether neither --to nor -o tells the format."""
+        """Return whether neither --to nor -o tells the format."""
         return self.to is None and self.output in (None, "-")
 
     def said(self) -> dict[str, object]:

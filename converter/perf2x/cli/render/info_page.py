@@ -121,7 +121,7 @@ def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
 
 
 def _session(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(label, text) of the header's facts."""
+    """Return (label, text) of the header's facts."""
     if known["session"]["source"]:
         yield "source", known["session"]["source"]
     yield from session_facts(known["session"])
@@ -131,7 +131,7 @@ def _session(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(label, text) of those that are known: where and how it was recorded."""
+    """Return (label, text) of those that are known: where and how it was recorded."""
     for label in ("hostname", "arch", "os_release", "perf_version"):
         if session[label]:
             yield label.replace("_", " "), session[label]

@@ -108,7 +108,7 @@ def contents_line(loaded: Loaded) -> str:
 
 
 def deferred_line(report: DeferredReport) -> str:
-    """Number of deferred user stacks that were joined; "" when nothing was deferred."""
+    """Return number of deferred user stacks that were joined; "" when nothing was deferred."""
     if not report.samples:
         return ""
     beyond = report.joined_early_record + report.joined_across_exec
@@ -142,7 +142,7 @@ def unwound_line(report: UnwindReport) -> str:
 
 
 def _compiled_code(count: int, report: UnwindReport) -> str:
-    """Number of those ``count`` stacks that end in just-in-time compiled code, and what helps."""
+    """Return number of those ``count`` stacks that end in JIT-compiled code, and what helps."""
     from perf2x.stitcher.call_graphs import DESCRIBED_CODE
 
     some = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "

@@ -99,6 +99,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _is_local_host(host: str) -> bool:
-    """Whether a Host header names this machine, with any port: a tunnel may have another one."""
+    """Return whether a Host header names this machine, with any port: a tunnel may have another one."""
     name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
     return (name or host).lower() in _NAMES and (not colon or port.isdecimal())

@@ -1,6 +1,6 @@
-"""Costs of instructions of chosen functions: wherever they are linked, and inlined copies of them.
+"""Costs of instructions of selected functions, in their own code and in copies inlined elsewhere.
 
-Code that costs were found in: each function that a chosen one has samples in, disassembled once.
+Each linked function with samples of a selected one is disassembled once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,25 +53,25 @@ class _Place(Frozen):
     start: int
     instructions: Sequence[Instruction]
     begin: U64
-    """(instructions,) addresses as those of ``code``."""
+    """(instructions,) addresses, in the terms of ``code``."""
     locations: I64
-    """Locations in it."""
+    """Locations in the function."""
     rows: I64
-    """(locations,) the instruction that each lies in."""
+    """(locations,) the instruction of each location."""
     reason: str = ""
     spots: Sequence[_Spot] = ()
-    """One for each instruction."""
+    """One per instruction."""
     notes: Sequence[str] = ()
-    """Likewise: names of what an instruction leads or refers to."""
+    """One per instruction: the target of a jump or call, or the data it refers to."""
 
     @property
     def symbol(self) -> str:
-        """Name that the code is linked as; "" if unknown."""
+        """Name of the linked function; "" if unknown."""
         return next((spot.names[-1] for spot in self.spots if spot.names), "")
 
 
 def _places_of(code: ObjectCode, wanted: I64, syntax: str) -> Iterator[_Place]:
-    """Yield the functions that hold any of the ``wanted`` locations (ascending) of an object."""
+    """Yield the functions that contain any of the ``wanted`` locations (ascending) of an object."""
     start, end = code.extents(code.address)
     chosen = np.isin(code.mapped.locations, wanted)
     kinds, _ = group_rows([start[chosen], end[chosen]])
@@ -118,7 +118,7 @@ def _spot(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -
 
 
 def _notes(code: ObjectCode, found: Sequence[Instruction], start: int) -> list[str]:
-    """``main+0x10`` of what each instruction leads or refers to, "" for jumps inside and where nothing is known."""
+    """Return ``main+0x10`` for the target or operand of each instruction, "" for inner jumps and unknown ones."""
     size = found[-1].address + found[-1].size - start if found else 0
     meant = [one.refers if one.target is None else one.target for one in found]
     outside = [one if one is not None and not start <= one < start + size else None for one in meant]
@@ -128,7 +128,7 @@ def _notes(code: ObjectCode, found: Sequence[Instruction], start: int) -> list[s
 
 
 def _names_at(code: ObjectCode, address: U64) -> list[str]:
-    """``address`` is as stated."""
+    """Return names for addresses as in the object file."""
     frames, functions = code.functions_at(address)
     begin, _ = code.extents(address)
     return [
@@ -142,7 +142,7 @@ def _with_offset(name: str, offset: int) -> str:
 
 
 MOST_PLACES = 8
-"""Places of one function that are shown: a function may be inlined into hundreds."""
+"""Maximum number of places shown per function, which may be inlined into hundreds."""
 
 
 def with_instructions(
@@ -182,7 +182,7 @@ def _places(
 
 
 def instruction_addresses(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
-    """(locations,) address of the instruction that each is in, as stated in its object; 0 where unknown."""
+    """Return (locations,) each location's instruction address in its object; 0 if unknown."""
     address = np.zeros(len(profile.locations), np.uint64)
     for place in _places(profile, context, sources, arange(len(address)), "att"):
         if place.instructions:
@@ -191,7 +191,7 @@ def instruction_addresses(profile: Profile, context: Context, sources: Sequence[
 
 
 def _costs(profile: Profile, places: Sequence[_Place], first: I64, stacks: StackWeights) -> tuple[I64, I64]:
-    """Self and total of the instructions of all places, end to end: (instructions, measures) each."""
+    """Return self and total of the instructions of all places, concatenated: (instructions, measures) each."""
     count = int(first[-1])
     instruction = minus_ones(len(profile.locations))
     for place, start in zip(places, first.tolist(), strict=False):
@@ -204,7 +204,7 @@ def _costs(profile: Profile, places: Sequence[_Place], first: I64, stacks: Stack
 
 
 def _listing(place: _Place, listing: FunctionListing, own: I64, total: I64) -> CodeListing:
-    """Instructions of ``place`` that are the function's; all of them where it is linked itself."""
+    """Return a function's instructions in ``place``: all of them if it is linked there."""
     name = base_name(place.code.mapped.key.name)
     shown = [row for row, spot in enumerate(place.spots) if listing.name in spot.names]
     if place.symbol == listing.name:
@@ -229,7 +229,7 @@ def _cost(code: CodeListing) -> int:
 
 
 def _texts(codes: Sequence[CodeListing], texts: Sources, locations: I64) -> dict[str, dict[int, str]]:
-    """Text of the lines that instructions have, by path and number."""
+    """Return the text of the instructions' source lines, by path and number."""
     numbers: dict[str, set[int]] = {}
     for code in codes:
         for row in code.rows:

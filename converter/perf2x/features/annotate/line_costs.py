@@ -1,6 +1,6 @@
-"""Costs of source lines of chosen functions.
+"""Costs of source lines of selected functions.
 
-Sums of samples by what stands in their stacks, a column for each measure.
+Samples are summed by the entries of their stacks, with a column for each measure.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ class StackWeights(Frozen):
 
 
 def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeights:
-    """Weights of all stacks that samples have; samples without one are left out."""
+    """Return the weights of all stacks that samples have; samples without a stack are ignored."""
     samples = profile.samples
     leaf, place = unique_inverse(as_int64(samples.stack))
     weight = zeros((len(leaf), len(measures)))
@@ -47,31 +47,31 @@ def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeigh
 
 
 def own_by_location(profile: Profile, stacks: StackWeights) -> I64:
-    """(locations, measures) weight of the samples taken at each location."""
+    """Return (locations, measures) weight of the samples taken at each location."""
     return sum_at(profile.stacks.location[stacks.leaf], stacks.weight, len(profile.locations))
 
 
 def total_by_kind(profile: Profile, stacks: StackWeights, kinds: ListArray, count: int) -> I64:
-    """(count, measures) weight of the stacks that have a kind; one that has it twice counts once.
+    """Return (count, measures) weight of the stacks that contain each kind, each stack once.
 
-    ``kinds`` are those of each location, none or several, from 0 to ``count`` − 1.
+    ``kinds`` are those of each location, any number, from 0 to ``count`` − 1.
     """
     ((_, total),) = costs_of_kinds(profile, stacks.leaf, kinds, count, [stacks.weight])
     return total
 
 
 class FunctionFrames(Frozen):
-    """Frames of locations that belong to chosen functions, in the order of locations."""
+    """Frames of locations that belong to selected functions, in the order of locations."""
 
     location: I64
     function: I64
-    """Number of the chosen function."""
+    """Number of the selected function."""
     file: I64
     """String index of the source file."""
     line: I64
-    """0 where unknown."""
+    """0 if unknown."""
     is_innermost: Bools
-    """Samples taken at the location are the function's own."""
+    """Whether samples at the location are the function's own."""
 
 
 class LineSums(Frozen):
@@ -87,7 +87,7 @@ class LineSums(Frozen):
 
 
 def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> FunctionFrames:
-    """Entries of the frames that ``chosen`` (frames,) gives a function."""
+    """Return the entries of frames for which ``chosen`` (frames,) names a function."""
     locations = profile.locations
     row, offsets = lines_outermost_first(locations)
     function = chosen[frames.of_location.values]
@@ -101,7 +101,7 @@ def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> Functio
 
 
 def line_sums(profile: Profile, entries: FunctionFrames, stacks: StackWeights) -> LineSums:
-    """Self and total of each line; a stack with a line twice counts once in its total."""
+    """Return self and total of each line; a stack that has a line twice counts once in its total."""
     first, kind = group_rows([entries.function, entries.file, entries.line])
     own, total = sums_by_kind(profile, entries, stacks, kind, len(first))
     return LineSums(entries.function[first], entries.file[first], entries.line[first], own, total)
@@ -110,7 +110,7 @@ def line_sums(profile: Profile, entries: FunctionFrames, stacks: StackWeights) -
 def sums_by_kind(
     profile: Profile, entries: FunctionFrames, stacks: StackWeights, kind: I64, count: int
 ) -> tuple[I64, I64]:
-    """Self and total of each of ``count`` kinds of entries, as of functions: (count, measures) each."""
+    """Return self and total of each of ``count`` kinds of entries, such as functions: (count, measures) each."""
     mine = flatnonzero(entries.is_innermost)
     own = sum_at(kind[mine], own_by_location(profile, stacks)[entries.location[mine]], count)
     kinds = ListArray(offsets_of(bincount(entries.location, len(profile.locations))), kind)

@@ -1,4 +1,4 @@
-"""Makes the listings of a finished profile, of the functions that are chosen."""
+"""Makes the listings of selected functions from a finished profile."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 def make_listings(
     profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], options: ListingOptions
 ) -> Listings:
-    """List lines and instructions of the functions that ``options`` choose, with their costs.
+    """List lines and instructions of the functions that ``options`` select, with their costs.
 
-    OptionError for a function that there is not, and for instructions without capstone.
+    OptionError for an unknown function, and for instructions without capstone.
     """
     measures = (*measures_of(profile, options.value), *measures_beside(profile, options.columns))
     chosen = choose_functions(profile, options)
@@ -51,7 +51,7 @@ def make_listings(
         sums = line_sums(profile, entries, stacks)
         found = [replace(one, sources=_sources(profile, sums, row, texts, entries)) for row, one in enumerate(found)]
     if options.assembly:
-        from perf2x.features.annotate.instruction_costs import with_instructions  # capstone is an extra
+        from perf2x.features.annotate.instruction_costs import with_instructions  # capstone is an optional dependency
 
         found = with_instructions(found, profile, context, sources, entries, stacks, texts, options)
     instructions = None
@@ -65,7 +65,7 @@ def make_listings(
 def _sources(
     profile: Profile, sums: LineSums, function: int, texts: Sources, entries: "FunctionFrames"
 ) -> tuple[SourceListing, ...]:
-    """The files that a function has lines in, highest cost first."""
+    """Return the files in which a function has lines, highest cost first."""
     rows = flatnonzero(sums.function == function)
     files = [
         _source(profile, sums, rows[sums.file[rows] == file], texts, entries) for file in np.unique(sums.file[rows])
@@ -89,11 +89,11 @@ def _costs(row: I64) -> Costs:
 
 
 MOST = 100
-"""Functions that one name or glob lists."""
+"""Maximum number of functions that a name or glob may list."""
 
 
 def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
-    """The numbers to add up: ``value`` of the default event, or for "" both of all events with samples."""
+    """Return the measures: ``value`` of the default event, or for "" both of all events with samples."""
     if not profile.events:
         return ()
     used = sorted(set(profile.samples.event.tolist())) if not value else [profile.default_event]
@@ -106,7 +106,7 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
 
 
 def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
-    """Functions by name or glob, or the hottest ones; highest cost first. OptionError for a name that there is not."""
+    """Return functions by name or glob, or the hottest ones; highest cost first. OptionError for an unknown name."""
     rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
     named = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
@@ -118,7 +118,7 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
 
 
 def function_of_frame(frames: LocationFrames, functions: list[Key]) -> I64:
-    """(frames,) the function that each frame is of, −1 for others."""
+    """Return (frames,) the index of each frame's function, −1 for others."""
     number = {key: row for row, key in enumerate(functions)}
     keys = zip(frames.name, frames.object, strict=True)
     return np.fromiter((number.get(key, -1) for key in keys), np.int64, len(frames))

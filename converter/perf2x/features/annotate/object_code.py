@@ -1,11 +1,11 @@
 """Code of a profile's objects: extents and bytes of functions, and starts of symbols for text like ``main+0x10``.
 
-Code that is in no object file of its own: just-in-time compiled, or of the recorded kernel.
+Includes code without an object file of its own: JIT-compiled code, and the recorded kernel.
 
-A just-in-time compiler wrote its code to a jitdump: it is found by file offset, shown where it was loaded. Code of the
-kernel is from a copy of its memory (kcore), else from its ELF file (vmlinux). The copy comes first because a kernel
-changes its own code while it boots (alternatives, static keys).
-Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym.
+JIT-compiled code is in a jitdump: it is found by file offset and shown at the address where it was loaded. Kernel code
+comes from a copy of its memory (kcore), else from its ELF file (vmlinux). The copy is preferred because a kernel
+patches its own code at boot (alternatives, static keys). Source of truth: tools/perf/util/symbol.c
+dso__load_kernel_sym.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ MISSING = "no copy of the recorded kernel's code: record with perf record --kcor
 
 
 class _KernelCode:
-    """Code of the kernel, and of modules and programs that a copy of its memory holds; addresses as recorded."""
+    """Code of the kernel, and of modules and programs in a copy of its memory; addresses as recorded."""
 
     def __init__(self, context: Context, dso: Dso) -> None:
         self._context, self._kallsyms, self._vmlinux = context, KernelSource(context), VmlinuxSource(context)
@@ -48,7 +48,7 @@ class _KernelCode:
         self._is_module = dso.kind is not DsoKind.KERNEL
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """(n,) first byte, and one past the last, of the function at each address; both 0 where unknown."""
+        """Return (n,) start and end of the function at each address; both 0 if unknown."""
         if self._linked is None or self._is_module:
             return self._kallsyms.extents(address)
         file, moved = self._linked
@@ -57,7 +57,7 @@ class _KernelCode:
         return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Machine and bytes at a recorded address; ObjectError if nothing has them."""
+        """Return machine and bytes at a recorded address; ObjectError if no file has them."""
         for path in filter(is_file, self._copies()):
             with contextlib.suppress(ObjectError):
                 core = open_elf(path)
@@ -69,7 +69,7 @@ class _KernelCode:
 
     @cached_property
     def _linked(self) -> tuple[ElfObject, int] | None:
-        """The kernel's ELF file, and the distance that it was moved."""
+        """Return the kernel's ELF file, and the offset of its load address."""
         files = self._vmlinux.files if self._has_vmlinux else None
         if files is None or files.symbols is None:
             return None
@@ -88,20 +88,20 @@ _NO_OFFSET = np.uint64(2**64 - 1)
 
 
 class DumpedCode:
-    """Pieces of code of one dump; pieces that replaced one another at an address have offsets of their own."""
+    """Functions in one dump; functions that replaced one another at an address have file offsets of their own."""
 
     def __init__(self, context: Context, dso: Dso) -> None:
         self._dso, self._arch = dso, context.session.arch
         self._files = JitdumpFiles.of(context)
 
     def extents(self, offset: U64) -> tuple[U64, U64]:
-        """(n,) first byte, and one past the last, of the piece at each file offset; both 0 where there is none."""
+        """Return (n,) start and end of the function at each file offset; both 0 if there is none."""
         row = self._pieces.find(offset)
         start, size = np.append(self._pieces.start, np.uint64(0)), np.append(self._pieces.size, np.uint64(0))
         return start[row], start[row] + size[row]
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Machine and bytes between two file offsets; ObjectError if they cannot be read."""
+        """Return machine and bytes between two file offsets; ObjectError if they cannot be read."""
         if self._dump is None:
             raise ObjectError(f"{self._dso.name}: the dump was not found")
         if end - start > MOST:
@@ -119,7 +119,7 @@ class DumpedCode:
         return machine, data
 
     def displacement(self, start: int) -> int:
-        """Distance from the file offset of a piece to the address that it was loaded at first, modulo 2**64."""
+        """Return the first load address minus the file offset of a function, modulo 2**64."""
         row = int(self._pieces.find(as_uint64([start]))[0])
         if row < 0:
             return 0
@@ -127,13 +127,13 @@ class DumpedCode:
         return (code.first - code.offset) % 2**64
 
     def offsets_of(self, address: U64) -> U64:
-        """(n,) file offset of the code loaded at each address, 2**64 - 1 where there is none or was more than one."""
+        """Return (n,) file offset of the code loaded at each address, 2**64 - 1 if there was none or several."""
         codes = self._pieces.codes
         first = as_uint64([code.first for code in codes])
         moved = self._pieces.start - first
         begun, moved_of_begun = _up_to(address, first, moved)
         ended, moved_of_ended = _up_to(address, first + self._pieces.size, moved)
-        is_one = begun - ended == 1  # what is left of the sum then is its distance alone
+        is_one = begun - ended == 1  # then the sum is the displacement of the only one
         return np.where(is_one, address + moved_of_begun - moved_of_ended, _NO_OFFSET)
 
     @cached_property
@@ -146,7 +146,7 @@ class DumpedCode:
 
 
 def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
-    """(n,) how many bounds are not above each address, and the sum of their numbers modulo 2**64."""
+    """Return (n,) the number of bounds up to each address, and the sum of their numbers modulo 2**64."""
     order = argsort(bounds)
     count = searchsorted(bounds[order], address, "right")
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers[order], dtype=np.uint64)])
@@ -159,9 +159,9 @@ _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 
 
 class ObjectCode:
-    """One object of a profile.
+    """The code of one object of a profile.
 
-    Addresses are as stated in the file, those of the kernel as recorded, those of jitdumps file offsets.
+    Addresses are as in the file; for the kernel as recorded; for jitdumps file offsets.
     """
 
     def __init__(self, profile: Profile, context: Context, resolver: ObjectResolver, mapped: MappedObject) -> None:
@@ -174,7 +174,7 @@ class ObjectCode:
         self._dump = DumpedCode(context, self._dso) if JitdumpSource(context).covers(self._dso) else None
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """(n,) first byte, and one past the last, of the function at each address; both 0 where unknown."""
+        """Return (n,) start and end of the function at each address; both 0 if unknown."""
         apart = self._kernel or self._dump
         if apart is not None:
             return apart.extents(address)
@@ -186,7 +186,7 @@ class ObjectCode:
         return start, end
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Machine and bytes of the code at an address; ObjectError with the reason if it cannot be read."""
+        """Return machine and bytes of the code at an address; ObjectError with the reason if it cannot be read."""
         apart = self._kernel or self._dump
         if apart is not None:
             return apart.read(start, end)
@@ -197,15 +197,15 @@ class ObjectCode:
         return code.machine, data
 
     def displacement(self, start: int) -> int:
-        """Distance from the address of a function to the one that is shown, modulo 2**64."""
+        """Return the displayed address minus the address of a function, modulo 2**64."""
         return self._dump.displacement(start) if self._dump is not None else 0
 
     def addresses_of_shown(self, shown: U64) -> U64:
-        """(n,) address of what other code refers to as ``shown``."""
+        """Return (n,) the addresses that correspond to displayed ones."""
         return self._dump.offsets_of(shown) if self._dump is not None else shown
 
     def functions_at(self, address: U64) -> tuple[ListArray, Sequence[FunctionRow]]:
-        """Rows of (function, line) at each address (n,), sorted and unique, innermost first, and the functions."""
+        """Return rows of (function, line) by address (n,), sorted and unique, innermost first, and all functions."""
         return self._resolver.functions_at(self._dso, address)
 
     def _code(self) -> ElfObject:
@@ -220,7 +220,7 @@ class ObjectCode:
 
 
 def _go_extents(found: ObjectFiles, address: U64) -> tuple[U64, U64]:
-    """(n,) extents of functions in Go's own table, of programs without symbols."""
+    """Return (n,) extents from Go's own table, for programs without symbols."""
     start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
     table = go_functions(found.code) if found.code is not None and has_go_table(found.code) else None
     rows: I64 = table.find(address) if table is not None else minus_ones(len(address))
@@ -233,7 +233,7 @@ def _go_extents(found: ObjectFiles, address: U64) -> tuple[U64, U64]:
 
 
 def symbol_starts(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
-    """(locations,) recorded address of the first byte of each location's symbol, 0 where unknown."""
+    """Return (locations,) recorded address of the first byte of each location's symbol, 0 if unknown."""
     resolver = ObjectResolver(profile, context, [source(context) for source in sources])
     starts = np.zeros(len(profile.locations), np.uint64)
     named = np.diff(profile.locations.line_offsets) > 0
@@ -244,7 +244,7 @@ def symbol_starts(profile: Profile, context: Context, sources: Sequence[type[Sym
             continue
         code = ObjectCode(profile, context, resolver, mapped)
         begin, end = code.extents(code.address)
-        behind = profile.locations.address[mapped.locations] - lookup  # callers in padding have the next symbol's name
+        behind = profile.locations.address[mapped.locations] - lookup  # callers in padding belong to the next symbol
         rows = flatnonzero((end == begin) & (behind > 0))
         begin[rows], end[rows] = code.extents(code.address[rows] + behind[rows])
         starts[mapped.locations] = np.where(end > begin, lookup - (code.address - begin), np.uint64(0))
@@ -252,7 +252,7 @@ def symbol_starts(profile: Profile, context: Context, sources: Sequence[type[Sym
 
 
 def _map_starts(context: Context, mapped: MappedObject, address: U64) -> U64:
-    """(n,) starts in the map that a just-in-time compiler wrote."""
+    """Return (n,) starts from a JIT compiler's perf map."""
     starts = np.zeros(len(address), np.uint64)
     _, table = PerfMapSource(context).file(mapped.pid, address)
     if table is not None:

@@ -16,7 +16,7 @@ from perf2x.symbolizer.sources.module_source import VmlinuxSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 
 _LONGEST = 1000
-"""Characters of a line that are shown."""
+"""Maximum number of characters shown of a line."""
 
 
 class Sources:
@@ -30,9 +30,9 @@ class Sources:
         self._files = SourceFiles(paths, options.source_dirs, fetch, as_recorded=options.as_recorded)
 
     def around(self, path: str, numbers: Iterable[int], locations: I64) -> tuple[dict[int, str], str]:
-        """Text of lines and of those around them by number, and the reason if there is none.
+        """Return the text of lines and their surroundings by number, and the reason if there is none.
 
-        ``locations`` are all that the lines belong to; the first one's build id is what a server is asked by.
+        ``locations`` are all locations of the lines; a server is asked by the first one's build id.
         """
         wanted = {number for number in numbers if number > 0}
         if not wanted:
@@ -44,9 +44,9 @@ class Sources:
         return {number: text[:_LONGEST] for number, text in texts.items() if text is not None}, found.reason
 
     def _are_own(self, locations: I64) -> bool:
-        """Whether this machine's own objects name the file, in a recording that was made here.
+        """Return whether this machine's own objects name the file, in a recording made here.
 
-        Files of a bundle may have named locations of other recordings, too: objects of a build id are named once.
+        Objects of a bundle may also have named locations of other recordings, because each build id is symbolized once.
         """
         context = self._context
         if not context.recorded.made_here or context.options.archives:

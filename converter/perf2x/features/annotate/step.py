@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
-    """The result with listings, where they are wanted; of a kernel's code, the first recording's."""
+    """Return the result with listings, if requested; kernel code is the first recording's."""
     wanted, symbols = context.options.of(ListingSettings).listings, context.options.symbols
     if wanted is None or symbols is None:
         return loaded
@@ -30,7 +30,7 @@ def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Listings tell names."""
+    """Refuse listings when names are hidden."""
     hides = options.hides_names or ("symbols" if options.symbols is None else "")
     if options.of(ListingSettings).listings is not None and hides:
         raise SettingError("source lines and instructions tell the names that ", hides, " hides")

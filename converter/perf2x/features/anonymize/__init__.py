@@ -1,1 +1,1 @@
-"""``--anonymize``: hashes in place of names."""
+"""``--anonymize``: hashes instead of names."""

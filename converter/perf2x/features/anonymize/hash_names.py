@@ -1,7 +1,7 @@
-"""Hides who and what was recorded: names become hashes that are equal where the names are, and tell nothing else.
+"""Replaces names by hashes that reveal nothing but equality.
 
-Pure: profile in, profile out. A salt keeps others from finding a name by hashing guesses; the same salt makes two
-profiles comparable.
+Pure: profile in, profile out. A salt prevents finding a name by hashing guesses; with the same salt, profiles remain
+comparable.
 """
 
 import hashlib
@@ -36,16 +36,16 @@ _KERNEL_SYSTEMS = frozenset(KERNEL_SYSTEMS.split())
 
 
 def anonymized(profile: Profile, salt: str) -> Profile:
-    """Names of threads, files, user functions, cgroups and the machine hashed; process and thread ids numbered anew.
+    """Hash names of threads, files, user functions, cgroups and the machine; renumber process and thread ids.
 
-    Functions of the kernel itself and addresses stay, so do times and values; labels (``--tag``) are the user's own
-    words and stay. Build ids go, for they name a binary as well as its path does.
+    Kernel functions, addresses, times and values stay; so do labels (``--tag``), which the user wrote. Build ids are
+    removed, because they identify a binary as well as its path does.
     """
     strings, kernel = StringInterner(), _kernel_functions(profile)
     functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples
 
     def hashed(column: I32, kind: str, keep: Set[int] = frozenset()) -> I32:
-        """Number one text per row: a hash; empty names, and rows in ``keep``, stay."""
+        """Replace the text of each row by the number of its hash; empty names, and rows in ``keep``, stay."""
         names = [profile.strings[text] for text in column.tolist()]
         return strings.add_all(
             hidden_name(name, kind, salt) if name and row not in keep else name for row, name in enumerate(names)
@@ -97,12 +97,12 @@ def hidden_name(name: str, kind: str, salt: str) -> str:
 
 
 def _hidden_event(event: ProfileEvent, salt: str) -> ProfileEvent:
-    """Events of perf and the kernel stay; probes that somebody made are named after programs."""
+    """Hash the names of user-defined probes, which reveal programs; events of perf and the kernel stay."""
     return replace(event, name=hidden_name(event.name, "event", salt)) if _is_own(event.name) else event
 
 
 def _kernel_functions(profile: Profile) -> set[int]:
-    """Rows of functions that only the kernel itself (no module, no BPF program) and made-up locations use."""
+    """Return rows of functions that only the kernel itself (no module, no BPF program) and synthetic locations use."""
     texts = [profile.strings[row] for row in profile.mappings.filename.tolist()]
     is_public = np.array([text.startswith(("[kernel", "[guest.kernel")) for text in texts] + [False], np.bool_)
     owner = repeat(arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
@@ -114,13 +114,13 @@ def _kernel_functions(profile: Profile) -> set[int]:
 
 
 def _is_own(name: str) -> bool:
-    """Whether this is a tracepoint that is not the kernel's; breakpoints (mem:0x…) are none."""
+    """Return whether this is a user-defined tracepoint; breakpoints (mem:0x…) are not."""
     if not is_tracepoint(name) or "::" in name or name.startswith("mem:0x"):
         return False
     return event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS
 
 
 def _renumbered(ids: I32) -> I32:
-    """1, 2, … in rising order; 0 (idle) and −1 (unknown) stay."""
+    """Renumber ids 1, 2, … in ascending order; 0 (idle) and −1 (unknown) stay."""
     known = unique(ids[ids > 0])
     return as_int32(np.where(ids > 0, searchsorted(known, ids) + 1, ids))

@@ -1,4 +1,4 @@
-"""``--anonymize``: hashes in place of names."""
+"""``--anonymize``: hashes instead of names."""
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _Anonymity(FeatureSettings, frozen=True):
-    """The secret to hash names with."""
+    """The salt of the hashes."""
 
     PANEL = "Grouping"
     HIDES_NAMES: ClassVar[str] = "anonymize"
@@ -27,11 +27,11 @@ class _Anonymity(FeatureSettings, frozen=True):
             group=NAMES,
         ),
     ] = ""
-    """Secret to hash names with; empty: leave them."""
+    """Secret salt of the hashes; empty: names stay."""
 
 
 def _anonymize(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Hash names of the profile, the report and the diagnostics."""
+    """Hash names in the profile, the report and the diagnostics."""
     salt, symbols = run.options.of(_Anonymity).anonymize, loaded.symbols
     if not salt:
         return loaded

@@ -1,1 +1,1 @@
-"""Counts of branches and samples of one object's code, for formats of compilers."""
+"""Counts of branches and samples in one object's code, for formats that compilers read."""

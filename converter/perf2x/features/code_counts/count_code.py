@@ -1,6 +1,6 @@
-"""Counts branches and samples in one object: a second pass over the samples, for formats that compilers read.
+"""Counts branches and samples in one object in a second pass over the samples, for formats that compilers read.
 
-The object is the one that was named, or the one with most samples.
+The object is the one named by the user, or the one with most samples.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 
 
 class _CountedObject(Frozen):
-    """A file that was mapped, as recorded."""
+    """A mapped file, as recorded."""
 
     filename: str
     build_id: str
-    """Lower-case hexadecimal, "" where unknown."""
+    """Lower-case hexadecimal, "" if unknown."""
     rows: I64
     """Rows of ``ProcessHistory.mmaps``."""
 
 
 def _counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> _CountedObject:
-    """Find the object called ``wanted``: a path, its last part or (the beginning of) a build id; "": the hottest.
+    """Find the object called ``wanted``: a path, its last part or (a prefix of) a build id; "": the hottest.
 
-    OptionError when nothing or more than one object is meant.
+    OptionError if none or several match.
     """
     mapped = _mapped_files(history)
     weight = _samples_of(profile)
@@ -70,7 +70,7 @@ def _counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> _
 
 
 def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
-    """Rows of each (file, build id) that programs mapped."""
+    """Return the mmap rows of each (file, build id) that programs mapped."""
     mapped: dict[tuple[str, str], list[int]] = {}
     for row in flatnonzero(~is_kernel_mapping(history.mmaps)).tolist():
         name = history.mmaps.filename[row]
@@ -80,7 +80,7 @@ def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
 
 
 def _samples_of(profile: Profile) -> Counter[tuple[str, str]]:
-    """Samples whose innermost frame lies in each (file, build id)."""
+    """Count samples whose innermost frame is in each (file, build id)."""
     leaf = np.append(profile.stacks.location, -1)[profile.samples.stack]
     mapping = np.append(profile.locations.mapping, -1)[leaf]
     count = zeros(len(profile.mappings) + 1)
@@ -106,9 +106,9 @@ def _in_full(key: tuple[str, str]) -> str:
 def count_code(
     profile: Profile, recording: Recording, filters: AppliedFilters, context: LoadContext, request: CodeRequest
 ) -> CodeCounts:
-    """Count branches and samples in the object asked for, of the events that have samples in ``profile``.
+    """Count branches and samples in the requested object, for events that have samples in ``profile``.
 
-    OptionError when there is no such object, or its file is not found.
+    OptionError if there is no such object, or its file is not found.
     """
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted = _counted_object(history, profile, request.object)
@@ -148,7 +148,7 @@ def _with_lines(
 
 
 def _files_of(counted: _CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
-    """Find the object's files; OptionError without the one whose program headers tell where its code lies."""
+    """Find the object's files; OptionError without the one whose program headers map offsets to addresses."""
     files = RecordedFiles(recording.session, recording.sideband.mmaps)
     found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded=files)
     if found.code is None:
@@ -160,6 +160,6 @@ def _files_of(counted: _CountedObject, recording: Recording, context: LoadContex
 
 
 def _stated(offset: U64, code: ElfObject) -> U64:
-    """(n,) the stated address of each file offset; EXTERNAL for code in no segment, marks stay."""
+    """Return (n,) the address of each file offset; EXTERNAL outside all segments; special values stay."""
     address, held = code.svma(offset)
     return np.where(held, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))

@@ -1,4 +1,4 @@
-"""Formats of compilers: a second pass over the samples."""
+"""Second pass over the samples for formats that compilers read."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ def _count_code(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Counts of code leave out what shows in stacks."""
+    """Refuse options that only affect stacks."""
     wanted = options.of(CodeSettings).code
     if wanted is not None:
         from perf2x.kernel.options_for_format import refuse_unhonoured

@@ -1,1 +1,1 @@
-"""``--value latency`` and ``--parallelism``: the number of threads that ran."""
+"""``--value latency`` and ``--parallelism``: values divided by the number of running threads."""

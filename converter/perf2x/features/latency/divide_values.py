@@ -1,7 +1,7 @@
-"""``--value latency`` and ``--parallelism``: what a sample costs in time that passes, not in time of CPUs.
+"""``--value latency`` and ``--parallelism``: the cost of a sample in elapsed time, not in CPU time.
 
-A sample that was taken while four threads ran stands for a quarter of its period: if its code were gone, the program
-would be done sooner by that much, at best. Sums are those of ``perf report --latency`` (machine__resolve in
+A sample taken while four threads ran stands for a quarter of its period: without its code, the program would finish
+earlier by that much, at best. Sums equal those of ``perf report --latency`` (machine__resolve in
 tools/perf/util/event.c).
 """
 
@@ -18,9 +18,9 @@ from perf2x.model.profile import Profile, keep_samples
 from perf2x.model.recording import Recording
 
 _PREFIX = "latency:"
-"""In front of the names of events whose values are latencies."""
+"""Prefix of the names of events whose values are latencies."""
 _FRACTION = 20
-"""Bits of the fractions that are carried from one sample to the next."""
+"""Bits of the fractions carried from one sample to the next."""
 
 
 def with_latency(
@@ -31,11 +31,11 @@ def with_latency(
     pids: tuple[int, ...] = (),
     unmatched: UnmatchedFilters | None = None,
 ) -> Profile:
-    """Return a timeline with latencies beside its values, if ``how`` is not empty, and the curve of running threads.
+    """Return a timeline with a latency column, if ``how`` is not empty, and the number of running threads over time.
 
-    ``wanted`` are numbers of threads: only samples that were taken while as many ran stay; empty: all.
-    ``pids`` are the processes whose threads count; empty: all. OptionError when the recording does not tell; no sample
-    of a wanted parallelism is an unmatched filter.
+    ``wanted`` are numbers of running threads: samples taken at other numbers are dropped; empty: none. ``pids`` are the
+    processes whose threads count; empty: all. OptionError if the recording has no switches; a wanted number without
+    samples is an unmatched filter.
     """
     _check_told(profile, recording, "latency" if how else "parallelism")
     curve = running_threads(profile, recording, pids)
@@ -79,7 +79,7 @@ def _chosen(found: I32, wanted: tuple[int, ...], unmatched: UnmatchedFilters) ->
 
 
 def _with_shares(profile: Profile, parallelism: I32) -> Profile:
-    """Divide the values of each event; waits are left as they are, and the idle task keeps nobody waiting."""
+    """Divide the values of each event; waits and samples of the idle task stay unchanged."""
     samples = profile.samples
     latency = samples.value.copy()
     for event, rows in rows_by(samples.event):
@@ -90,9 +90,9 @@ def _with_shares(profile: Profile, parallelism: I32) -> Profile:
 
 
 def divided(value: I64, parallelism: I64) -> I64:
-    """(n,) ``value / parallelism`` as whole numbers, whose sums are right, too.
+    """Return (n,) ``value / parallelism`` in whole numbers with correct sums.
 
-    Fractions are carried on to later samples: of 1, 1, 1 at a parallelism of 2 every second one counts.
+    Fractions are carried to later samples: of 1, 1, 1 at a parallelism of 2, every second one counts.
     """
     whole, rest = np.divmod(value, parallelism)
     carried = cumsum((rest << _FRACTION) // parallelism) >> _FRACTION
@@ -100,7 +100,7 @@ def divided(value: I64, parallelism: I64) -> I64:
 
 
 def latency_as_value(profile: Profile) -> Profile:
-    """Put latencies in place of the values, and say so in the names of the events."""
+    """Replace values by latencies, and rename the events accordingly."""
     if profile.samples.latency is None:
         return profile
     samples = replace(profile.samples, value=profile.samples.latency, latency=None)

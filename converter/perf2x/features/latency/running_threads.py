@@ -1,8 +1,8 @@
-"""Number of threads that ran on CPUs at each moment of a recording, from its context switches.
+"""Number of running threads over time, from a recording's context switches.
 
-As ``perf report --latency`` counts them (machine->parallelism in tools/perf/util/machine.c): a thread that comes to a
-CPU is one more, one that leaves or exits one less. Here each thread is followed by itself, so that a lost record does
-not shift the count for good, and the idle task does not count.
+As ``perf report --latency`` counts them (machine->parallelism in tools/perf/util/machine.c): a switch in adds one, a
+switch out or exit removes one. Here threads are tracked individually, so that a lost record does not shift the count
+for good, and the idle task does not count.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ from perf2x.model.recording import Recording
 
 
 def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...] = ()) -> RunningThreads:
-    """Return the step curve of a recording's schedule, of some processes only where ``pids`` names them."""
+    """Return the number of running threads over time, of all processes or of ``pids``."""
     schedule = schedule_of(recording)
     seen, runs = sample_times(profile), ~np.isin(profile.samples.event, rows_called(profile.events, SWITCH))
     moments = _moments(schedule, seen.where(runs & (seen.tid != 0)))
@@ -47,49 +47,49 @@ def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...
 
 
 def cpus_of(recording: Recording) -> int:
-    """Return the number of CPUs that the recording says there are; 0: it does not."""
+    """Return the recorded number of CPUs; 0 if unknown."""
     known: Any = recording.session.features.get("nrcpus") or {}
     return int(known.get("available") or 0)
 
 
 def _at_most(cpus: int, curve: RunningThreads) -> RunningThreads:
-    """Return the curve with no more threads than CPUs: some records are lost, and times of two CPUs differ a little."""
+    """Limit the number of threads to that of CPUs: some records are lost, and clocks of CPUs differ a little."""
     if not cpus or not len(curve):
         return curve
     return _changes(curve.time, np.minimum(curve.threads, cpus))
 
 
 def _changes(time: U64, threads: AnyArray) -> RunningThreads:
-    """Return one row for each moment at which the number of threads changes."""
+    """Return one row for each time at which the number of threads changes."""
     changes = np.diff(threads, prepend=0) != 0
     return RunningThreads(time[changes], as_int32(threads[changes]))
 
 
 def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]:
-    """Return the moments at which threads are known to run from then on, or (False) to run no more.
+    """Return the times from which threads are known to run (True), or not to run (False).
 
-    A sample shows that its thread ran, unless it was taken because the thread left. Where context-switch records say
-    when threads came, only they count, and samples stand for threads without any.
+    A sample shows that its thread ran, unless it was taken because the thread was switched out. If records of switches
+    in exist for a thread, only they count; samples are the fallback.
     """
     if not schedule.is_traced:
         told = np.append(schedule.entered.tid, schedule.stopped.tid)
         seen = seen.where(~np.isin(seen.tid, told))
     on = join_tables([schedule.entered, seen])
-    # a sample at the moment of its thread's departure was taken while it ran
+    # a sample at the time of its thread's switch out was taken while it ran
     off = ThreadTimes(schedule.stopped.tid, schedule.stopped.time + np.uint64(1))
     return join_tables([on, off]), arange(len(on) + len(off)) < len(on)
 
 
 def _threads_of(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:
-    """Return the numbers of all threads of some processes."""
+    """Return the tids of all threads of some processes."""
     tables: list[Any] = [schedule.left, recording.sideband.switches, recording.sideband.exits, profile.threads]
     return unique(np.concatenate([as_int64(table.tid[np.isin(table.pid, pids)]) for table in tables]))
 
 
 def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningThreads:
-    """Count threads after each moment; ``runs`` (moments,) says whether the moment's thread runs from then on.
+    """Count running threads after each row of ``moments``; ``runs``: whether the thread runs from then on.
 
-    A thread whose first moment is its end ran before: since its birth, or since the recording's beginning (0).
+    A thread whose first row is its end ran before that: since its fork, or since the recording's start (0).
 
     ::
 
@@ -107,7 +107,7 @@ def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningTh
 
 
 def _summed(time: U64, step: I64) -> RunningThreads:
-    """Add up steps in order of time, one row for each moment at which the number changes."""
+    """Add steps in order of time; one row for each time at which the number changes."""
     order = argsort(time)
     at, total = time[order], cumsum(step[order])
     is_last = ends_run(at)
@@ -115,9 +115,9 @@ def _summed(time: U64, step: I64) -> RunningThreads:
 
 
 def parallelism_at(curve: RunningThreads, time: U64, cpus: int) -> I32:
-    """(n,) the number of threads that ran at each moment: at least 1, which is the one asked about.
+    """Return (n,) the number of running threads at each time, at least 1 for the sampled thread itself.
 
-    No more than ``cpus``, where that is known (not 0): records may be out of order.
+    At most ``cpus``, if known (not 0), because records may be out of order.
     """
     row = searchsorted(curve.time, time, side="right") - 1
     count = np.append(curve.threads, np.int32(0))[row]

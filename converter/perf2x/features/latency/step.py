@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 
 class _Parallelism(FeatureSettings, frozen=True):
-    """Options on the number of threads that ran."""
+    """Options on the number of running threads."""
 
     NEEDS_TIMES: ClassVar[bool] = True
 
     latency: Annotated[Literal["", "value", "beside"], Setting(group=STACKS, asks="records")] = ""
-    """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
-    Profile.samples.latency; empty: neither."""
+    """``value``: divide values by the number of running threads; ``beside``: put the quotients into samples.latency.
+
+    Empty: neither.
+    """
     parallelism: Annotated[
         tuple[int, ...],
         Setting(
@@ -33,7 +35,7 @@ class _Parallelism(FeatureSettings, frozen=True):
             asks="records",
         ),
     ] = ()
-    """Keep samples that were taken while so many threads ran (running_threads.py); empty: all."""
+    """Keep samples taken while this many threads ran (running_threads.py); empty: all."""
 
 
 def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
@@ -52,7 +54,7 @@ def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _forget_others(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Leave out of the tables what no sample uses any more."""
+    """Remove rows from the tables that no sample uses any more."""
     if not run.options.of(_Parallelism).parallelism:
         return loaded
     from perf2x.model.transforms.drop_unused import compact

@@ -1,1 +1,1 @@
-"""``--off-cpu``: the time that threads waited."""
+"""``--off-cpu``: time that threads waited."""

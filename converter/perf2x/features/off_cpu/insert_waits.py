@@ -1,6 +1,6 @@
-"""Waits on their way into a profile: spans of time, columns beside its samples, and figures for the summary.
+"""Inserts waits into a profile: computes their spans, adds them as samples, and sums them up for the summary.
 
-A wait lasts from a departure of the schedule to the moment its thread was back.
+A wait lasts from a switch out until the thread is back.
 """
 
 from collections.abc import Sequence
@@ -40,22 +40,22 @@ class WaitSpans(ColumnTable):
     since: U64
     until: U64
     is_guessed: Bools
-    """Nobody said when the thread was back; it was at ``until`` at the latest."""
+    """No record shows when the thread was back; ``until`` is the latest time possible."""
     is_open: Bools
-    """The recording ends first."""
+    """The recording ended before the wait did."""
 
     @property
     def duration(self) -> I64:
-        """Nanoseconds, cut at the largest period that a sample may have."""
+        """Nanoseconds, limited to the largest period that a sample may have."""
         lasted: U64 = np.minimum(self.until - self.since, np.uint64(MOST_PERIOD))
         return as_int64(lasted)
 
 
 def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
-    """Return the wait behind each departure; none of a thread overlap.
+    """Return the wait after each switch out; waits of one thread do not overlap.
 
-    A thread is back when a record says so. Without one it was back before it left again, exited or, where departures
-    are samples, was seen on a CPU (``seen``). Otherwise it waits until the recording's end.
+    A thread is back when a record says so. Without one it was back before it left again, exited or, if switches out are
+    samples, was sampled on a CPU (``seen``). Otherwise it waits until the end of the recording.
 
     ::
 
@@ -63,7 +63,7 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
         records                  back            exit                 end of the recording
     """
     left = schedule.left
-    rows = np.sort(group_rows([left.tid, as_int64(left.time)])[0])  # none that seems to leave twice at one moment
+    rows = np.sort(group_rows([left.tid, as_int64(left.time)])[0])  # of departures at the same time, one counts
     start = ThreadTimes(left.tid[rows], left.time[rows])
     later = ThreadTimes(start.tid, start.time + np.uint64(1))
     told = next_time(start, schedule.entered)
@@ -73,7 +73,7 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
     end = np.maximum(start.time, np.uint64(schedule.end))
     until = np.minimum(np.minimum(told, guess), end)
     is_open = (told > end) & (guess > end)
-    # a thread that is traced only where it leaves may have come back unseen before the end
+    # a thread traced only at its switches out may have been back before the end
     unseen = np.full(len(rows), schedule.is_traced, np.bool_) & ~np.isin(start.tid, schedule.entered.tid)
     is_guessed = np.where(is_open, unseen, guess < told)
     spans = WaitSpans(rows, start.time, until, is_guessed, is_open)
@@ -81,7 +81,7 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
 
 
 def clipped(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
-    """Return the parts of waits within ranges of time, in order of time; all of them where there are no ranges."""
+    """Return the parts of waits within time ranges, in order of time; whole waits if there are no ranges."""
     if not ranges:
         return spans
     joined = join_tables([_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges])
@@ -96,13 +96,13 @@ def _within(spans: WaitSpans, first: int, last: int) -> WaitSpans:
 
 
 _WAITING = "[waiting]"
-"""Frame in place of a stack that nobody knows."""
+"""Frame instead of an unknown stack."""
 _PREEMPTED = "[preempted]"
-"""Innermost frame of a thread that was preempted."""
+"""Innermost frame of a preempted thread."""
 
 
 class Waits(ColumnTable):
-    """Rows of samples to be; ``sample`` is the row of Profile.samples that each was made from, −1 for none."""
+    """Waits as new samples; ``sample`` is the row of Profile.samples from which each was made, −1 for none."""
 
     sample: I64
     thread: I32
@@ -112,11 +112,11 @@ class Waits(ColumnTable):
     since: U64
     duration: I64
     kind: U8
-    """A tables.waits.Wait."""
+    """A Wait."""
 
 
 def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
-    """Add what stacks cannot say: ``[waiting]`` where there is none, ``[preempted]`` below those of preempted threads.
+    """Add frames for what stacks cannot show: ``[waiting]`` for unknown stacks, ``[preempted]`` below preempted ones.
 
     ::
 
@@ -139,7 +139,7 @@ def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
 
 
 def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile, I32]:
-    """Return new stacks for a location that each of ``callers`` called, −1: nobody did."""
+    """Return new stacks with a location called by each of ``callers``, −1: by none."""
     parents, place = unique_inverse(callers)
     old = profile.stacks
     stacks = join_tables([old, Stacks(as_int32(parents), np.full(len(parents), location, np.int32))])
@@ -147,7 +147,7 @@ def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile,
 
 
 def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> ProfileSamples:
-    """Return the samples where ``kept`` holds, and waits as samples of ``event``, by time."""
+    """Merge the samples of ``kept`` with waits as samples of ``event``, by time."""
     samples = profile.samples
     ran = replace(samples, wait=np.full(len(samples), Wait.RAN, np.uint8))
     made = ProfileSamples(
@@ -158,7 +158,7 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> P
         count=np.ones(len(waits), np.int64),
         time=waits.since,
         cpu=waits.cpu,
-        cgroup=_of_samples(samples.cgroup, waits),  # string 0 is empty: the control group is unknown
+        cgroup=_of_samples(samples.cgroup, waits),  # string 0 is empty: unknown cgroup
         data_src=_of_samples(samples.data_src, waits),
         wait=waits.kind,
         fields=np.full(len(waits), -1, np.int32),
@@ -168,12 +168,12 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> P
 
 
 def _of_samples(column: AnyArray | None, waits: Waits) -> AnyArray | None:
-    """(waits,) the values of the samples that waits were made from, 0 where there is none."""
+    """Return (waits,) the column of the samples from which waits were made, 0 for none."""
     return None if column is None else np.append(column, column.dtype.type(0))[waits.sample]
 
 
 def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
-    """Sum up waits whose unknown stacks are −1."""
+    """Sum up waits; their unknown stacks are −1."""
     duration = waits.duration
     return WaitReport(
         waits=len(waits),

@@ -1,11 +1,12 @@
 """``--off-cpu``: waiting time per stack, from the time a thread left its CPU until it came back.
 
-Three kinds of recording hold them; the first of these that a recording has is used:
+Three kinds of recordings have waits; the first kind present is used:
 
-- ``perf record --off-cpu``: samples of ``offcpu-time`` that carry the time themselves (`_measured_waits`);
-- ``-e sched:sched_switch -g``: samples where a thread leaves, with its stack; it is back when a context-switch record
-  or another thread's sched_switch says so, at the latest at its own next sample or its end (`_scheduled_waits`);
-- ``--switch-events``: records of leaving and coming back without a stack, which a sample near by may have
+- ``perf record --off-cpu``: samples of ``offcpu-time`` whose period is the waiting time (`_measured_waits`);
+- ``-e sched:sched_switch -g``: samples of switches out, with the thread's stack; the thread is back when a
+  context-switch record or another thread's sched_switch says so, at the latest at its own next sample or its end
+  (`_scheduled_waits`);
+- ``--switch-events``: records of switches out and in without a stack, which is taken from a sample shortly before
   (wait_stacks.py).
 """
 
@@ -53,8 +54,8 @@ def off_cpu(
 ) -> tuple[Profile, WaitReport]:
     """Return a timeline profile with waiting time as samples, and figures about it.
 
-    OptionError when the recording does not tell. ``passing`` is the filter that the samples have passed, but for its
-    times, which hold here: a wait that began before them counts from their beginning.
+    OptionError if the recording has no waits. ``passing`` is the filter already applied to samples, except for its time
+    ranges, which are applied here: a wait that began before a range counts from the range's start.
     """
     passing = passing or SampleFilter()
     events = rows_called(profile.events, _MEASURED)
@@ -83,8 +84,8 @@ def _check_told(profile: Profile, recording: Recording) -> None:
 def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter) -> Profile:
     """Return the profile with waiting time as an event in nanoseconds.
 
-    ``apart``: nothing else; ``beside``: one event more, behind the others; ``merged``: added to the samples of the
-    clock event, which is then called wall-clock. OptionError when there is no clock event to add to.
+    ``apart``: nothing else; ``beside``: as an additional event, after the others; ``merged``: added to the samples of
+    the clock event, which is then called wall-clock. OptionError if there is no clock event.
     """
     samples, events = profile.samples, list(profile.events)
     measured = rows_called(events, _MEASURED)
@@ -118,14 +119,14 @@ def _clock(profile: Profile) -> int:
 
 
 _NO_TIME = np.uint64(LAST_TIME)
-"""Time of sums of waits, as the reader has it (reader/records/off_cpu_samples.py)."""
+"""The reader's time for sums of waits (reader/records/off_cpu_samples.py)."""
 
 
 def _measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) -> Waits:
-    """Return the waits that the rows ``held`` are, those that end within ``ranges``.
+    """Return the rows ``held`` as waits, if they end within ``ranges``.
 
-    The kernel writes a sample when the wait is over. Sums of shorter waits, and waits that are longer than the clock
-    has run, have no place in time: sums stand at the recording's end.
+    The kernel writes a sample at the end of a wait. Sums of shorter waits, and waits longer than the clock has been
+    running, have no known time: sums are placed at the recording's end.
     """
     time = samples.times
     last = time[time < _NO_TIME].max(initial=np.uint64(0))
@@ -143,7 +144,7 @@ _SAMPLED = "-F samples sched_switch, too; leave it out and record with: -e cpu-c
 def _scheduled_waits(
     profile: Profile, recording: Recording, passing: SampleFilter, diagnostics: Diagnostics
 ) -> tuple[Profile, Waits, WaitReport]:
-    """Return the waits of the threads and CPUs, and their parts within the times, that pass a filter.
+    """Return the waits that pass a filter, by thread and CPU, cut to its time ranges.
 
     Threads without samples are added to the profile.
     """
@@ -153,7 +154,7 @@ def _scheduled_waits(
     left, interval = take_rows_of(schedule.left, spans.left), 0
     if schedule.is_traced:
         owners = _owners_by_sample(profile, left)
-        held = owners.sample >= 0  # a filter left the other samples out
+        held = owners.sample >= 0  # the other samples did not pass a filter
         spans, owners = take_rows_of(spans, held), take_rows_of(owners, held)
     else:
         profile, owners = owners_by_nearness(profile, left, recording.sideband)
@@ -168,7 +169,7 @@ def _scheduled_waits(
 
 
 def _owners_by_sample(profile: Profile, left: Departures) -> Owners:
-    """Return the samples of sched_switch that departures are."""
+    """Return the samples of sched_switch for switches out."""
     switching = rows_called(profile.events, SWITCH)
     rows = flatnonzero(np.isin(profile.samples.event, switching))
     times = sample_times(profile)

@@ -1,4 +1,4 @@
-"""``--off-cpu``: the time that threads waited."""
+"""``--off-cpu``: time that threads waited."""
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _OffCpu(FeatureSettings, frozen=True):
-    """Whether waits are shown, and how."""
+    """How waits are shown, if at all."""
 
     PANEL = "Grouping"
     NEEDS_TIMES: ClassVar[bool] = True
@@ -27,7 +27,7 @@ class _OffCpu(FeatureSettings, frozen=True):
             asks="records",
         ),
     ] = ""
-    """Way to show the time that threads waited; empty: not at all."""
+    """How to show the time that threads waited; empty: not at all."""
 
 
 def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
@@ -43,7 +43,7 @@ def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _hide_scheduler(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Let waits begin at what waited."""
+    """Remove the scheduler's frames from waits."""
     if not run.options.of(_OffCpu).off_cpu:
         return loaded
     from perf2x.features.off_cpu.wait_stacks import without_scheduler_frames

@@ -1,4 +1,4 @@
-"""Figures on waits, apart from the modules that find them: every conversion has a place for them."""
+"""Figures on waits, separate from the modules that compute them, because every conversion may report them."""
 
 from typing import ClassVar
 
@@ -7,7 +7,7 @@ from perf2x.model.step_report import StepReport
 
 
 class WaitReport(StepReport, frozen=True):
-    """Waits that ``--off-cpu`` found, before filters by name; times in nanoseconds."""
+    """Waits of ``--off-cpu``, before filters by name; times in nanoseconds."""
 
     NAME: ClassVar[str] = "waits"
 
@@ -17,12 +17,12 @@ class WaitReport(StepReport, frozen=True):
     nameless_ns: int
     """Time of waits without a stack."""
     near_ns: int = 0
-    """Most time between a sample and a departure that has its stack; 0 where departures have stacks themselves."""
+    """Largest time between a wait's start and the sample with its stack; 0 if switches have stacks themselves."""
     open_ns: int = 0
-    """Time of waits that the recording ends in."""
+    """Time of waits that were not over at the end of the recording."""
 
     def line(self) -> str:
-        """Waiting time by kind, and how near a sample must be to have a wait's stack."""
+        """Return waiting time by kind, and how close a sample must be to give a wait its stack."""
         parts = [f"{plural(self.waits, 'wait')} of {self.waited_ns / 1e9:.3f} s"]
         if self.preempted_ns:
             parts.append(f"{self.preempted_ns / 1e9:.3f} s preempted")

@@ -1,13 +1,13 @@
-"""Stacks and threads of waits that context-switch records tell of: such records have no stack of their own.
+"""Stacks and threads of waits from context-switch records, which have no stack of their own.
 
-A sample that was taken shortly before the thread left has the wait's stack, or nearly; one from long before shows only
-that the thread ran. How short is decided by the interval at which the last sample's event was sampled:
+A sample shortly before the thread was switched out has (nearly) the wait's stack; an older one only shows that the
+thread ran. The limit depends on the sampling interval of that sample's event:
 
-- a thread that blocked has called the kernel since: a tenth of the interval, so that a loop on the CPU between two
-  waits is charged with a tenth of them at most, on average;
-- a preempted thread was in the middle of what it did: the whole interval, for which a sample stands anyway.
+- a thread that blocked has entered the kernel since: a tenth of the interval, so that a loop on the CPU between two
+  waits is charged with at most a tenth of them, on average;
+- a preempted thread was interrupted in what it did: the whole interval, for which a sample stands anyway.
 
-The scheduler's own frames are left out: what called it is what a thread waited for.
+The scheduler's own frames are removed: its caller is what a thread waited for.
 """
 
 import numpy as np
@@ -34,9 +34,9 @@ from perf2x.model.recording import Sideband
 
 
 def without_scheduler_frames(profile: Profile) -> Profile:
-    """Return the profile with each wait at its innermost frame outside of the scheduler; a wait keeps its outermost.
+    """Return the profile with each wait at its innermost frame outside the scheduler, or at its outermost frame.
 
-    An aggregated profile has waits of ``without_times(…, keep_wait=True)``; from here on none.
+    An aggregated profile has waits from ``without_times(…, keep_wait=True)``; its wait column is removed.
     """
     samples, parent = profile.samples, as_int64(profile.stacks.parent)
     is_cut = all_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
@@ -49,18 +49,18 @@ def without_scheduler_frames(profile: Profile) -> Profile:
 
 
 BLOCKED_SHARE = 10
-"""A sample is near a thread that blocked when it is at most this share of an interval older."""
+"""A sample gives a blocked thread its stack if it is at most 1/BLOCKED_SHARE of an interval older."""
 
 
 class Owners(Frozen):
-    """For each wait: the row of the sample that has its stack, −1 for none, and the row of its thread."""
+    """For each wait: the row of the sample with its stack, −1 for none, and the row of its thread."""
 
     sample: I64
     thread: I32
 
 
 def owners_by_nearness(profile: Profile, left: Departures, sideband: Sideband) -> tuple[Profile, Owners]:
-    """Return the sample next to each departure and its thread; threads without samples are added to the profile."""
+    """Return the sample before each switch out and its thread; threads without samples are added to the profile."""
     samples = sample_times(profile)
     before = _same_process(profile, left, last_at_or_before(left.times, samples))
     known = np.where(before >= 0, before, _same_process(profile, left, first_at_or_after(left.times, samples)))
@@ -73,20 +73,20 @@ def owners_by_nearness(profile: Profile, left: Departures, sideband: Sideband) -
 
 
 def _same_process(profile: Profile, left: Departures, sample: I64) -> I64:
-    """Put −1 for samples of another process whose thread had the same number."""
+    """Replace samples of another process whose thread had the same tid by −1."""
     pid = profile.threads.pid[np.append(profile.samples.thread, 0)[sample]] if len(profile.threads) else left.pid
     return np.where((sample >= 0) & ((pid == left.pid) | (left.pid < 0)), sample, -1)
 
 
 def _farthest(profile: Profile, left: Departures, before: I64) -> I64:
-    """(departures,) nanoseconds between a departure and the last sample (row, or −1) that still has its stack."""
+    """Return (departures,) the largest distance in ns at which the last sample (row, or −1) still gives the stack."""
     interval = np.append(sampling_intervals(profile), 0)[np.append(profile.samples.event, -1)[before]]
     farthest: I64 = np.where(left.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
     return farthest
 
 
 def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
-    """Add a thread for each (pid, tid) of departures whose ``thread`` is −1; return all threads' rows."""
+    """Add a thread for each (pid, tid) of switches whose ``thread`` is −1; return all threads' rows."""
     lacking = flatnonzero(thread < 0)
     first, group = group_rows([as_int64(left.pid[lacking]), left.tid[lacking]])
     one = lacking[first]
@@ -110,12 +110,12 @@ _GENERATIONS = 64
 
 
 def names_of_threads(sideband: Sideband, wanted: ThreadTimes) -> list[str]:
-    """Return each thread's last name until a moment; a new thread has its parent's.
+    """Return each thread's last name until a time; a new thread has its parent's.
 
-    Names come from COMM records, births from FORK records. Where none is known, and after 64 generations without one,
-    it is perf's ``:TID``.
+    Names come from COMM records, forks from FORK records. Without a name, also after 64 generations, it is perf's
+    ``:TID``.
     """
-    latest_first = slice(None, None, -1)  # of several names at one moment the last one holds
+    latest_first = slice(None, None, -1)  # of several names at the same time, the last one counts
     comms = ThreadTimes(as_int64(sideband.comms.tid[latest_first]), sideband.comms.time[latest_first])
     tid, time, name = wanted.tid.copy(), wanted.time.copy(), minus_ones(len(wanted))
     for _ in range(_GENERATIONS):
@@ -133,7 +133,7 @@ def names_of_threads(sideband: Sideband, wanted: ThreadTimes) -> list[str]:
 
 
 def _parents(sideband: Sideband, wanted: ThreadTimes) -> ThreadTimes:
-    """Return who made each thread, and when; thread −1 at 0 where no FORK record says it."""
+    """Return the parent of each thread, and when it forked; thread −1 at 0 without a FORK record."""
     forks = ThreadTimes.of(sideband.forks)
     born = last_at_or_before(wanted, forks)
     maker = np.append(as_int64(sideband.forks.ptid), -1)[born]

@@ -1,1 +1,1 @@
-"""Intervals in which threads ran and waited, of context switches: for the features that ask for them."""
+"""When threads ran and waited, from context switches: shared by the features that need it."""

@@ -1,14 +1,14 @@
-"""The schedule of a recording: when threads left their CPUs and why, when they came back, were born and ended.
+"""The schedule of a recording: when threads were switched out and why, when they came back, were forked and exited.
 
-Two kinds of records tell it; where a recording has both, threads leave by the first and come back by either:
+It comes from two kinds of records; if a recording has both, switches out are of the first, switches in of either:
 
 - samples of ``sched:sched_switch``: one thread leaves in a state (prev_state), another (next_pid) comes. Source of
-  truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h; the recording's own format file says where the
-  fields are;
+  truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h; field offsets come from the recording's own format
+  file;
 - context-switch records (``--switch-events``): a thread leaves, preempted or not, or comes.
 
-The idle task, thread 0, is left out: a CPU without work is no thread that waits or runs. Time between two samples of a
-thread that runs all the time is told by event.
+The idle task, thread 0, is ignored: an idle CPU is not a thread that waits or runs. The sampling interval of a thread
+that runs all the time is computed by event.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ from perf2x.model.value_limits import LAST_TIME
 
 SWITCH = "sched:sched_switch"
 _Fields = Mapping[str, tuple[int, int]]
-"""Offset and size of the fields of one event's format."""
+"""Offset and size of an event's fields."""
 
 
 class SwitchSamples(ColumnTable):
@@ -54,33 +54,33 @@ class SwitchSamples(ColumnTable):
     pid: I32
     time: U64
     cpu: I32
-    """−1 where unknown."""
+    """−1 if unknown."""
     state: I64
-    """prev_state; −1 where the sample does not say it."""
+    """prev_state; −1 if unknown."""
     next_tid: I64
-    """The thread that came to the CPU; −1 where the sample does not say it."""
+    """The thread that came to the CPU; −1 if unknown."""
 
     @property
     def next(self) -> ThreadTimes:
-        """Threads that came to a CPU; fewer than samples where some do not say it."""
+        """Return the threads that came to a CPU; samples without next_pid have none."""
         return ThreadTimes(self.next_tid, self.time).where(self.next_tid >= 0)
 
 
 def _base_name(name: str) -> str:
-    """``sched:sched_switch:u`` and ``offcpu-time`` without modifiers."""
+    """Return the name without modifiers: of ``sched:sched_switch:u`` and ``offcpu-time``."""
     parts = name.split(":")
     return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]
 
 
 def rows_called(events: Sequence[Event | ProfileEvent], name: str) -> list[int]:
-    """Return the rows of events with this name, whatever follows it."""
+    """Return the rows of events with this name, whatever their modifiers."""
     return [row for row, event in enumerate(events) if _base_name(event.name) == name]
 
 
 def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
-    """Read all samples of sched_switch of a recording, whatever filters there are.
+    """Read all samples of sched_switch of a recording, ignoring filters.
 
-    With them come the latest time of any sample, of all events, and how many switches they stand for besides their own.
+    Also returns the latest time of any event's samples, and the number of further switches that the samples stand for.
     """
     rows = rows_called(recording.session.events, SWITCH)
     fields = [_fields(recording, row) for row in rows]
@@ -97,10 +97,10 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
 
 
 def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
-    """Return when threads had left that no sample says to leave: when another thread left their CPU.
+    """Return switches out without a sample, inferred from the next thread that left the CPU.
 
-    Threads of which something else is told in between (``told``, any moments of threads) are left to that. Samples are
-    lost, and in recordings of chosen threads the others have none::
+    Threads with another entry in ``told`` in between are ignored. Samples may be lost, and in recordings of selected
+    threads other threads have none::
 
         samples of a CPU    A → B    B → C             A → D
         departures          A        B    C, unseen    A
@@ -136,7 +136,7 @@ def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchS
 
 
 def _numbers(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
-    """Return those of ``rows`` whose bytes reach the end of a field, and its number in each; none without the field."""
+    """Return those of ``rows`` long enough for a field, and the field's number in each; none without the field."""
     if raw is None or field is None or field[1] not in (4, 8):
         return zeros(0), zeros(0)
     offset, size = field
@@ -145,14 +145,14 @@ def _numbers(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, or
 
 
 _LONGEST_NS = 10_000_000
-"""Intervals that are only estimated are no longer: rare events say nothing about when a thread ran."""
+"""Upper limit of estimated intervals: rare events do not show when a thread ran."""
 
 
 def sampling_intervals(profile: Profile) -> I64:
-    """(events,) nanoseconds; 0 for events without samples, or with a single one in every thread.
+    """Return (events,) nanoseconds; 0 for events without samples, or with a single one in every thread.
 
-    Events with a frequency, and clocks, were asked for one. For others it is the median distance between two samples
-    of a thread, at most 10 ms.
+    The requested interval for events with a frequency and for clocks; else the median distance between two samples of a
+    thread, at most 10 ms.
     """
     samples = profile.samples
     intervals = zeros(len(profile.events))
@@ -180,11 +180,11 @@ def _median_step(profile: Profile, rows: I64) -> int:
 _NEVER_BACK = 0x30
 """EXIT_DEAD and EXIT_ZOMBIE of prev_state (include/linux/sched.h); TASK_RUNNING is 0, in the bits below 0x100."""
 _STATES = 0x2FF
-"""Bits that say why a thread sleeps; the bit that says preempted is 0x100 (Linux 4.14), 0x400 or above before."""
+"""Bits of sleeping states; the bit for preempted is 0x100 (since Linux 4.14), 0x400 or above before."""
 
 
 class Departures(ColumnTable):
-    """Threads that left a CPU, in order of time: ``kind`` is a Wait, ``cpu`` −1 where unknown, ``pid`` −1 likewise."""
+    """Switches out, in order of time: ``kind`` is a Wait, ``cpu`` and ``pid`` are −1 if unknown."""
 
     tid: I64
     time: U64
@@ -194,36 +194,35 @@ class Departures(ColumnTable):
 
     @property
     def times(self) -> ThreadTimes:
-        """Threads and times only."""
+        """Return only threads and times."""
         return ThreadTimes.of(self)
 
 
 class Schedule(Frozen):
-    """All that a recording says about when its threads ran; nothing in it is guessed or filtered."""
+    """The schedule as recorded; nothing is guessed or filtered."""
 
     left: Departures
-    """Without those of threads that had ended: they never come back."""
+    """Without those of exiting threads, which never come back."""
     stopped: ThreadTimes
-    """All moments at which threads stopped running: departures, the last ones of their threads, too, exits, and when
-    another thread left their CPU."""
+    """All times at which threads stopped running: switches out (also final ones), exits, and inferred switches out."""
     entered: ThreadTimes
     exits: ThreadTimes
     forks: ThreadTimes
     end: int
     """Time of the recording's last record (ns)."""
     is_traced: bool
-    """Departures are samples of sched_switch and so have stacks; else they are context-switch records."""
+    """Switches out are samples of sched_switch, with stacks; else they are context-switch records."""
     missed: int = 0
-    """Context switches that sched_switch counted and took no sample of; 0 where records tell of all."""
+    """Context switches that sched_switch counted without taking a sample; 0 if records show them all."""
 
 
 def has_schedule(recording: Recording) -> bool:
-    """Tell whether a recording has context switches of either kind, with times."""
+    """Return whether a recording has context switches of either kind, with times."""
     return bool(_switch_events(recording)) or len(recording.sideband.switches) > 0
 
 
 def has_samples_only(recording: Recording) -> bool:
-    """Tell whether a recording has some of its context switches and not all: ``-F`` holds for sched_switch, too."""
+    """Return whether a recording has only some of its context switches, because ``-F`` also limits sched_switch."""
     traced = _switch_events(recording)
     return not (len(recording.sideband.switches) or all(map(_takes_every_switch, traced)))
 
@@ -237,13 +236,13 @@ def _takes_every_switch(event: Event) -> bool:
 
 
 def _is_traced(recording: Recording) -> bool:
-    """Tell whether departures are samples of sched_switch: all of them, or some where no records tell of all."""
+    """Return whether switches out are samples of sched_switch: all of them, or some if no records exist."""
     traced = _switch_events(recording)
     return bool(traced) and (all(map(_takes_every_switch, traced)) or not len(recording.sideband.switches))
 
 
 def schedule_of(recording: Recording) -> Schedule:
-    """Read the schedule; in a recording without context switches nobody leaves."""
+    """Read the schedule; empty for a recording without context switches."""
     sideband = recording.sideband
     exits, forks = ThreadTimes.of(sideband.exits), ThreadTimes.of(sideband.forks)
     is_traced, missed = _is_traced(recording), 0
@@ -282,7 +281,7 @@ def _departures_of_records(switches: Switches, session: Session) -> Departures:
 
 
 def _says_preempted(release: str) -> bool:
-    """Tell whether a kernel marks context switches of preempted threads: since Linux 4.17."""
+    """Return whether a kernel marks context switches of preempted threads: since Linux 4.17."""
     parts = release.split("-")[0].split(".")
     numbers = [int(part) if part.isdecimal() and len(part) < 6 else 0 for part in parts[:2]]
     return numbers >= [4, 17]
@@ -297,7 +296,7 @@ def _departures_of_samples(traced: SwitchSamples) -> Departures:
 
 
 def kinds_of_states(state: I64) -> U8:
-    """(n,) the Wait that a prev_state means; −1: the sample does not say it."""
+    """Return (n,) the Wait of each prev_state; −1: unknown."""
     kind = np.where(state & _STATES == 0, Wait.PREEMPTED, Wait.BLOCKED)
     return np.where(state < 0, Wait.UNTOLD, kind).astype(np.uint8)
 
@@ -307,7 +306,7 @@ def _without_idle(times: ThreadTimes) -> ThreadTimes:
 
 
 def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:
-    """(left,) whether the thread had exited, and no new thread of its number was born since."""
+    """Return (left,) whether the thread had exited, and its tid was not reused since."""
     nothing = np.zeros(1, np.uint64)
     ended, born = last_at_or_before(left, exits), last_at_or_before(left, forks)
     died = np.append(exits.time, nothing)[ended]
@@ -315,13 +314,13 @@ def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bool
 
 
 def _last_time(recording: Recording) -> int:
-    """Return the latest time of any record that is no sample, and of samples, as perf wrote it down."""
+    """Return the latest time of any record, for samples from perf's own header."""
     sideband, last = recording.sideband, recording.session.sample_times[1]
     tables = (sideband.switches, sideband.exits, sideband.forks, sideband.comms, sideband.mmaps, sideband.losts)
     return _latest(*(table.time for table in tables), np.array([last], np.uint64))
 
 
 def _latest(*times: U64) -> int:
-    """Return the latest of times that are plausible; 0 without any."""
+    """Return the latest plausible time; 0 if there is none."""
     every = np.concatenate(times)
     return int(every[every < np.uint64(LAST_TIME)].max(initial=np.uint64(0)))

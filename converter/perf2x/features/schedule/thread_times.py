@@ -1,4 +1,4 @@
-"""Moments of threads, and which moment of the same thread comes next or came last."""
+"""(thread, time) pairs, and as-of joins between them: the next or the last row of the same thread."""
 
 from typing import Any
 
@@ -10,34 +10,34 @@ from perf2x.model.value_limits import LAST_TIME
 
 
 class ThreadTimes(ColumnTable):
-    """Moments of threads, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
+    """Pairs of thread and time, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
 
     tid: I64
     time: U64
 
     @staticmethod
     def of(table: Any) -> "ThreadTimes":
-        """Threads and times of a table of records."""
+        """Return threads and times of a table of records."""
         return ThreadTimes(as_int64(table.tid), table.time)
 
     def where(self, keep: Bools) -> "ThreadTimes":
-        """Return the moments where ``keep`` (n,) holds."""
+        """Return the rows where ``keep`` (n,) is True."""
         return ThreadTimes(self.tid[keep], self.time[keep])
 
 
 def sample_times(profile: Profile) -> ThreadTimes:
-    """(samples,) thread and time of every sample; 0 where there are no times."""
+    """Return thread and time of every sample; 0 without times."""
     time = profile.samples.time
     tid = as_int64(profile.threads.tid)[profile.samples.thread]
     return ThreadTimes(tid, np.zeros(len(tid), np.uint64) if time is None else time)
 
 
 def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
-    """(wanted,) the row of ``among`` with the same thread that is next in time, or −1.
+    """As-of join forwards: (wanted,) the first row of ``among`` with the same thread at or after the time, or −1.
 
     ::
 
-        one thread's rows by time   w0  a0  w1  w2  a1      (a row of ``among`` sorts behind a wanted one of its time)
+        one thread's rows by time   w0  a0  w1  w2  a1      (at equal times, w comes before a)
         answer for w                a0      a1  a1
     """
     tid = np.concatenate([wanted.tid, among.tid])
@@ -54,16 +54,16 @@ def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
 
 
 def last_at_or_before(wanted: ThreadTimes, among: ThreadTimes) -> I64:
-    """(wanted,) the row of ``among`` with the same thread that is last in time until then, or −1."""
+    """As-of join backwards: (wanted,) the last row of ``among`` with the same thread at or before the time, or −1."""
     top = np.uint64(2**64 - 1)
     return first_at_or_after(ThreadTimes(wanted.tid, top - wanted.time), ThreadTimes(among.tid, top - among.time))
 
 
 def next_time(wanted: ThreadTimes, among: ThreadTimes) -> U64:
-    """(wanted,) when the same thread is next in ``among``, at the earliest at the wanted moment; LAST_TIME if never."""
+    """Return (wanted,) the first time of the same thread in ``among``, at or after each time; LAST_TIME if none."""
     return np.append(among.time, np.uint64(LAST_TIME))[first_at_or_after(wanted, among)]
 
 
 def last_time(wanted: ThreadTimes, among: ThreadTimes) -> U64:
-    """(wanted,) when the same thread was last in ``among`` until then; 0 if never."""
+    """Return (wanted,) the last time of the same thread in ``among``, at or before each time; 0 if none."""
     return np.append(among.time, np.uint64(0))[last_at_or_before(wanted, among)]

@@ -1,4 +1,4 @@
-"""Samples as they were recorded: how a format reads them once more, and where their symbols begin."""
+"""Reads single samples again, as they were recorded, and finds where their symbols begin."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 def sample_reader(
     profile: Profile, recording: Recording, filters: AppliedFilters, context: LoadContext
 ) -> SampleReader:
-    """Make what reads a profile's recorded samples again; ``profile`` has names, where they are wanted."""
+    """Return a reader of a profile's recorded samples; ``profile`` has names, if any are wanted."""
 
     rows = profile.recorded
     assert rows is not None
     chosen = falses((len(profile.events), len(profile.threads)))
     chosen[profile.samples.event, profile.samples.thread] = True
-    used = falses(len(profile.stacks.parent) + 1)  # the last one serves −1
+    used = falses(len(profile.stacks.parent) + 1)  # the last entry is for −1
     used[profile.samples.stack] = True
     places_of = _RowsByPosition(rows, recording.session.source)
 
@@ -67,7 +67,7 @@ def sample_reader(
 
 
 class _RowsByPosition:
-    """Finds the rows of samples by where these are in the file: batches were stitched in any order, and in pieces."""
+    """Finds the rows of samples by position in the file: batches were stitched in any order, and in parts."""
 
     def __init__(self, rows: RecordedRows, source: str) -> None:
         self._rows, self._source = rows, source
@@ -79,9 +79,9 @@ class _RowsByPosition:
         self._earliest = np.minimum.accumulate(earliest[::-1])[::-1]
 
     def find(self, position: I64) -> tuple[I32, I32, int]:
-        """Return thread and stack of the samples of a batch, and the earliest time behind it.
+        """Return thread and stack of the samples of a batch, and the earliest time after it.
 
-        FormatError where other samples were read before: the file was written to meanwhile.
+        FormatError if other samples were read before: the file changed in the meantime.
         """
         first = piece = int(np.searchsorted(self._position, position[0]))
         done = 0
@@ -95,7 +95,7 @@ class _RowsByPosition:
 
 
 def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
-    """Rows of samples, and addresses that each tells: the sources of all branches, then their targets."""
+    """Return rows of samples, and the addresses of their branches: all sources, then all targets."""
     branches = samples.branches
     if branches is None:
         return zeros(0), np.zeros(0, np.uint64)
@@ -115,7 +115,7 @@ _PLACES = {"branches": (Want.BRANCHES, _branches), "data": (Want.ADDR, _data)}
 def _named_places(
     read: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
 ) -> NamedPlaces:
-    """Name each place once: samples are stitched as if they had been taken there, and are not counted."""
+    """Symbolize each address once, by stitching samples as if taken there, without counting them."""
     from perf2x.kernel.perf_data import process_history
     from perf2x.kernel.registry import load_symbol_sources
     from perf2x.model.transforms.weights_and_mispredicts import placed
@@ -123,7 +123,7 @@ def _named_places(
     from perf2x.stitcher.stitch import Stitcher, StitchOptions
     from perf2x.symbolizer.symbolize import symbolize
 
-    apart = LoadContext(context.options, Diagnostics(), None, context.stages)  # all was counted already
+    apart = LoadContext(context.options, Diagnostics(), None, context.stages)  # the first pass counted everything
     session, sideband, symbols = recording.session, recording.sideband, context.options.symbols
     history = process_history(recording, True, apart)
     stitcher = Stitcher(history, StitchOptions(per_process=True))
@@ -149,7 +149,7 @@ def _named_places(
 
 
 def _kernel_functions(profile: Profile, recording: Recording, context: LoadContext) -> Callable[[int, bool], str]:
-    """Return what words an address of the kernel as ``%ps`` does, or as ``%pS`` if the offset is wanted."""
+    """Return a function that formats a kernel address as ``%ps`` does, or as ``%pS`` with the offset."""
     from perf2x.symbolizer.sources.kernel_source import KernelSource
 
     symbols = context.options.symbols

@@ -1,4 +1,4 @@
-"""Formats that write each sample as it was recorded."""
+"""Single samples for formats that write each as it was recorded."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _read_again(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Add what reads the samples once more, as they were recorded."""
+    """Add the reader of single samples."""
     if loaded.profile.recorded is None:
         return loaded
     from perf2x.features.single_samples.reread_samples import sample_reader
@@ -25,7 +25,7 @@ def _read_again(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Records have their own parts of chains."""
+    """Refuse options that change chains: records keep their own."""
     if options.as_recorded and not options.merge_callchains:
         raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
 

@@ -1,4 +1,4 @@
-"""Text of tracepoints' samples, by the formats that the recording holds."""
+"""Text of tracepoint samples, from the format files in the recording."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TracedText:
-    """Words the raw bytes of samples; equal bytes of a batch are worded once."""
+    """Formats the raw bytes of samples; equal bytes of a batch are formatted once."""
 
     def __init__(self, session: Session, function: Function) -> None:
         self._function = function
@@ -28,7 +28,7 @@ class TracedText:
         self._printers: dict[int, Callable[[bytes], str]] = {}
 
     def of(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
-        """Distinct texts of samples of an event, and (n,) the text of each; "" where its format was not recorded."""
+        """Return the distinct texts of an event's samples, and (n,) the text of each; "" without a recorded format."""
         known = self._session.tracepoint_format(event)
         if known is None:
             return [""], zeros(len(raw))

@@ -1,1 +1,1 @@
-"""Timelines of tracepoints: context switches that only samples tell of, and the fields of samples."""
+"""Timelines of tracepoints: context switches from samples, and the fields of samples."""

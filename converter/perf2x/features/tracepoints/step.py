@@ -1,4 +1,4 @@
-"""Timelines of tracepoints: the context switches that only samples tell of, and the fields of samples."""
+"""Timelines of tracepoints: context switches from samples, and the fields of samples."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ def _add_switches(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _add_fields(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    if loaded.profile.samples.position is None:  # not wanted
+    if loaded.profile.samples.position is None:  # no format asked for them
         return loaded
     from perf2x.features.tracepoints.traced_samples import with_fields
 

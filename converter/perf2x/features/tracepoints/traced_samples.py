@@ -1,9 +1,9 @@
-"""Samples of tracepoints as recorded, with their raw bytes: read in a pass of their own, since few need them.
+"""Raw bytes of tracepoint samples, read in a pass of their own, because few formats need them.
 
-They are joined with samples of a profile by their positions in the recording. Source of truth: the format files that
-were recorded (reader/records/tracepoint_decoder.py).
+They are matched with a profile's samples by position in the recording. Source of truth: the recorded format files
+(reader/records/tracepoint_decoder.py).
 
-Their fields are added to a timeline as columns: ``prev_comm``, ``next_pid`` … of each sample.
+Their fields are added to a timeline as columns: ``prev_comm``, ``next_pid`` …
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class _Traced(ColumnTable):
 
 
 def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
-    """Fields of each event that is a tracepoint, without those that all tracepoints have."""
+    """Return the fields of each tracepoint event, except those that all tracepoints have."""
     session = recording.session
     return {
         row: [field for field in entry["fields"] if not field["name"].startswith("common_")]
@@ -48,7 +48,7 @@ def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any
 
 
 def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced]:
-    """Read the samples of these events that have raw bytes; events without any are left out."""
+    """Read the samples of these events that have raw bytes; events without any are omitted."""
     parts: dict[int, list[_Traced]] = {}
     for batch in recording.samples(Want.RAW | Want.REREAD):
         if batch.raw is None:
@@ -61,19 +61,19 @@ def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced
 
 
 def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, order: str) -> AnyArray:
-    """(n,) int64 or uint64 numbers of 1, 2, 4 or 8 bytes; bytes beyond a row's end are zeros."""
+    """Return (n,) int64 or uint64 numbers of 1, 2, 4 or 8 bytes; bytes beyond a row's end are zeros."""
     values = raw.numbers_at(offset, f"{order}{'i' if signed else 'u'}{size}")
     return values.astype(np.int64 if signed else np.uint64)
 
 
 _EXACT = 1 << 53
-"""JSON's numbers are doubles; greater ones are no longer exact."""
+"""JSON's numbers are doubles; larger integers are not exact."""
 
 _NUMBER_SIZES = (1, 2, 4, 8)
 
 
 def with_fields(profile: Profile, recording: Recording) -> Profile:
-    """Return the timeline with the fields of all tracepoints whose format was recorded; positions go."""
+    """Return the timeline with the fields of all tracepoints with a recorded format; positions are removed."""
     samples, formats = profile.samples, _tracepoint_formats(recording)
     if samples.position is None:
         return profile
@@ -95,7 +95,7 @@ def decode_columns(fields: list[Mapping[str, Any]], raw: ListArray, order: str) 
 
 
 def _columns(field: Mapping[str, Any], raw: ListArray, order: str) -> list[FieldColumn]:
-    """One column for each field, one for each element of an array of numbers."""
+    """Return one column per field, or one per element of an array of numbers."""
     kind, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
     if kind.startswith(("__data_loc", "__rel_loc")):
         place = as_int64(_numbers_at(raw, offset, 4, False, order))
@@ -114,7 +114,7 @@ def _columns(field: Mapping[str, Any], raw: ListArray, order: str) -> list[Field
 
 
 def _element_size(field: Mapping[str, Any]) -> int:
-    """Bytes of each element of an array of a few numbers, 0 for anything else."""
+    """Return the bytes of each element of a short array of numbers, 0 for anything else."""
     count = field["type"].rpartition("[")[2].rstrip("]")
     number = int(count) if count.isdigit() else 0
     width = field["size"] // number if 0 < number <= 16 else 0
@@ -122,7 +122,7 @@ def _element_size(field: Mapping[str, Any]) -> int:
 
 
 def _number_column(name: str, kind: str, values: AnyArray) -> FieldColumn:
-    """Addresses and numbers that doubles cannot hold are hexadecimal texts."""
+    """Return a column of numbers; addresses and numbers too large for doubles are hexadecimal texts."""
     is_address = kind.endswith("*")
     if is_address or (len(values) and (int(values.max()) >= _EXACT or int(values.min()) <= -_EXACT)):
         first, row = group_rows([values])
@@ -131,13 +131,13 @@ def _number_column(name: str, kind: str, values: AnyArray) -> FieldColumn:
 
 
 def _text_column(name: str, raw: ListArray, start: I64, length: I64, is_text: bool) -> FieldColumn:
-    """Texts up to their first NUL; other bytes as hexadecimal digits."""
+    """Return a column of texts up to their first NUL; other bytes as hexadecimal digits."""
     start = np.minimum(start, raw.lengths)
     length = np.minimum(length, raw.lengths - start)
     distinct = ListInterner(np.uint8)
     row = distinct.number_spans(raw.values, raw.offsets[:-1] + start, length)
     texts = [_text(entry.tobytes(), is_text) for entry in distinct.table().rows()]
-    # in order of appearance: an interner's numbers are those of its hashes, which differ from run to run
+    # in order of appearance, because an interner's numbers depend on hashes, which differ from run to run
     first, _ = group_rows([row])
     order = argsort(first)
     return FieldColumn(name, "text", argsort(order)[row], [texts[number] for number in order.tolist()])

@@ -1,8 +1,7 @@
-"""Context switches of threads from samples of ``sched:sched_switch``, where no records tell of them.
+"""Context switches of threads from samples of ``sched:sched_switch``, if no records have them.
 
-Recordings of whole CPUs (``perf record -a``) see every switch: the thread that comes to a CPU is the one that leaves it
-next. Recordings of some threads see how those leave, and hardly ever how they come: nothing is made of such samples
-here.
+Recordings of whole CPUs (``perf record -a``) have every switch: the thread that comes to a CPU is the next to leave it.
+Recordings of some threads have their switches out, but hardly any in; such samples are ignored here.
 """
 
 import numpy as np
@@ -32,18 +31,18 @@ from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording import Recording
 
 _COMPLETE = 0.9
-"""Part of the neighbouring samples of a CPU that must fit together; a few are lost."""
+"""Share of a CPU's neighbouring samples that must fit together; a few may be lost."""
 
 
 def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
-    """Return the profile with the switches of its threads, if samples of sched_switch tell all of them."""
+    """Return the profile with the switches of its threads, if samples of sched_switch show all of them."""
     if profile.switches is not None or not rows_called(recording.session.events, SWITCH):
         return profile
     return replace(profile, switches=traced_switches(switch_samples(recording)[0], profile.threads))
 
 
 def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches | None:
-    """Return who left and who came, in time order; None where samples of one CPU do not follow each other.
+    """Return switches in time order; None if too many neighbouring samples of a CPU do not fit together.
 
     ::
 
@@ -74,9 +73,9 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
 
 
 def _followed(traced: SwitchSamples) -> tuple[I64, Bools]:
-    """(samples,) who left, and whether the next sample of the CPU is of the thread that came; none if too few are.
+    """Return (samples,) who left, and whether the CPU's next sample is of the thread that came; none if too few are.
 
-    A thread that has ended has lost its number: it is the one that came before.
+    An exiting thread has lost its tid: it is the one that came before.
     """
     same = traced.cpu[1:] == traced.cpu[:-1]
     told = same & (traced.next_tid[:-1] >= 0)
@@ -88,7 +87,7 @@ def _followed(traced: SwitchSamples) -> tuple[I64, Bools]:
 
 
 def _rows_of(threads: Threads, pid: I64, tid: I64) -> I64:
-    """Return the row of Threads of each thread; where the process is unknown, one with the thread's number; else −1."""
+    """Return the row of Threads of each thread; if the process is unknown, one with the same tid; else −1."""
     exact = dict(zip(zip(threads.pid.tolist(), threads.tid.tolist(), strict=True), range(len(threads)), strict=False))
     any_process = {number: row for (_, number), row in exact.items()}
     first, group = group_rows([pid, tid])

@@ -1,4 +1,4 @@
-"""The profile, from the stitcher to the emitters, in pprof's words: its tables, stacks, frames and listings."""
+"""The profile in pprof's terms: tables, stacks, frames and listings."""
 
 from perf2x.model.profile.code_counts import (
     COUNTS_CODE,

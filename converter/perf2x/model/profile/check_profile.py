@@ -1,4 +1,4 @@
-"""Invariants of profiles: what emitters may rely on, and what a profile made by hand must keep to."""
+"""Invariants of profiles: emitters may rely on them, and profiles made by hand must satisfy them."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from perf2x.model.profile.profile_tables import ProfileSamples, ProfileTables, R
 
 
 def check_profile(profile: ProfileTables) -> None:
-    """Check every invariant; ValueError names the first that does not hold."""
+    """Check every invariant; ValueError names the first one violated."""
     _check_strings(profile)
     _check_lengths(profile)
     _check_ranges(profile)

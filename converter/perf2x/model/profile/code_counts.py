@@ -1,6 +1,6 @@
 """Counts of branches and samples in the code of one object, for compilers and optimizers, and their sums.
 
-Counts of functions' lines, as compilers read them: a tree of functions and of what was inlined into them.
+Line counts, as compilers read them, are a tree of functions and of the functions inlined into them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ from perf2x.base.columnar import I64, U64, ColumnTable, Frozen, join_tables, sum
 from perf2x.errors import SettingError
 
 Place = tuple[int, int]
-"""Line, counted from the one where its function is declared (modulo 2¹⁶), and base discriminator."""
+"""Line relative to the function's declaration (modulo 2¹⁶), and base discriminator."""
 
 
 class LineCount(Struct):
-    """One place in a function: how often it ran, and which functions it called how often."""
+    """Execution count of one line of a function, and the functions called from it with their counts."""
 
     count: int = 0
     calls: dict[str, int] = field(default_factory=dict)
 
     def sorted_calls(self) -> list[tuple[str, int]]:
-        """Return called functions and how often, the most frequent first."""
+        """Return called functions with counts, the most frequent first."""
         return sorted(self.calls.items(), key=lambda call: (-call[1], call[0]))
 
 
@@ -33,22 +33,22 @@ class FunctionCounts(Struct):
     name: str
     """Linkage name."""
     total: int = 0
-    """Bytes of code that ran, each as often as it did; of plain samples their number."""
+    """Sum over bytes of code of how often each ran; for plain samples, their number."""
     entered: int = 0
-    """Branches to its start; 0 of inlined instances."""
+    """Branches to its start; 0 for inlined instances."""
     lines: dict[Place, LineCount] = field(default_factory=dict)
     inlined: dict[Place, dict[str, "FunctionCounts"]] = field(default_factory=dict)
 
     def line(self, place: Place) -> LineCount:
-        """Return the counts of a place, added where it is new."""
+        """Return the counts of a place, which is added if new."""
         return self.lines.setdefault(place, LineCount())
 
     def instance(self, place: Place, name: str) -> "FunctionCounts":
-        """Return the instance that was inlined at a place, added where it is new."""
+        """Return the instance inlined at a place, which is added if new."""
         return self.inlined.setdefault(place, {}).setdefault(name, FunctionCounts(name))
 
     def tree(self) -> Iterator[tuple[int, Place, "FunctionCounts"]]:
-        """Yield the function and all inlined into it with their depth and place, callers first, in order of place."""
+        """Yield the function and all functions inlined into it with depth and place, callers first, sorted by place."""
         waiting = [(0, (0, 0), self)]
         while waiting:
             depth, place, function = waiting.pop()
@@ -72,22 +72,22 @@ class FunctionCounts(Struct):
 
 
 EXTERNAL = np.uint64(2**64 - 1)
-"""In place of an address: somewhere outside the object."""
+"""Instead of an address: outside the object."""
 NOT_RECORDED = np.uint64(2**64 - 2)
-"""In place of an address: nobody recorded it."""
+"""Instead of an address: not recorded."""
 COUNTS_CODE = "branches of one program are counted, not stacks"
-"""Why what is made of such counts takes no options about stacks and names."""
+"""The reason why formats made of such counts support no options on stacks and names."""
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
-"""The lowest address of the kernel's half, which no code of programs reaches."""
+"""The lowest kernel address; user code is always below."""
 
 
 class BranchCounts(ColumnTable):
-    """Taken branches: from an address to another, and up to which next branch code ran on from there."""
+    """Taken branches: source, target, and the source of the next branch, up to which code ran from the target."""
 
     source: U64
     target: U64
     next: U64
-    """The next branch taken, so that code ran from ``target`` to it; NOT_RECORDED or outside the object: unknown."""
+    """Source of the next taken branch; NOT_RECORDED or outside the object: unknown."""
     count: I64
     mispredicted: I64
 
@@ -104,24 +104,24 @@ class CodeCounts(Frozen):
 
     filename: str
     build_id: str
-    """Lower-case hexadecimal, "" where unknown."""
+    """Lower-case hexadecimal, "" if unknown."""
     branches: BranchCounts
     samples: AddressCounts
     functions: tuple[FunctionCounts, ...] = ()
-    """Counts of lines, by name, where they are asked for."""
+    """Line counts by function, if requested."""
     files: dict[str, set[str]] = field(default_factory=dict)
-    """Last parts of the paths of the files that each of their names is declared in; "" for an unknown one."""
+    """Base names of the source files that declare each function; "" for an unknown one."""
 
 
 def counted(code: CodeCounts, use: str = "") -> str:
-    """Say what was counted; ``use`` is what samples are good for where no branches were recorded."""
+    """Return a sentence on what was counted; ``use``: what samples are good for if there are no branches."""
     if len(code.branches):
         return f"{sum_of(code.branches.count):,} branches"
     return f"{sum_of(code.samples.count):,} samples{use}, as no branches were recorded (perf record -b)"
 
 
 def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
-    """Add the counts of several recordings up; OptionError when they are of different objects."""
+    """Add the counts of several recordings; OptionError if they are of different objects."""
     for part in parts[1:]:
         if (part.filename, part.build_id) != (parts[0].filename, parts[0].build_id):
             names = " and ".join(f"{each.filename} {each.build_id}".strip() for each in (parts[0], part))
@@ -139,14 +139,14 @@ def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
 
 
 def sum_branches(parts: list[BranchCounts]) -> BranchCounts:
-    """Add counts of equal rows up, sorted by content."""
+    """Add the counts of equal rows, sorted by content."""
     rows = join_tables(parts)
     keys, sums = sum_rows([rows.source, rows.target, rows.next], [rows.count, rows.mispredicted])
     return BranchCounts(*keys, *sums)
 
 
 def sum_addresses(parts: list[AddressCounts]) -> AddressCounts:
-    """Add counts of equal addresses up, sorted."""
+    """Add the counts of equal addresses, sorted."""
     rows = join_tables(parts)
     keys, sums = sum_rows([rows.address], [rows.count])
     return AddressCounts(*keys, *sums)

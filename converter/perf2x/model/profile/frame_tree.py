@@ -1,7 +1,7 @@
-"""Prefix trees of frames: stacks expanded by inlining, grouped (by thread, by process name), merged by what is shown.
+"""Prefix trees of frames: stacks expanded by inlining, grouped (by thread, by process name), merged by displayed frame.
 
-Profile.stacks tells locations apart; what people look at tells *texts* apart: two call sites of one function are one
-box. Everything here is one numpy pass per level of depth, never a loop over stacks.
+Profile.stacks distinguishes locations; viewers distinguish *texts*: two call sites of one function are one box.
+Everything here is one numpy pass per level of depth, never a loop over stacks.
 """
 
 from itertools import pairwise
@@ -44,9 +44,9 @@ class FrameRows(Frozen):
     parent: I64
     frame: I64
     row_of_stack: I64
-    """The innermost frame's row of each row in Profile.stacks."""
+    """Row of the innermost frame of each row in Profile.stacks."""
     depth: I64
-    """Frames above each row."""
+    """Number of frames above each row."""
 
     def innermost(self, stack: I64) -> I64:
         """Return the frame row of each stack; −1 stays −1."""
@@ -54,7 +54,7 @@ class FrameRows(Frozen):
 
 
 class FrameTree(ColumnTable):
-    """Merged frames. Rows 0 … groups − 1 are the groups themselves (key −1, parent −1, depth 0)."""
+    """A tree of merged frames. Rows 0 … groups − 1 are the groups themselves (key −1, parent −1, depth 0)."""
 
     parent: I64
     key: I64
@@ -62,7 +62,7 @@ class FrameTree(ColumnTable):
 
 
 def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
-    """One row per frame; a location's outermost frame hangs on its caller's innermost one."""
+    """Return one row per frame; the parent of a location's outermost frame is its caller's innermost frame."""
     rows = frames_of_location[as_int64(stacks.location)]
     start, end = rows.offsets[:-1], rows.offsets[1:]
     parent = arange(-1, len(rows.values) - 1)
@@ -74,12 +74,12 @@ def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
 
 
 def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
-    """Merge frames of one key under one parent, before groups multiply the work.
+    """Merge frames with the same key and parent, before groups multiply the work.
 
-    Each row keeps one of the frames that it stands for. Level by level, by parent, by key.
+    Each row keeps one of the frames it merges. Sorted by level, parent, key.
     """
     order = argsort_small(rows.depth)
-    place_of = np.full(len(order) + 1, len(order), np.int64)  # the last one stands for parent −1, here and in ``row``
+    place_of = np.full(len(order) + 1, len(order), np.int64)  # the last entry is for parent −1, here and in ``row``
     place_of[order] = arange(len(order))
     above, frame = place_of[rows.parent[order]], rows.frame[order]
     key, row = key_of_frame[frame], minus_ones(len(order) + 1)
@@ -103,13 +103,13 @@ def merge_stacks(
 ) -> tuple[FrameTree, I64]:
     """Merge all (group, stack) pairs into one tree: frames of one key under one parent become one row.
 
-    ``group`` counts from 0 without holes, None is one group of all; ``stack`` is a row of Profile.stacks or −1. Also
-    returns the tree row of each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
+    ``group`` counts from 0 without gaps, None is one group of all; ``stack`` is a row of Profile.stacks or −1. Also
+    returns the tree row of each pair (the group's own row for −1). Rows are sorted by level, parent, key.
     """
     rows, stack = folded(rows, key_of_frame), as_int64(stack)
     group = zeros(len(stack)) if group is None else group
     groups = int(group.max()) + 1 if len(group) else 0
-    # what many samples share is looked up once
+    # look up equal pairs once
     width_of_group = int(stack.max(initial=-1)) + 2
     distinct, place = unique_inverse(group * width_of_group + stack + 1)
     group, stack = distinct // width_of_group, distinct % width_of_group - 1
@@ -119,9 +119,9 @@ def merge_stacks(
 
 
 def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
-    """Merge stacks as ``merge_stacks``, in one group.
+    """Merge stacks as ``merge_stacks`` does, in one group.
 
-    Also return the weight of each row by itself, and with all below it; ``weight`` is one number for each ``stack``.
+    Also returns each row's own weight, and that including all rows below it; ``weight`` is one number per ``stack``.
     """
     tree, node = merge_stacks(rows, key_of_frame, stack)
     own = sum_at(node, weight, len(tree))
@@ -131,13 +131,13 @@ def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I6
 
 
 def _of_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """Merge distinct pairs that have one group: the folded rows that stacks use."""
+    """Merge distinct pairs of a single group: the folded rows that stacks use."""
     leaf, depth = rows.innermost(stack), rows.depth
     is_used = falses(len(depth))
     is_used[leaf[leaf >= 0]] = True
     for level in _levels(depth)[:0:-1]:
         is_used[rows.parent[level][is_used[level]]] = True
-    number = np.append(cumsum(is_used), 0)  # row 0 is the group's, and what is above the outermost
+    number = np.append(cumsum(is_used), 0)  # row 0 is the group's, the parent of the outermost frames
     parent, key = number[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
     tree = FrameTree(np.append(-1, parent), np.append(-1, key), np.append(0, depth[is_used] + 1))
     return tree, number[leaf]
@@ -169,9 +169,9 @@ def _of_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tu
 
 
 def _closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
-    """The given pairs and all above them, by depth: sorted unique group · rows + row, outermost level first.
+    """Return the given pairs and their ancestors, by depth: sorted unique group · rows + row, outermost level first.
 
-    A row of −1 stands for no pair; ``depth_of_row`` is depths(parent).
+    A row of −1 is no pair; ``depth_of_row`` is depths(parent).
     """
     stride = max(len(parent), 1)
     held = row >= 0
@@ -187,7 +187,7 @@ def _closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
 
 
 def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: FrameRows, stride: int) -> I64:
-    """Tree row of each (group, stack) pair."""
+    """Return the tree row of each (group, stack) pair."""
     node = as_int64(group)
     if not node_of:
         return node
@@ -201,23 +201,24 @@ def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: Frame
 
 
 def add_to_parents(values: I64, parent: I64, depth: I64) -> None:
-    """Add to each row's value those of all rows below it; rows stand level by level."""
+    """Add to each row's value those of all its descendants; rows are sorted by level."""
     for level in _levels(depth)[:0:-1]:
-        np.add.at(values, parent[level], values[level].copy())  # numpy copies all of two views of one array
+        np.add.at(values, parent[level], values[level].copy())  # numpy would copy both views of one array
 
 
 def _levels(depth: I64) -> list[slice]:
-    """Return the rows of each depth, outermost first, of rows that stand level by level."""
+    """Return the rows of each depth, outermost first, of rows sorted by level."""
     ends = cumsum(bincount(depth)).tolist() if len(depth) else []
     return [slice(begin, end) for begin, end in pairwise([0, *ends])]
 
 
 def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_line: Bools) -> I64:
-    """(rows,) where the line that ends on a row stands among all lines, in the order in which whole texts sort.
+    """Return (rows,) the position of the line that ends on each row when all lines are sorted as text.
 
-    A row stands twice among its siblings: as the last frame of its own line (``rank_of_leaf``) and as the frame before
-    the lines below it (``rank_of_inner``), since ``a``, ``a b;x`` and ``a;x`` sort in this order, not as a tree does.
-    ``rows`` are those of ``folded``, by keys in the order of ``rank_of_inner``. Rows without a line mean nothing.
+    A row has two positions among its siblings: as the last frame of its own line (``rank_of_leaf``) and as an inner
+    frame of the lines below it (``rank_of_inner``), because ``a``, ``a b;x`` and ``a;x`` sort in this order, not as a
+    tree does. ``rows`` come from ``folded``, with keys in the order of ``rank_of_inner``. Rows without a line have no
+    valid position.
     """
     below = as_int64(is_line)
     add_to_parents(below, rows.parent, rows.depth)
@@ -226,11 +227,11 @@ def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_lin
     leaf = above[line] * width + rank_of_leaf[line]
     by_text = argsort_rows([leaf])
     line, leaf = line[by_text], leaf[by_text]
-    behind = searchsorted(above * width + rank_of_inner, leaf)  # the row in front of which each line stands
-    before = offsets_of(below - is_line)  # lines below the rows in front of each one
-    first = np.maximum.accumulate(np.where(begins_run(above), arange(len(above)), 0))  # of the row's siblings
+    behind = searchsorted(above * width + rank_of_inner, leaf)  # the row before which each line comes
+    before = offsets_of(below - is_line)  # number of lines below all rows before each one
+    first = np.maximum.accumulate(np.where(begins_run(above), arange(len(above)), 0))  # number among the row's siblings
     base = before[first] + offsets_of(bincount(above[line], len(above)))[above]
-    start = before[:-1] + cumsum(bincount(behind, len(above) + 1))[:-1] - base  # of the lines below each row
+    start = before[:-1] + cumsum(bincount(behind, len(above) + 1))[:-1] - base  # number of lines below each row
     for level in _levels(rows.depth)[1:]:
         start[level] += start[rows.parent[level]]
     position = np.append(start, 0)[rows.parent]

@@ -1,7 +1,7 @@
 """Listings: source lines and instructions of some functions with their costs, from ``features/annotate`` to viewers.
 
-Costs are rows of numbers, one for each measure of the listings: ``self`` belongs to samples taken there, ``total`` to
-samples with it anywhere in the stack, once for each stack.
+Costs are rows of numbers, one per measure of the listings: ``self`` sums samples taken there, ``total`` sums samples
+with it anywhere in the stack, each stack once.
 """
 
 from msgspec import field
@@ -13,7 +13,7 @@ Costs = tuple[int, ...]
 
 
 class Measure(Frozen):
-    """A number that is added up."""
+    """A quantity that is summed."""
 
     event: int
     """Row of Profile.events."""
@@ -23,7 +23,7 @@ class Measure(Frozen):
 
 
 class LineCost(Frozen):
-    """Cost of a source line; ``number`` 0: of instructions that debug info gives no line."""
+    """Cost of a source line; ``number`` 0: instructions without a line in debug info."""
 
     number: int
     own: Costs
@@ -31,14 +31,14 @@ class LineCost(Frozen):
 
 
 class SourceListing(Frozen):
-    """Lines of one source file that one function has costs in."""
+    """The lines of one source file in which a function has costs."""
 
     path: str
-    """As recorded; "" where no file is known."""
+    """As recorded; "" if unknown."""
     lines: tuple[LineCost, ...]
-    """By number."""
+    """Sorted by number."""
     text: dict[int, str]
-    """Lines by number, those around the ones with costs included; empty where the file was not read."""
+    """Text of lines by number, including those around lines with costs; empty if the file was not read."""
     reason: str
     """The reason why there is no text; "" if there is."""
 
@@ -47,38 +47,38 @@ class InstructionCost(Frozen):
     """An instruction with its cost."""
 
     address: int
-    """As stated in the object; of kernels as recorded."""
+    """As in the object file; for kernels, as recorded."""
     text: str
     note: str
-    """The place that a jump or call leads to, or the data that it reads: ``main+0x10``; "" if unknown."""
+    """The target of a jump or call, or the data it reads: ``main+0x10``; "" if unknown."""
     target: int
-    """Row in the same listing that a jump leads to, −1 for none."""
+    """Row of the jump's target in the same listing, −1 for none."""
     path: str
     line: int
-    """0 where unknown."""
+    """0 if unknown."""
     function: str
-    """The innermost function, which is not the listing's where one was inlined; "" if unknown."""
+    """The innermost function, which may be one inlined into the listing's; "" if unknown."""
     is_own: bool
-    """Its samples are the function's own, not those of a function inlined into it."""
+    """Whether its samples are the function's own, not an inlined function's."""
     own: Costs
     total: Costs
 
 
 class CodeListing(Frozen):
-    """Code of a function at one place: its own, or a copy of it inlined into another one."""
+    """Code of a function in one place: its own, or a copy of it inlined into another one."""
 
     object: str
     symbol: str
-    """Function that the code is linked as."""
+    """The linked function that contains the code."""
     start: int
     rows: tuple[InstructionCost, ...]
-    """Rising addresses; gaps are code of other functions."""
+    """Ascending addresses; gaps are code of other functions."""
     reason: str
     """The reason why there are no rows; "" if there are."""
 
 
 class FunctionListing(Frozen):
-    """A function as tables name it."""
+    """A function as named in tables."""
 
     name: str
     object: str
@@ -88,18 +88,17 @@ class FunctionListing(Frozen):
     sources: tuple[SourceListing, ...] = ()
     """Highest cost first."""
     code: tuple[CodeListing, ...] = ()
-    """Likewise."""
+    """Highest cost first."""
     places: int = 0
-    """Places in all; more than in ``code`` where a function is inlined often."""
+    """Total number of places; more than in ``code`` if a function is inlined often."""
     text: dict[str, dict[int, str]] = field(default_factory=dict)
-    """Source lines of instructions by path and number, where they were read."""
+    """Source lines of instructions by path and number, if they were read."""
 
 
 class Listings(Frozen):
-    """Listings of the functions that were asked for, in the order of their costs."""
+    """Listings of the requested functions, highest cost first."""
 
     measures: tuple[Measure, ...]
     functions: tuple[FunctionListing, ...]
     instructions: U64 | None = None
-    """(locations,) address of the instruction that each location is in, as stated in its object, 0 where unknown;
-    None unless it is asked for."""
+    """(locations,) address of each location's instruction in its object, 0 if unknown; None unless requested."""

@@ -1,4 +1,4 @@
-"""Rows of Profile.locations with their lines: chosen ones, and those of several tables."""
+"""Selects and concatenates rows of Profile.locations with their lines."""
 
 from collections.abc import Sequence
 
@@ -20,6 +20,6 @@ def take_locations(locations: Locations, rows: I64) -> Locations:
 
 
 def join_locations(parts: Sequence[Locations]) -> Locations:
-    """Return the locations of every part, in order."""
+    """Concatenate the locations of every part."""
     lengths = np.concatenate([np.diff(part.line_offsets) for part in parts])
     return replace(join_tables(parts), line_offsets=offsets_of(lengths))

@@ -1,4 +1,4 @@
-"""Names of places in code, before a profile has them."""
+"""Names of code addresses, before a profile has them. A place is an address in an object."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,15 @@ class PlaceNames(Frozen):
     """Names of places: place i has the next ``count[i]`` rows, innermost inlined function first."""
 
     place: I64
-    """(n,) distinct places, by number; those without names need no rows."""
+    """(n,) distinct places, by number; places without names need no rows."""
     count: I64
     """(n,)"""
     is_exact: Bools
-    """(n,) the name tells that a place taken for a return address is none: nothing called what is in front of it."""
+    """(n,) whether the name shows that an assumed return address is not one: no call precedes it."""
     has_inlines: Bools
-    """(n,) whoever named the place would have told inlined functions."""
+    """(n,) whether inlined functions would be known for the place."""
     function: I64
     """(rows,) index into ``functions``."""
     line: I64
-    """(rows,) 0 where unknown."""
+    """(rows,) 0 if unknown."""
     functions: Sequence[FunctionRow] = ()

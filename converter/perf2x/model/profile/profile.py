@@ -1,9 +1,9 @@
 """A finished profile, from the stitcher to symbolizer and emitters; its tables are importable from here, too.
 
 With ``--off-cpu`` some rows of samples are waits, marked in ``Profile.samples.wait``: ``count`` is 1 and ``value`` the
-length in nanoseconds; in a timeline ``time`` is the moment at which the thread left the CPU, so that a wait lasts from
-``time`` to ``time + value``. Waits of one thread never overlap, except ``UNPLACED`` ones, which have no place in time.
-Its thread, stack and CPU (the one that it left, −1: unknown) are in the other columns.
+length in nanoseconds; in a timeline ``time`` is when the thread left the CPU, so that a wait lasts from ``time`` to
+``time + value``. Waits of one thread never overlap, except ``UNPLACED`` ones, whose time is unknown. The other columns
+have its thread, its stack and the CPU that it left (−1: unknown).
 """
 
 import re
@@ -49,10 +49,10 @@ __all__ = [
 
 
 class Profile(ProfileTables, frozen=True):
-    """A finished profile: its tables, and the laws that hold between them."""
+    """A finished profile: its tables and their invariants."""
 
     def check(self) -> None:
-        """Check every invariant; ValueError names the first that does not hold."""
+        """Check every invariant; ValueError names the first one violated."""
         check_profile(self)
 
     def __repr__(self) -> str:
@@ -66,19 +66,19 @@ class Wait(IntEnum):
     """Values of ``Profile.samples.wait``."""
 
     RAN = 0
-    """No wait: the thread was sampled on a CPU."""
+    """Not a wait: the thread was sampled on a CPU."""
     BLOCKED = 1
-    """It slept until something happened."""
+    """It slept until woken."""
     PREEMPTED = 2
-    """It could have run; the CPU was given to another thread."""
+    """It was runnable, but another thread got the CPU."""
     UNTOLD = 3
-    """The recording does not tell which of the two."""
+    """Either of the two; the recording does not distinguish them."""
     UNPLACED = 4
-    """A sum of waits, or a wait whose beginning is unknown: nothing to draw a slice of. ``time`` means nothing."""
+    """A sum of waits, or a wait whose start is unknown: it cannot be drawn, and ``time`` is meaningless."""
 
 
 def placed_waits(samples: ProfileSamples) -> Bools:
-    """(samples,) where a row is a wait with a beginning and an end, and so a slice of a timeline."""
+    """Return (samples,) True for waits with a start and an end, which are slices of a timeline."""
     if samples.wait is None or samples.time is None:
         return falses(len(samples))
     placed: Bools = (samples.wait != Wait.RAN) & (samples.wait != Wait.UNPLACED)
@@ -86,22 +86,22 @@ def placed_waits(samples: ProfileSamples) -> Bools:
 
 
 def wait_ends(samples: ProfileSamples) -> U64:
-    """(samples,) the moment a wait ends; of rows that are no placed waits, and of aggregated profiles, their time."""
+    """Return (samples,) the end of each placed wait; for other rows, and in aggregated profiles, the time column."""
     return samples.times + as_uint64(np.where(placed_waits(samples), samples.value, 0))
 
 
 def sampled(profile: Profile) -> Bools:
-    """(samples,) where a row is a sample, not what perf stat read."""
+    """Return (samples,) True for samples, False for readings of perf stat."""
     are_samples = np.array([not event.is_count for event in profile.events], np.bool_)
     event = profile.samples.event
     return trues(len(event)) if are_samples.all() else are_samples[event]
 
 
 def find_event(profile: Profile, name: str | None) -> int:
-    """Row in profile.events of the event the user named, the profile's default for None.
+    """Return the row in profile.events of the event that the user named, the profile's default for None.
 
-    A name without modifiers or terms (``cycles``) finds ``cycles:P`` and ``cycles/freq=99/`` when it is the only such
-    event. OptionError lists what there is.
+    A name without modifiers or terms (``cycles``) finds ``cycles:P`` and ``cycles/freq=99/`` if only one such event
+    exists. OptionError lists the events.
     """
     if name is None:
         return profile.default_event
@@ -113,7 +113,7 @@ def find_event(profile: Profile, name: str | None) -> int:
 
 
 def events_called(profile: Profile, name: str) -> list[int]:
-    """Rows in profile.events that a name may mean: as recorded, else without what may be left out."""
+    """Return the rows in profile.events that a name matches: as recorded, else without optional parts."""
     names = [event.name for event in profile.events]
     bases = [re.split("[:/]", known)[0] for known in names]
     ways = names, plain_names(profile.events), numbered_names(profile.events), bases
@@ -123,12 +123,12 @@ def events_called(profile: Profile, name: str) -> list[int]:
 
 
 def sampled_events(profile: Profile) -> list[str]:
-    """Names of the events that have samples, in the order of events."""
+    """Return the names of events with samples, in the order of events."""
     return [profile.events[row].name for row in unique(profile.samples.event).tolist()]
 
 
 def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
-    """Names by which each event can be chosen: of several ``cpu-clock``, ``cpu-clock#1`` and ``cpu-clock#2``."""
+    """Return a distinct name for each event: of several ``cpu-clock``, ``cpu-clock#1`` and ``cpu-clock#2``."""
     times, seen = Counter(event.name for event in events), Counter[str]()
     names = []
     for event in events:
@@ -138,7 +138,7 @@ def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
 
 
 def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
-    """Names without the terms that only say how was recorded: ``cpu-clock`` for ``cpu-clock/freq=499/``.
+    """Return names without the terms that only describe recording: ``cpu-clock`` for ``cpu-clock/freq=499/``.
 
     Slashes would make ``cpu-clock/freq=499//nanoseconds`` of pprof's sample types. Where two events would get one name,
     both keep the long one.
@@ -156,7 +156,7 @@ def _without_terms(name: str) -> str:
 
 
 def count_threads(threads: Threads) -> int:
-    """Number of distinct (pid, tid), and of starts where ids were used again; a thread that was renamed is one."""
+    """Return the number of distinct (pid, tid), counting reused ids again and renamed threads once."""
     ids, row = unique_inverse(as_int64(threads.pid) << 32 | as_int64(threads.tid) & 0xFFFFFFFF)
     starts = zeros(len(ids))
     np.add.at(starts, row, 0 if threads.starts is None else threads.starts)

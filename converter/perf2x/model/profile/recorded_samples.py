@@ -1,4 +1,4 @@
-"""Threads and stacks of samples one by one, in the order of the file, for formats that read the samples again."""
+"""Thread and stack of each single sample, in file order, for formats that read the samples again."""
 
 from collections.abc import Sequence
 from zlib import crc32
@@ -10,23 +10,23 @@ from perf2x.base.columnar import I32, I64, U64, Frozen, as_int32
 from perf2x.base.files.row_spool import RowSpool
 
 NEVER = 2**64 - 1
-"""A time that no sample has."""
+"""A time later than all samples."""
 
 
 DROPPED = -2
-"""The stack of samples that a change of stacks left out."""
+"""The stack of samples that a transformation of stacks dropped."""
 
 
 class RecordedPart(Frozen):
-    """Rows one behind the other in one spool, and the numbers that theirs stand for by now."""
+    """A run of rows in one spool, and the mapping from their stored numbers to current ones."""
 
     spool: int
-    """Number of the spool in RecordedRows."""
+    """Index of the spool in RecordedRows."""
     start: int
     stop: int
     thread: I32 | None = None
     stack: I32 | None = None
-    """None: the numbers are as they were written."""
+    """None: the stored numbers are current."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedPart":
         """Replace number i by ``thread[i]`` and ``stack[i]``."""
@@ -35,17 +35,17 @@ class RecordedPart(Frozen):
 
 
 class RecordedRows(Frozen):
-    """Thread and stack of each sample in the order of the file, outside of memory where they are many."""
+    """Thread and stack of each sample in file order, spooled to disk if there are many."""
 
     parts: list[RecordedPart]
     batch_end: I64
-    """(batches,) one past the last row of each batch that was stitched."""
+    """(batches,) one past the last row of each stitched batch."""
     batch_first: U64
-    """(batches,) the earliest time in each, the first position where samples have none."""
+    """(batches,) the earliest time of each batch, or the first position if samples have no times."""
     batch_position: I64
-    """(batches,) position of the first sample of each."""
+    """(batches,) position of each batch's first sample."""
     batch_check: I64
-    """(batches,) ``check_of`` the positions of its samples."""
+    """(batches,) ``check_of`` the positions of each batch's samples."""
     spools: Sequence[RowSpool] = ()
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedRows":
@@ -53,7 +53,7 @@ class RecordedRows(Frozen):
         return replace(self, parts=[part.renumber(thread, stack) for part in self.parts])
 
     def rows(self, start: int, stop: int) -> tuple[I32, I32]:
-        """(n,) thread, −1: the sample was dropped; and stack of some rows."""
+        """Return (n,) thread, −1 for dropped samples, and (n,) stack of some rows."""
         found, end = [np.zeros((2, 0), np.int32)], 0
         for part in self.parts:
             begin, end = end, end + part.stop - part.start
@@ -68,7 +68,7 @@ class RecordedRows(Frozen):
 
 
 def check_of(position: I64) -> int:
-    """Checksum of positions: what is read again must be the same samples."""
+    """Return a checksum of positions: a second reading must see the same samples."""
     return crc32(position.tobytes())
 
 

@@ -1,6 +1,6 @@
-"""Locations to frames: what a viewer shows as one box, inlined functions expanded, unresolved addresses named.
+"""Converts locations to frames: the boxes of viewers, with inlined functions expanded and unresolved addresses named.
 
-Every format but pprof draws frames, not locations, so the expansion and the fallback names live here once.
+All formats except pprof draw frames, not locations, so expansion and fallback names are here.
 """
 
 import re
@@ -27,7 +27,7 @@ from perf2x.model.printable_text import base_name, bracketed
 from perf2x.model.profile.profile import Functions, Locations, Profile
 
 NO_STACK = "[no stack]"
-"""The frame of samples that carry no stack, where a format must show one."""
+"""Placeholder frame of samples without a stack, for formats that need one."""
 
 _JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
@@ -36,13 +36,13 @@ class LocationFrames(ColumnTable):
     """Unique (name, object, source file, mode, inlined); all columns have one row per frame."""
 
     name: Sequence[str]
-    """Function name, or ``[libfoo.so]`` for addresses known only by their object, or ``[unknown]``."""
+    """Function name, ``[libfoo.so]`` for addresses known only by their object, or ``[unknown]``."""
     object: Sequence[str]
-    """Base name of the mapped file, "" where there was none."""
+    """Base name of the mapped file, "" if there is none."""
     mapping: I64
-    """A mapping that holds the frame, −1 for none."""
+    """A mapping that contains the frame, −1 for none."""
     function: I64
-    """First of the rows in Profile.functions that have the frame's name and source file, −1 for unresolved frames."""
+    """First row in Profile.functions with the frame's name and source file, −1 for unresolved frames."""
     mode: U8
     """uapi.CpuMode"""
     inlined: Bools
@@ -52,10 +52,10 @@ class LocationFrames(ColumnTable):
 
 
 def location_frames(profile: Profile) -> LocationFrames:
-    """Return the frames of every location. Order: first by function, then object, mode and inlining.
+    """Return the frames of every location, sorted by function, then object, mode and inlining.
 
-    Functions that are called alike and stand in one source file are one frame: instances of a template and overloads
-    when names are short, copies of a constructor in any style. With ``--names full`` instances stay apart.
+    Functions with the same name and source file are one frame: template instances and overloads in short names, copies
+    of a constructor in any style. With ``--names full`` instances stay separate.
 
     ::
 
@@ -86,9 +86,9 @@ def location_frames(profile: Profile) -> LocationFrames:
 
 
 def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
-    """(frames,) names in full as Profile.full_names has them, "" where there is none to add.
+    """Return (frames,) full names from Profile.full_names, "" if there is none.
 
-    Of several the first is chosen, and their number said.
+    Of several names, the first one with the number of others.
     """
     if not profile.full_names:
         return [""] * len(frames)
@@ -107,18 +107,18 @@ def _with_number(texts: list[str]) -> str:
 
 
 def _first_alike(functions: Functions) -> I64:
-    """(functions,) the first function of the same name in the same source file."""
+    """Return (functions,) the first function of the same name in the same source file."""
     first, kind = group_rows([functions.name, functions.filename])
     return first[kind]
 
 
 def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
-    """(frames,) True for a named function in memory that no compiler wrote to disk beforehand."""
+    """Return (frames,) True for named functions of JIT-compiled code."""
     return in_memory(profile)[frames.mapping] & (frames.function >= 0)
 
 
 def in_memory(profile: Profile) -> Bools:
-    """(mappings + 1,) True for code from no file, such as a just-in-time compiler's; the last one serves −1."""
+    """Return (mappings + 1,) True for code without a file, such as a JIT compiler's; the last entry is for −1."""
     mappings, strings = profile.mappings, profile.strings
     rows = zip(mappings.filename.tolist(), mappings.build_id.tolist(), strict=True)
     found = (_JIT_OBJECT.match(strings[row]) and not (own and strings[row].startswith("/memfd:")) for row, own in rows)
@@ -126,7 +126,7 @@ def in_memory(profile: Profile) -> Bools:
 
 
 def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
-    """Row in the table of lines of each entry (−1: unresolved), and the offsets of each location's entries.
+    """Return the row in the table of lines of each entry (−1: unresolved), and the offsets of each location's entries.
 
     ::
 
@@ -146,25 +146,25 @@ def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
 
 
 def functions_of(locations: Locations, line: I64) -> I64:
-    """Function of each row of the table of lines; −1 of −1."""
+    """Return the function of each row of the table of lines; −1 for −1."""
     return np.append(as_int64(locations.line_function), -1)[line]
 
 
 def outermost_functions(locations: Locations) -> I64:
-    """(locations,) the function that the address really belongs to, the last line's; −1 where there is none."""
+    """Return (locations,) the function that contains the address, which is the last line's; −1 for none."""
     ends = locations.line_offsets[1:]
     return functions_of(locations, np.where(np.diff(locations.line_offsets) > 0, ends - 1, -1))
 
 
 def _objects(profile: Profile) -> tuple[I64, list[str]]:
-    """Object row of each mapping and the names of objects; row 0 is "" (none)."""
+    """Return the object of each mapping, and the names of objects; row 0 is "" (none)."""
     names = {"": 0}
     rows = [names.setdefault(base_name(profile.strings[text]), len(names)) for text in profile.mappings.filename]
     return as_int64(rows or [0]), list(names)
 
 
 def frame_name(profile: Profile, function: int, mapping: int) -> str:
-    """Name a function (−1: none); one without a name is called after its mapping (−1: none)."""
+    """Return the name of a function (−1: none); without one, a name made from its mapping (−1: none)."""
     if function >= 0 and profile.functions.name[function]:
         return str(profile.strings[profile.functions.name[function]])
     return bracketed(profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else "")

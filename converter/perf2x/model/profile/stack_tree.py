@@ -39,13 +39,14 @@ from perf2x.model.profile.recorded_samples import DROPPED
 _SUMMED = frozenset({"value", "count", "latency"})
 _LEAVES_AT_ONCE = 1 << 15
 _RUNS = 2048
-"""Runs of rows from which on a pass over all that are left costs less than one for each run."""
+"""Number of runs above which a pass over all remaining rows is cheaper than one per run."""
 
 
 def depths(parent: AnyArray) -> I64:
     """Return the distance of every row from its root (0 for roots).
 
-    Rows level by level, as in `prefix_tree`, have rising parents: a level ends where one of its own rows is a parent.
+    In trees sorted by level, as from `prefix_tree`, parents are ascending: a level ends at the first row whose parent
+    is in it.
     """
     if not (parent[1:] >= parent[:-1]).all():
         return path_sums(parent, np.ones(len(parent), np.int64)) - 1
@@ -56,10 +57,10 @@ def depths(parent: AnyArray) -> I64:
 
 
 def path_sums(parent: AnyArray, own: I64) -> I64:
-    """(rows,) the sum of each row's number in ``own`` and those of all rows above it.
+    """Return (rows,) the sum of ``own`` over each row and all its ancestors.
 
-    In runs of rows whose parents lie in front of the run, as levels do; what is left of trees with very many runs by
-    pointer doubling, in log(depth) passes::
+    Runs of rows whose parents precede the run, such as levels, take one pass each; the rest of trees with very many
+    runs uses pointer doubling, in log(depth) passes::
 
         parent    -1 0 1 2 3
         pass 1     1 2 2 2 2     one number added, ancestor = the parent's parent
@@ -85,7 +86,7 @@ def path_sums(parent: AnyArray, own: I64) -> I64:
 
 
 def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
-    """(rows of the tree,) True for those asked for and all above them, a step up for all of them at a time."""
+    """Return (rows of the tree,) True for the given rows and all their ancestors, all one step up per pass."""
     found = falses(len(parent))
     rows = unique(rows[rows >= 0])
     while len(rows):
@@ -96,9 +97,10 @@ def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
 
 
 def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple[Stacks, I32]:
-    """Make one tree of several that stand behind one another: equal rows of equal parents become one.
+    """Merge several concatenated trees into one: equal rows with equal parents become one.
 
-    Returns it, in the order of `prefix_tree`, and (rows + 1,) the row of each that ``is_used``; the last one serves −1.
+    Returns it, sorted as by `prefix_tree`, and (rows + 1,) the new row of each that ``is_used``; the last one is for
+    −1.
     """
     rows = flatnonzero(is_used)
     rows = rows[argsort_small(depth[rows])]
@@ -128,7 +130,7 @@ def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: 
     """Return the first ``lengths`` rows of the path from each given row towards its root."""
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
-    order = argsort_small(lengths)  # short ones first, so that those still on their way are always the last
+    order = argsort_small(lengths)  # by length, so that unfinished paths are always the last ones
     cursor = as_int64(rows[order])
     at, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
     for number, done in enumerate(cumsum(bincount(lengths, 1))[:-1].tolist()):
@@ -149,14 +151,14 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
 
 
 def stack_weights(samples: ProfileSamples, rows: int, counted: Bools | None = None) -> I64:
-    """(rows,) how many samples have each row of the tree as their leaf; ``counted`` (samples,): those that count."""
+    """Return (rows,) the number of samples with each row as their leaf; ``counted`` (samples,): which of them count."""
     # floating point is exact below 2**53 samples
     count = samples.count if counted is None else samples.count * counted
     return as_int64(np.bincount(as_intp(samples.stack) + 1, count, rows + 1)[1:])
 
 
 def used_stacks(profile: Profile) -> tuple[I64, I64]:
-    """Return the distinct leaf rows of the samples (−1 too, if there is one), and the index of each sample's leaf."""
+    """Return the distinct leaf rows of the samples (may include −1), and the index of each sample's leaf."""
     leaves, place = unique_inverse(as_int64(profile.samples.stack) + 1)
     return leaves - 1, place
 
@@ -171,9 +173,9 @@ def location_rows(profile: Profile, leaves: I64) -> ListArray:
 def kinds_in_stacks(
     profile: Profile, leaves: I64, kinds: ListArray, count: int
 ) -> Iterator[tuple[slice, I64, I64, I64]]:
-    """Yield some stacks at a time: which, the innermost kind of each with any, and each stack with each of its kinds.
+    """Yield, some stacks at a time: which, the innermost kind of each with any, and each stack with each of its kinds.
 
-    ``kinds`` are those of each location, none or several, from 0 to ``count`` − 1, outermost first.
+    ``kinds`` are those of each location, any number, from 0 to ``count`` − 1, outermost first.
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
         rows = location_rows(profile, leaves[span])
@@ -187,7 +189,7 @@ def kinds_in_stacks(
 def costs_of_kinds(
     profile: Profile, leaves: I64, kinds: ListArray, count: int, columns: Sequence[AnyArray]
 ) -> list[tuple[AnyArray, AnyArray]]:
-    """Sum columns of weights (stacks, …) by kind: (count, …) of stacks that end in one, and of those that have it.
+    """Sum columns of weights (stacks, …) by kind: (count, …) of stacks that end in it, and of those that contain it.
 
     As in `kinds_in_stacks`, a stack that has a kind twice counts once.
     """
@@ -200,10 +202,10 @@ def costs_of_kinds(
 
 
 def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -> Profile:
-    """Change every stack that samples use; samples that are equal afterwards are summed.
+    """Change every stack that samples use; samples that become equal are summed.
 
-    ``change`` takes rows of location numbers, outermost first, and returns as many rows. Samples of a timeline stay one
-    row each.
+    ``change`` takes rows of location numbers, outermost first, and returns the same number of rows. Timeline samples
+    stay one row each.
     """
     leaves, place = used_stacks(profile)
     parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
@@ -218,20 +220,20 @@ def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -
 
 
 def select_entries(rows: ListArray, keep: Bools) -> ListArray:
-    """Select the entries where ``keep`` holds; rows may become empty."""
+    """Keep the entries where ``keep`` is True; rows may become empty."""
     lengths = bincount(row_numbers(rows.lengths)[keep], len(rows))
     return ListArray(offsets_of(lengths), rows.values[keep])
 
 
 def sum_samples(profile: Profile) -> Profile:
-    """Sum equal samples, in the order of their contents; a timeline stays as it is."""
+    """Sum equal samples, sorted by content; a timeline is unchanged."""
     if profile.samples.time is not None:
         return profile
     return replace(profile, samples=sum_sample_rows(profile.samples))
 
 
 def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
-    """Sum equal rows of samples without times, in the order of their contents."""
+    """Sum equal rows of samples without times, sorted by content."""
     columns = {name: getattr(samples, name) for name in ProfileSamples.__struct_fields__ if name != "time"}
     present = {name: column for name, column in columns.items() if column is not None}
     keys = {name: column for name, column in present.items() if name not in _SUMMED}
@@ -243,14 +245,14 @@ def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
 
 
 def keep_samples(profile: Profile, rows: I64 | Bools) -> Profile:
-    """Only the named rows of samples, in the order given."""
+    """Keep only these rows of samples, in the order given."""
     return replace(profile, samples=take_rows_of(profile.samples, rows))
 
 
 def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) -> Profile:
-    """Turn a timeline into an aggregated profile: drop all that belongs to moments, and sum equal samples.
+    """Convert a timeline to an aggregated profile: drop everything that has a time, and sum equal samples.
 
-    ``keep_wait`` leaves waits apart from samples that ran, for `without_scheduler_frames`.
+    With ``keep_wait``, waits stay separate from samples that ran, for `without_scheduler_frames`.
     """
     cpu = profile.samples.cpu if keep_cpu else None
     wait = profile.samples.wait if keep_wait else None
@@ -261,14 +263,14 @@ def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) 
 
 
 def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
-    """Return (rows,) the first of the rows that are equal, for a tree in which ``changed`` rows may equal others.
+    """Return (rows,) the first equal row of each, in a tree in which ``changed`` rows may equal others.
 
-    Children of equal rows may become equal themselves, one round a level; only children of the same row as a changed
-    one are looked at.
+    Children of equal rows may become equal, one round per level; only children of the same parent as a changed row are
+    compared.
     """
     same = arange(len(parent))
     while len(changed):
-        beside = falses(len(parent) + 1)  # the last one serves −1
+        beside = falses(len(parent) + 1)  # the last entry is for −1
         beside[parent[changed]] = True
         rows = flatnonzero(beside[parent])
         first, group = group_rows([parent[rows], location[rows]])

@@ -1,4 +1,4 @@
-"""Frames that no address has: roots that name a process or say what is missing, leaves that say why a stack ends."""
+"""Frames without an address: roots that name a process or what is missing, leaves that give the reason a stack ends."""
 
 from enum import IntEnum
 
@@ -22,7 +22,7 @@ from perf2x.model.profile.profile import Functions, Locations, Profile
 
 
 def with_synthetic_frames(profile: Profile, names: list[str]) -> tuple[Profile, int]:
-    """Return the profile with one made-up location per name at the end of its table, and the first one's row."""
+    """Return the profile with one synthetic location per name appended to its table, and the first new row."""
     strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
     text, count = strings.add_all(names), len(names)
     old, functions = profile.locations, profile.functions
@@ -43,13 +43,13 @@ def with_synthetic_frames(profile: Profile, names: list[str]) -> tuple[Profile, 
 
 
 def named_functions(names: I32) -> Functions:
-    """Return functions of which only the name (n,) is known."""
+    """Return functions with only a name (n,)."""
     none = np.zeros(len(names), np.int32)
     return Functions(names, names, none, none)
 
 
 class RootFrame(IntEnum):
-    """The reason why a stack ends where it does; ROOT_FRAME_NAMES has its text. NONE adds no frame."""
+    """Reasons why a stack ends; ROOT_FRAME_NAMES has their texts. NONE adds no frame."""
 
     NONE = 0
     USER_MISSING = 1
@@ -79,7 +79,7 @@ ROOT_FRAME_NAMES = {
 
 
 def root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
-    """One function per kind of root frame, and the function of each such location."""
+    """Return one function per kind of root frame, and the function of each such location."""
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
     return named_functions(names), as_int32(searchsorted(kinds, root[root > 0]))

@@ -1,4 +1,4 @@
-"""Fields of tracepoints as columns: what ``Profile.samples.fields`` points into."""
+"""Fields of tracepoints as columns, which ``Profile.samples.fields`` refers to."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ class FieldColumn(Frozen):
     kind: str
     """``integer`` or ``text``."""
     values: AnyArray
-    """(n,) int64 or uint64 numbers; of texts their rows in ``texts``."""
+    """(n,) int64 or uint64 numbers; for texts, rows of ``texts``."""
     texts: Sequence[str] = ()
 
 

@@ -1,4 +1,4 @@
-"""A profile as emitters get it, with what their format asked for besides (``Needs``)."""
+"""A profile as emitters get it, with the additional data that their format asked for (``Needs``)."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -13,50 +13,50 @@ from perf2x.model.recording import Event, Samples, Session, Sideband, Want
 
 
 class RecordedBatch(Frozen):
-    """Samples that pass all filters, one behind the other in the file."""
+    """A run of samples, in file order, that pass all filters."""
 
     samples: Samples
     thread: I32
     stack: I32
     """Leaf row in Stacks, −1 for an empty stack."""
     behind: int
-    """The earliest time in later batches, or position where samples have no time; NEVER behind the last."""
+    """The earliest time in later batches, or position if samples have no time; NEVER after the last."""
 
 
 _PAGE_FAULTS = (SoftwareConfig.PAGE_FAULTS, SoftwareConfig.PAGE_FAULTS_MIN, SoftwareConfig.PAGE_FAULTS_MAJ)
 
 
 def names_data(event: Event) -> bool:
-    """Tell whether perf names the data address of an event's samples (sample_addr_correlates_sym in util/event.c)."""
+    """Return whether perf names the data address of an event's samples (sample_addr_correlates_sym in util/event.c)."""
     return event.type == EventType.SOFTWARE and event.config in _PAGE_FAULTS
 
 
 class NamedPlaces(Frozen):
-    """Names of addresses that samples tell besides their stacks."""
+    """Names of recorded addresses outside stacks."""
 
     profile: Profile
     symbol_start: U64
-    """As in SampleReader, of this profile's locations."""
+    """As in SampleReader, for this profile's locations."""
     locate: Callable[[Samples], I32]
-    """Returns the location of each sample's data address, or of all branches' sources and of their targets."""
+    """Return the location of each sample's data address, or of all sources and all targets of branches."""
 
 
 class SampleReader(Frozen):
-    """Reads the samples once more: all that is known of them."""
+    """Reads the samples again, with all their columns."""
 
     read: Callable[[Want], Iterator[RecordedBatch]]
     worded: Callable[[Event, ListArray], tuple[list[str], I64]]
-    """Distinct texts of the raw bytes of a tracepoint's samples, and (n,) the text of each."""
+    """Return distinct texts for the raw bytes of a tracepoint's samples, and (n,) the text of each."""
     places: Mapping[str, NamedPlaces]
-    """By their kind; see Needs.places."""
+    """By kind; see Needs.places."""
     session: Session
     sideband: Sideband
     symbol_start: U64
-    """(locations,) recorded address of the first byte of each location's symbol, 0 where unknown."""
+    """(locations,) recorded address of the first byte of each location's symbol, 0 if unknown."""
 
 
 class View(Profile, frozen=True):
-    """A profile, and what was asked for besides."""
+    """A profile and the additional data of a format."""
 
     code: CodeCounts | None = None
     """Counts of one object's code."""
@@ -69,5 +69,5 @@ class View(Profile, frozen=True):
 
 
 def view_of(profile: Profile, code: CodeCounts | None = None) -> View:
-    """The profile, and nothing else, or counts of code."""
+    """Return a view of only the profile, or with counts of code."""
     return View(**{**asdict(profile), "code": code})

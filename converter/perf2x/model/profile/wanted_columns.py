@@ -1,4 +1,4 @@
-"""Other events beside the one that a table is about, and ratios of two, by the names that users give them."""
+"""Columns of other events, and ratios of two events, by the names that users type."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,22 +16,22 @@ _SECOND = 1_000_000_000
 
 
 class WantedColumn(Frozen):
-    """Costs of an event, or ratios of two."""
+    """An event whose costs to show, or two whose ratio to show."""
 
     name: str
-    """As the user wrote it."""
+    """As typed."""
     events: tuple[int, ...]
-    """One event, or two whose ratio it is."""
+    """One event, or the two of a ratio."""
     factor: int = 1
 
 
 def wanted_columns(profile: Profile, names: Sequence[str]) -> list[WantedColumn]:
-    """Events (``all``: each but the default one), ratios by name, and ``A/B``; SettingError for what there is not."""
+    """Parse event names (``all``: each but the default one), ratio names and ``A/B``; SettingError for unknown ones."""
     return [one for name in names for one in _wanted(profile, name)]
 
 
 def offered_columns(profile: Profile) -> list[WantedColumn]:
-    """Every event with samples, and the ratios with a name of which both have some."""
+    """Return every event with samples, and the named ratios of two such events."""
     sampled = list(_sampled(profile))
     known = {row for one in sampled for row in one.events}
     found = (_called(profile, name) for name in _RATIOS)
@@ -56,9 +56,9 @@ def _wanted(profile: Profile, name: str) -> list[WantedColumn]:
 
 
 def _called(profile: Profile, name: str) -> list[WantedColumn]:
-    """All that a name may mean."""
+    """Return all events and ratios that a name matches."""
     ways = [_RATIOS[name]] if name in _RATIOS else [
-        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # events may have their own
+        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # names may have slashes
     ]  # fmt: skip
     return [WantedColumn(name, (row,)) for row in events_called(profile, name)] or [
         WantedColumn(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)

@@ -1,4 +1,4 @@
-"""Event tables, from the reader to the stitcher, in the kernel's words."""
+"""Event tables, from the reader to the stitcher, in the kernel's terms."""
 
 from perf2x.model.recording.build_ids import KERNEL, build_id_by_name, has_64_bits, kernel_build_id, with_vdso_names
 from perf2x.model.recording.events import (

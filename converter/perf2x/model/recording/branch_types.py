@@ -1,4 +1,4 @@
-"""Types, speculation and privilege of branches in perf's words, and the choice of branches by them.
+"""Types, speculation and privilege of branches in perf's terms, and filters by them.
 
 Source of truth: struct perf_branch_entry (include/uapi/linux/perf_event.h), tools/perf/util/branch.c.
 """
@@ -25,18 +25,18 @@ _EXTENDED = 15
 
 
 def type_numbers(flags: U64) -> I64:
-    """(n,) places in TYPES."""
+    """Return (n,) indices of TYPES."""
     kind, new = flags >> np.uint64(20) & np.uint64(15), flags >> np.uint64(26) & np.uint64(15)
     return as_int64(np.where(kind == _EXTENDED, kind + new, kind))
 
 
 def speculations(flags: U64) -> I64:
-    """(n,) places in SPECULATIONS."""
+    """Return (n,) indices of SPECULATIONS."""
     return as_int64(flags >> np.uint64(24) & np.uint64(3))
 
 
 def privileges(flags: U64) -> I64:
-    """(n,) places in PRIVILEGES."""
+    """Return (n,) indices of PRIVILEGES."""
     return as_int64(flags >> np.uint64(30) & np.uint64(7))
 
 
@@ -44,7 +44,7 @@ _KINDS = ((TYPES, type_numbers), (SPECULATIONS, speculations), (PRIVILEGES, priv
 
 
 def parse_branch_filter(text: str) -> tuple[str, ...]:
-    """Words of ``call,ret,user`` in capitals; SettingError for one that perf does not have."""
+    """Parse ``call,ret,user`` to words in capitals; SettingError for a word that perf does not have."""
     words = tuple(word.upper() for word in text.split(",") if word)
     known = [word for table, _ in _KINDS for word in table if word]
     for word in words:
@@ -54,7 +54,7 @@ def parse_branch_filter(text: str) -> tuple[str, ...]:
 
 
 def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
-    """(n,) whether a branch has one of the words of each kind that any of them is of."""
+    """Return (n,) True for branches that match: one word of each kind that ``words`` has any of."""
     chosen = trues(len(flags))
     for table, numbers in _KINDS:
         wanted = [place for place, word in enumerate(table) if word and word in words]
@@ -64,7 +64,7 @@ def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
 
 
 def filter_branches(branches: Branches, words: Sequence[str]) -> Branches:
-    """Keep the chosen branches of every sample."""
+    """Keep the matching branches of every sample."""
     keep = chosen_branches(branches.flags, words)
     row = row_numbers(np.diff(branches.offsets))[keep]
     lengths = bincount(row, len(branches.offsets) - 1)

@@ -1,4 +1,4 @@
-"""Build ids that a recording holds by name, in a table at its end, for mappings that carry none."""
+"""Build ids from the table at the end of a recording, by name, for mappings without one."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -9,25 +9,25 @@ from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Mmaps
 
 KERNEL = "[kernel.kallsyms]"
-"""Name of the kernel; that of its mapping has the reference symbol behind it (``[kernel.kallsyms]_text``)."""
+"""Name of the kernel; its mapping appends the reference symbol (``[kernel.kallsyms]_text``)."""
 _OF_64_BITS = frozenset({"x86_64", "aarch64", "ppc64le", "s390x", "riscv64", "sparc64", "loongarch64", "mips64"})
 
 
 def has_64_bits(session: Session) -> bool:
-    """True if the recording machine runs programs of 64 bits; x86_64 if the recording does not say."""
+    """Return whether the recording machine is 64-bit; x86_64 is assumed if unknown."""
     return session.arch in _OF_64_BITS or not session.arch
 
 
 def kernel_build_id(session: Session, mmaps: Mmaps) -> bytes:
-    """Build id of the recorded kernel, which its mapping carries or the recording's table has; b"" if neither does."""
+    """Return the build id of the recorded kernel, from its mapping or the recording's table; b"" if neither has it."""
     rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith(KERNEL)))
     return (mmaps.build_id[int(rows[0])] if len(rows) else b"") or build_id_by_name(session, KERNEL)
 
 
 def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
-    """Name the vDSO of programs that live below 4 GiB on a machine of 64 bits; the table has perf's name for it.
+    """Rename the vDSO of programs below 4 GiB on a 64-bit machine to perf's name in the table.
 
-    If it has both names, they cannot be told apart by their addresses: `build_id_by_name` knows neither then.
+    If the table has both names, addresses cannot distinguish them: `build_id_by_name` then returns neither.
     """
     is_low = mmaps.filename.which(lambda name: name == VDSO) & (mmaps.start < np.uint64(2**32))
     if not is_low.any() or not has_64_bits(session):
@@ -39,9 +39,9 @@ def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
 
 
 def build_id_by_name(session: Session, name: str) -> bytes:
-    """Build id of an object; b"" if the recording's table does not have it, or not for sure.
+    """Return the build id of an object; b"" if the recording's table has none, or an ambiguous one.
 
-    The table names the kernel without the reference symbol of its mapping.
+    The table names the kernel without its mapping's reference symbol.
     """
     if name == VDSO_32 and VDSO_X32 in session.build_ids:
         return b""

@@ -1,9 +1,9 @@
 """Tables of a recording: the reader fills one Session, the side-band tables (sideband.py) and batches of Samples.
 
-Names are the kernel's. Frozen structs of equal-length arrays, one row per record in file order; −1 is "none" in
-integer columns, an absent optional column is None. Times are nanoseconds of the recording's clock. ``position`` is the
-byte offset of the record in the (decompressed) record stream: unique, rising in file order, the tie-break of equal
-times and the only order there is in a recording without timestamps.
+Names are the kernel's. Frozen structs of equal-length arrays, one row per record in file order; −1 is "none" in integer
+columns, and a missing optional column is None. Times are nanoseconds of the recording's clock. ``position`` is the byte
+offset of the record in the (decompressed) record stream: unique and ascending in file order, it breaks ties of equal
+times and is the only order in recordings without timestamps.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class Event(Frozen):
     sample_type: int
     read_format: int
     flags: frozenset[str]
-    """Names from uapi.ATTR_FLAGS of the bits that are set."""
+    """Names from uapi.ATTR_FLAGS of the set bits."""
     precise_ip: int = 0
     ids: tuple[int, ...] = ()
     attr_size: int = 0
@@ -54,20 +54,20 @@ class Event(Frozen):
     unit: str = ""
     scale: float = 1.0
     group_leader: int = -1
-    """Index of the leading event when this one is a member of a group that is read as one."""
+    """Index of the leader if this event is read as a member of its group."""
 
 
 class Session(Frozen):
     """Header, attributes and feature sections of a recording."""
 
     source: str
-    """Name of the input in messages."""
+    """Name of the input, for messages."""
     byte_order: str
     """``<`` or ``>``, as in numpy dtypes and struct."""
     events: tuple[Event, ...]
     is_pipe: bool = False
     arch: str = ""
-    """uname -m of the recording machine, "" when the file does not say."""
+    """uname -m of the recording machine, "" if unknown."""
     hostname: str = ""
     os_release: str = ""
     perf_version: str = ""
@@ -76,9 +76,9 @@ class Session(Frozen):
     clock_id: int = -1
     """``ClockId`` of recorded times; −1: perf's own clock."""
     wall_clock_offset_ns: int | None = None
-    """Add to a recorded time to get nanoseconds since the epoch; None when the recording does not tell.
+    """Offset from recorded times to nanoseconds since the epoch; None if unknown.
 
-    CLOCK_DATA tells, and so does CLOCK_REALTIME.
+    From CLOCK_DATA, or because the clock is CLOCK_REALTIME.
     """
     build_ids: Mapping[str, bytes] = field(default_factory=dict)
     """Recorded file name to build id, from HEADER_BUILD_ID or record 67."""
@@ -87,26 +87,26 @@ class Session(Frozen):
     kcore_dir: str = ""
     """Path of ``kcore_dir`` for directory recordings made with --kcore."""
     thread_map: tuple[tuple[int, str], ...] = ()
-    """Ids and names of the threads that perf was told to watch; −1: all."""
+    """Ids and names of the threads that perf watched; −1: all."""
     aggregation: int = -1
-    """enum aggr_mode: what perf stat was told to add up."""
+    """enum aggr_mode: how perf stat aggregated counts."""
     counts: bool = False
-    """perf stat recorded it: events were counted, not sampled."""
+    """Whether perf stat made the recording: events were counted, not sampled."""
     recorded_files: Mapping[str, RecordedFile] = field(default_factory=dict)
-    """Symbols in the recording itself, by name of the file (simpleperf)."""
+    """Symbols in the recording itself, by file name (simpleperf)."""
     kallsyms: bytes = b""
-    """The kernel's symbols, where the recording holds them (simpleperf)."""
+    """The kernel's symbols, if the recording has them (simpleperf)."""
     has_call_addresses: bool = False
-    """Callchains hold addresses within call instructions instead of return addresses (simpleperf)."""
+    """Callchains have addresses inside call instructions instead of return addresses (simpleperf)."""
 
     @property
     def sample_times(self) -> tuple[int, int]:
-        """First and last time of samples, as perf wrote them down (HEADER_SAMPLE_TIME); zeros where it did not."""
+        """Return the first and last time of samples from HEADER_SAMPLE_TIME; zeros without it."""
         known: Any = self.features.get("sample_time") or {}
         return int(known.get("first") or 0), int(known.get("last") or 0)
 
     def tracepoint_format(self, event: Event) -> Mapping[str, Any] | None:
-        """The format file of a tracepoint; None where it was not recorded, and for other events."""
+        """Return the format file of a tracepoint; None if it was not recorded, and for other events."""
         known: Any = self.features.get("tracing_data") or {}
         return known.get("formats", {}).get(str(event.config)) if event.type == EventType.TRACEPOINT else None
 
@@ -117,23 +117,23 @@ class UserStacks(Frozen):
     abi: U8
     """0 none, 1 32-bit, 2 64-bit."""
     regs: U64
-    """(n, popcount(mask)) in the order of the bits of ``mask``, zeros where abi is 0."""
+    """(n, popcount(mask)) in the bit order of ``mask``, zeros where abi is 0."""
     mask: int
     """perf_event_attr.sample_regs_user."""
     words: U64
-    """Backing store of every user stack dump in the batch, in native byte order."""
+    """Memory of all user stack dumps in the batch, in native byte order."""
     start: I64
-    """(n,) first word of each row's copy in ``words``."""
+    """(n,) first word of each row's dump in ``words``."""
     size: I64
-    """(n,) bytes that the kernel copied (dyn_size); 0 when there is no copy."""
+    """(n,) bytes that the kernel copied (dyn_size); 0 without a dump."""
     asked: int
-    """perf_event_attr.sample_stack_user: bytes that were requested."""
+    """perf_event_attr.sample_stack_user: the requested size in bytes."""
 
     def __getitem__(self, rows: I64) -> "UserStacks":
         return replace(self, abi=self.abi[rows], regs=self.regs[rows], start=self.start[rows], size=self.size[rows])
 
     def empty(self, count: int) -> "UserStacks":
-        """Return so many samples without registers."""
+        """Return ``count`` samples without registers."""
         none = zeros(count)
         return replace(
             self, abi=none.astype(np.uint8), regs=np.zeros((count, 0), np.uint64), mask=0, start=none, size=none
@@ -141,7 +141,7 @@ class UserStacks(Frozen):
 
     @classmethod
     def joined(cls, parts: "Sequence[UserStacks]") -> "UserStacks":
-        """Join stacks of one block, which share their words; registers are spread to the union of the masks."""
+        """Concatenate stacks of one block, which share their words; registers are spread to the union of the masks."""
         mask = reduce(or_, (part.mask for part in parts))
         return cls(
             abi=np.concatenate([part.abi for part in parts]),
@@ -154,7 +154,7 @@ class UserStacks(Frozen):
         )
 
     def _spread(self, mask: int) -> U64:
-        """(n, popcount(mask)) the registers as columns of another mask."""
+        """Return (n, popcount(mask)) the registers as columns of another mask."""
         if self.mask == mask:
             return self.regs
         spread = np.zeros((len(self.abi), mask.bit_count()), np.uint64)
@@ -164,10 +164,10 @@ class UserStacks(Frozen):
 
 
 class Entries(Frozen):
-    """Entries of the samples of a batch as columns; columns of ``_ONE_EACH`` have one number for each sample."""
+    """Entries of the samples of a batch as columns; columns of ``_ONE_EACH`` have one number per sample."""
 
     offsets: I64
-    """(n + 1,) the first entry of each sample."""
+    """(n + 1,) offsets of each sample's entries."""
 
     def __getitem__(self, rows: I64) -> Self:
         lengths = np.diff(self.offsets)[rows]
@@ -176,20 +176,20 @@ class Entries(Frozen):
         return replace(self, offsets=offsets_of(lengths), **columns)
 
     def empty(self, count: int) -> Self:
-        """Return so many samples without entries."""
+        """Return ``count`` samples without entries."""
         columns = {name: np.zeros(count if name in _ONE_EACH else 0, np.uint64) for name, _ in self._columns()}
         return replace(self, offsets=zeros(count + 1), **columns)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return the samples of every part, in order; None stays what any part lacks."""
+        """Concatenate parts; columns that any part lacks are None."""
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         columns = [[getattr(part, name) for part in parts] for name in cls.__struct_fields__[1:]]
         known = [None if any(column is None for column in each) else np.concatenate(each) for each in columns]
         return cls(offsets_of(lengths), *known)
 
     def _columns(self) -> Iterator[tuple[str, U64]]:
-        """Names and values of the columns that there are."""
+        """Yield names and values of the columns that are not None."""
         columns = ((name, getattr(self, name)) for name in self.__struct_fields__[1:])
         return ((name, column) for name, column in columns if column is not None)
 
@@ -198,17 +198,17 @@ _ONE_EACH = frozenset({"hw_index", "enabled", "running"})
 
 
 class Branches(Entries, frozen=True):
-    """PERF_SAMPLE_BRANCH_STACK of a batch, newest branch first, as one ragged table with three columns."""
+    """PERF_SAMPLE_BRANCH_STACK of a batch, newest branch first, as a list array with three columns."""
 
     from_ip: U64
     to_ip: U64
     flags: U64
     hw_index: U64 | None = None
-    """One per sample: register that holds the newest branch, all ones when unknown; None when not recorded."""
+    """One per sample: index of the register with the newest branch, all ones if unknown; None if not recorded."""
 
 
 class ReadValues(Entries, frozen=True):
-    """PERF_SAMPLE_READ of a batch; ``value``, ``id`` and ``lost`` have one entry per sample and member of the group."""
+    """PERF_SAMPLE_READ of a batch; ``value``, ``id`` and ``lost`` have one entry per sample and group member."""
 
     enabled: U64 | None
     running: U64 | None
@@ -220,8 +220,8 @@ class ReadValues(Entries, frozen=True):
 class Samples(SampleColumns):
     """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
 
-    ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain
-    exactly as recorded, context markers and cookies included, bounded by the record; rows without one are empty.
+    ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain exactly
+    as recorded, including context markers and cookies, bounded by the record; rows without one are empty.
     """
 
     event: I32
@@ -251,7 +251,7 @@ class Want(Flag):
     """Optional columns to decode; the others are skipped by size."""
 
     CHAIN = auto()
-    """Callchains; without it ``chain`` has only empty rows (``info`` needs none)."""
+    """Callchains; without it all rows of ``chain`` are empty (``info`` needs none)."""
     ADDR = auto()
     CGROUP = auto()
     MEMORY = auto()
@@ -262,19 +262,19 @@ class Want(Flag):
     RAW = auto()
     EXTRA = auto()
     COUNTS = auto()
-    """Readings of perf stat, as samples without a stack whose period is what was counted since the one before."""
+    """Readings of perf stat, as samples without a stack whose period is the count since the previous reading."""
     REREAD = auto()
-    """Damage is not counted: another reading does that."""
+    """Do not count damage, because another pass does."""
 
 
 class Shard(Frozen):
-    """One of ``of`` parts of a recording's blocks, counted from 0; each part is a run of blocks."""
+    """One of ``of`` equal shares of a recording's blocks, counted from 0; each is a run of blocks."""
 
     number: int = 0
     of: int = 1
 
     def holds(self, index: int, total: int) -> bool:
-        """Tell whether block ``index`` of ``total`` belongs to the shard."""
+        """Return whether block ``index`` of ``total`` belongs to the shard."""
         return index * self.of // max(total, 1) == self.number
 
 
@@ -291,12 +291,12 @@ class Recording(Protocol):
 
     @property
     def sideband(self) -> Sideband:
-        """Tables of all records that are no samples."""
+        """Tables of all records except samples."""
         ...
 
     @property
     def sample_count(self) -> int:
-        """Samples as perf script counts them."""
+        """Number of samples that perf script prints."""
         ...
 
     @property
@@ -306,11 +306,11 @@ class Recording(Protocol):
 
     @property
     def diagnostics(self) -> Diagnostics:
-        """Damage met so far; reading samples may add to it."""
+        """Damage found so far; reading samples may add to it."""
         ...
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
-        """Yield batches in file order, each a few MiB of records; arrays may be views that die with the next batch.
+        """Yield batches in file order, each a few MiB of records; arrays may be views that the next batch invalidates.
 
         The shards of a recording together yield every batch once.
         """

@@ -1,6 +1,6 @@
-"""Files with their symbols, as Android's simpleperf writes them into a recording: those that its samples hit.
+"""Files with symbols that Android's simpleperf writes into a recording: those with samples.
 
-Source of truth: dso.cpp of simpleperf. What the addresses of symbols are depends on the kind of file.
+Source of truth: dso.cpp of simpleperf. The meaning of symbol addresses depends on the kind of file.
 """
 
 import re
@@ -15,33 +15,33 @@ class FileKind(IntEnum):
     """DsoType in simpleperf's dso.h, and the addresses of each kind's symbols."""
 
     KERNEL = 0
-    """As recorded."""
+    """Recorded addresses."""
     MODULE = 1
-    """In the file: ``min_vaddr`` lies ``offset`` bytes behind the module's start."""
+    """Addresses in the file: ``min_vaddr`` is ``offset`` bytes after the module's start."""
     ELF = 2
-    """svmas: ``min_vaddr`` lies at file offset ``offset``; as recorded in code that was compiled just in time."""
+    """ELF addresses: ``min_vaddr`` is at file offset ``offset``; recorded addresses for JIT-compiled code."""
     DEX = 3
     """File offsets."""
     PERF_MAP = 4
-    """As recorded, in the process of ``perf-PID.map``."""
+    """Recorded addresses, in the process of ``perf-PID.map``."""
     UNKNOWN = 5
-    """As recorded."""
+    """Recorded addresses."""
 
 
 class RecordedFile(Frozen):
-    """One file with its symbols, of which there is one at least, sorted by address."""
+    """One file with its symbols, at least one, sorted by address."""
 
     kind: FileKind
     min_vaddr: int
     """The lowest address of code in the file."""
     offset: int | None
-    """Offset of that address; None in old recordings, whose first mapping of the file begins there."""
+    """Offset of that address; None in old recordings, where it is the start of the file's first mapping."""
     start: U64
     end: U64
     names: list[str]
 
     def find(self, address: U64) -> I64:
-        """(n,) index of the symbol that holds each address, −1 for none."""
+        """Return (n,) index of the symbol that contains each address, −1 for none."""
         row = searchsorted(self.start, address, "right") - 1
         return np.where((row >= 0) & (address < self.end[row]), row, -1)
 
@@ -50,7 +50,7 @@ _CODE = re.compile(r"(?:^|/)(?:[^/]*_jit_(app|zygote)_cache:|TemporaryFile-)([^/
 
 
 def shown_path(path: str) -> str:
-    """Name compiled code as simpleperf's reports do; behind the name stands what tells its pieces apart.
+    """Name JIT-compiled code as simpleperf's reports do: without the suffix that distinguishes its parts.
 
     ``[JIT app cache]`` for a slice of ``perf.data_jit_app_cache``, ``[JIT cache]`` for old ``TemporaryFile-…``.
     """

@@ -1,6 +1,6 @@
-"""Parses event names: the event that is counted, apart from how it was recorded.
+"""Parses event names: separates the event from how it was recorded.
 
-perf names one event in many ways: ``cycles``, ``cycles:P``, ``cycles/freq=99/``, ``cpu_core/cycles/``, ``cycles:u``.
+perf has many names for one event: ``cycles``, ``cycles:P``, ``cycles/freq=99/``, ``cpu_core/cycles/``, ``cycles:u``.
 """
 
 import re
@@ -11,7 +11,7 @@ RECORDING_TERMS = {
     "aux-action", "aux-output", "aux-sample-size", "branch_type", "call-graph", "freq", "inherit", "max-events",
     "max-stack", "no-inherit", "no-overwrite", "overwrite", "percore", "period", "stack-size", "time",
 }  # fmt: skip
-"""Terms between slashes that say how an event was recorded, not which one (tools/perf/util/parse-events.l)."""
+"""Terms between slashes that describe recording, not the event (tools/perf/util/parse-events.l)."""
 
 _MODIFIERS = "ukhIGHpPSDWebR"
 _BETWEEN_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)/?")
@@ -22,35 +22,34 @@ _OTHER_NAMES = {
     "cpu-cycles": "cycles", "cpu_cycles": "cycles", "branch-instructions": "branches", "cs": "context-switches",
     "faults": "page-faults", "migrations": "cpu-migrations",
 }  # fmt: skip
-"""Of perf (event_symbols_hw and _sw in tools/perf/util/parse-events.c), and of Arm's PMUs."""
+"""perf's aliases (event_symbols_hw and _sw in tools/perf/util/parse-events.c), and those of Arm's PMUs."""
 
 
 class EventName(Frozen):
     """A parsed event name."""
 
     event: str
-    """The event alone: ``cycles``, ``sched:sched_switch``; with its PMU where it is only a code."""
+    """The event alone: ``cycles``, ``sched:sched_switch``; with its PMU if it is only a code."""
     pmu: str
-    """``cpu_core``; empty where the name does not say."""
+    """``cpu_core``; empty if the name has none."""
     modes: frozenset[str]
-    """Modes that are counted exclusively, of u, k, h and G (user, kernel, hypervisor, guest); empty: all but guests.
+    """Modes counted exclusively, of u, k, h and G (user, kernel, hypervisor, guest); empty: all but guests.
 
-    The other modifiers say how precisely samples are placed and how events are scheduled. H excludes guests, as perf
-    does without it.
+    Other modifiers concern precision and scheduling. H excludes guests, which is perf's default.
     """
 
     @property
     def counted(self) -> str:
-        """The event by one of the names that perf has for it."""
+        """The event's canonical name."""
         return _OTHER_NAMES.get(self.event, self.event)
 
     @property
     def is_of_core(self) -> bool:
-        """Whether the name tells the kind of CPU core."""
+        """Whether the name has the PMU of a kind of CPU core."""
         return _CORE.fullmatch(self.pmu) is not None
 
     def counts_like(self, other: "EventName") -> bool:
-        """Tell whether both count the same event, perhaps in different modes."""
+        """Return whether both count the same event, perhaps in different modes."""
         cores = self.is_of_core and other.is_of_core
         return self.counted == other.counted and (self.pmu in ("", other.pmu) or not other.pmu or cores)
 
@@ -71,7 +70,7 @@ def event_name(text: str) -> EventName:
 
 
 def means(text: str, name: str) -> bool:
-    """Tell whether a user's name for an event means one of this name: all of its PMUs and modes, if it says none."""
+    """Return whether a user's event name matches this name; without a PMU or modes, it matches all of them."""
     if text == name:
         return True
     asked, known = event_name(text), event_name(name)
@@ -80,7 +79,7 @@ def means(text: str, name: str) -> bool:
 
 
 def is_tracepoint(name: str) -> bool:
-    """Tell a tracepoint, ``sched:sched_switch``, from a counter with modifiers, ``cycles:u``."""
+    """Return whether a name is a tracepoint, ``sched:sched_switch``, not a counter with modifiers, ``cycles:u``."""
     return ":" in event_name(name).event and "/" not in name
 
 

@@ -1,4 +1,4 @@
-"""Selects and joins rows of sample batches, whichever of the optional columns they have."""
+"""Selects and concatenates rows of sample batches, whichever optional columns they have."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,12 +14,12 @@ _FILL = {"cpu": -1}
 
 
 def select_rows(samples: Samples, keep: Bools) -> Samples:
-    """Select the rows where ``keep`` (n,) holds."""
+    """Select the rows where ``keep`` (n,) is True."""
     return samples if keep.all() else take_rows(samples, flatnonzero(keep))
 
 
 def take_rows(samples: Samples, rows: I64) -> Samples:
-    """Select rows by number, in the order given; a number may be repeated."""
+    """Select rows by number, in the order given; numbers may repeat."""
     columns = asdict(samples)
     extra = columns.pop("extra")
     return replace(samples, extra=_taken(extra, rows), **_taken(columns, rows))
@@ -30,7 +30,7 @@ def _taken(columns: Mapping[str, Any], rows: I64) -> dict[str, Any]:
 
 
 def join_batches(parts: Sequence[Samples]) -> Samples:
-    """Join batches in file order; a column that some of them lack is filled with 0 (cpu: −1)."""
+    """Concatenate batches in file order; a column that some of them lack is filled with 0 (cpu: −1)."""
     if len(parts) == 1:
         return parts[0]
     counts = [len(part) for part in parts]
@@ -60,7 +60,7 @@ def _join_column(name: str, values: Sequence[Any], counts: Sequence[int]) -> Any
 
 
 def _absent_rows(name: str, like: Any, count: int) -> Any:
-    """Make rows for samples whose layout lacks the column."""
+    """Return filler rows for samples without the column."""
     if isinstance(like, np.ndarray):
         return np.full((count, *like.shape[1:]), _FILL.get(name, 0), like.dtype)
     return ListArray.of_empty_rows(count, like.values.dtype) if isinstance(like, ListArray) else like.empty(count)

@@ -27,14 +27,14 @@ from perf2x.base.columnar import (
 
 
 class _Records(ColumnTable):
-    """What every table begins with."""
+    """Columns of every table."""
 
     time: U64
     position: I64
 
 
 class _OfThread(_Records):
-    """Records that tell their thread."""
+    """Records with a thread."""
 
     pid: I32
     tid: I32
@@ -47,23 +47,25 @@ class Mmaps(_OfThread):
     length: U64
     pgoff: U64
     prot: I32
-    """−1 for records that lack it, as MMAP; PROT_EXEC is 4."""
+    """−1 for records without it, such as MMAP; PROT_EXEC is 4."""
     flags: I32
     cpumode: U8
     filename: DictionaryColumn[str]
     build_id: DictionaryColumn[bytes]
-    """b"" where the record carries none."""
+    """b"" if the record has none."""
     is_data: Bools
     """MISC_MMAP_DATA: a data mapping without code."""
     file: U64
-    """Device, inode and its generation as one hash: distinguishes files of one name in several containers. 0 where the
-    record carries a build id instead, or neither."""
+    """Hash of device, inode and generation: distinguishes files of one name in several containers.
+
+    0 if the record has a build id instead, or neither.
+    """
     inode: U64
-    """0 where ``file`` is."""
+    """0 if ``file`` is."""
 
 
 def further_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> Mmaps:
-    """Append mappings that no record tells of; all that they carry is in ``columns``, up to ``pgoff``, and filename."""
+    """Append mappings that no record describes, made from ``columns``, which end with ``pgoff`` and the filename."""
     count = len(columns["start"])
     added = Mmaps(
         prot=np.full(count, prot, np.int32),
@@ -86,7 +88,7 @@ class Comms(_OfThread):
 
 
 class Tasks(_Records):
-    """PERF_RECORD_FORK or EXIT (one table each); ``is_exec`` is MISC_FORK_EXEC: do not copy the parent's maps."""
+    """PERF_RECORD_FORK or EXIT (one table each); ``is_exec`` is MISC_FORK_EXEC: do not copy the parent's mappings."""
 
     pid: I32
     ppid: I32
@@ -108,7 +110,7 @@ class DeferredChains(_OfThread):
 
 
 class Losts(_Records):
-    """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` records or samples that the ring buffer had no room for."""
+    """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` records or samples that did not fit into the ring buffer."""
 
     event: I32
     cpu: I32
@@ -123,13 +125,13 @@ class Throttles(_Records):
     """PERF_RECORD_THROTTLE, and UNTHROTTLE (``lifted``): the kernel stopped an event that fired too often."""
 
     event: I32
-    """−1 where the id is nobody's."""
+    """−1 for an unknown id."""
     cpu: I32
     lifted: Bools
 
 
 class Auxes(_Records):
-    """PERF_RECORD_AUX: a piece of hardware trace that the kernel handed over; PERF_AUX_FLAG_* say what it lacks."""
+    """PERF_RECORD_AUX: a chunk of hardware trace from the kernel; PERF_AUX_FLAG_* tell what it lacks."""
 
     cpu: I32
     offset: U64
@@ -138,7 +140,7 @@ class Auxes(_Records):
 
 
 class Ksymbols(_Records):
-    """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
+    """PERF_RECORD_KSYMBOL: kernel code loaded (or unloaded, ``unregister``) at run time: BPF programs, trampolines."""
 
     start: U64
     length: U64
@@ -169,32 +171,32 @@ class Namespaces(_OfThread):
 
 
 class Readings(_Records):
-    """PERF_RECORD_STAT: what a counter had counted when perf stat read it, in the round that the next one ends."""
+    """PERF_RECORD_STAT: a counter's value when perf stat read it, in the round that the next STAT_ROUND ends."""
 
     event: I32
-    """−1 where the id is nobody's."""
+    """−1 for an unknown id."""
     id: U64
     cpu: I32
     """−1: the counter follows its thread."""
     thread: I32
-    """Place in Session.thread_map."""
+    """Index in Session.thread_map."""
     value: U64
     enabled: U64
-    """Nanoseconds that the counter was to run."""
+    """Nanoseconds that the counter was enabled."""
     running: U64
-    """Nanoseconds that it had a place in the hardware."""
+    """Nanoseconds that it was scheduled on the hardware."""
 
 
 class Reads(_Records):
-    """PERF_RECORD_READ: what an event had counted in a thread that ended (``perf record -s``)."""
+    """PERF_RECORD_READ: an event's count in a thread that exited (``perf record -s``)."""
 
     event: I32
     value: U64
-    """Number of events instead, where the event's read_format says GROUP."""
+    """The number of events instead, if the event's read_format has GROUP."""
 
 
 class Rounds(_Records):
-    """PERF_RECORD_STAT_ROUND: the end of a round of readings, in nanoseconds since perf stat began to count."""
+    """PERF_RECORD_STAT_ROUND: the end of a round of readings, in nanoseconds since perf stat started."""
 
 
 class Sideband(Frozen):

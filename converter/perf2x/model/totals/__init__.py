@@ -1,1 +1,1 @@
-"""Costs of functions, in one event or several, and what noise explains of them."""
+"""Costs of functions, in one event or several, and their sampling noise."""

@@ -1,7 +1,7 @@
-"""Other events beside the one that a table is about, as columns: their costs, or the ratio of two of them.
+"""Columns of other events in a table: their costs, or the ratio of two of them.
 
-Events are sampled apart, each with stacks of its own. So a ratio is one of two estimates: it has limits, and there is
-none where too few samples tell what to divide by.
+Events are sampled separately, each with stacks of its own, so a ratio is a quotient of two estimates: it has confidence
+limits, and is undefined if the divisor has too few samples.
 """
 
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ from perf2x.model.totals.totals import Key, Total, Totals, totals
 _CONFIDENCE = 0.95
 _ROUNDED = 999.5
 Estimate = tuple[float, float, float]
-"""A ratio and its limits."""
+"""A ratio and its confidence limits."""
 Cell = int | Estimate | None
-"""A cost, or a ratio; None where samples do not tell."""
+"""A cost, or a ratio; None if there are too few samples."""
 
 
 class EventColumn(WantedColumn, frozen=True):
     """A column in a table of functions, objects or threads."""
 
     tables: tuple[Totals, ...] = ()
-    """Of the events."""
+    """Totals of each of its events."""
 
     @property
     def is_ratio(self) -> bool:
-        """It divides the first event by the second."""
+        """Whether it divides the first event by the second."""
         return len(self.tables) > 1
 
     @property
@@ -41,12 +41,12 @@ class EventColumn(WantedColumn, frozen=True):
         return self.cell([(table.whole, table.squares) for table in self.tables])
 
     def cells(self, keys: Sequence[Key], sort: str) -> list[Cell]:
-        """The cells of these rows."""
+        """Return the cells of these rows."""
         found = [{row.key: row.of(sort) for row in table.rows} for table in self.tables]
         return [self.cell([rows.get(key, (0, 0.0)) for rows in found]) for key in keys]
 
     def cell(self, sides: Sequence[tuple[int, float]]) -> Cell:
-        """The cell of what each event counted, and of the sum of its samples' squared weights."""
+        """Return a cell from each event's count and sum of squared weights."""
         if not self.is_ratio:
             return sides[0][0]
         part, whole = (
@@ -55,7 +55,7 @@ class EventColumn(WantedColumn, frozen=True):
         return _ratio(part, whole, self.factor)
 
     def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[float | None]]:
-        """Columns of a table: costs, or ratios with ``_low`` and ``_high``."""
+        """Return columns of a table: costs, or ratios with ``_low`` and ``_high``."""
         cells = self.cells(keys, sort)
         ends = ("", "_low", "_high")[: 3 if self.is_ratio else 1]
         return {
@@ -64,12 +64,12 @@ class EventColumn(WantedColumn, frozen=True):
         }
 
     def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
-        """Shares of the event, or ratios with their limits."""
+        """Return shares of the event, or ratios with their limits, as text."""
         return [cell_text(cell, self.whole) for cell in self.cells(keys, sort)]
 
 
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
-    """Make the columns; SettingError for an event that there is not, and for any ``value`` but the period."""
+    """Make the columns; SettingError for an unknown event, and for any ``value`` but the period."""
     if names and value != "period":
         raise SettingError("", "columns", " shows what events counted; leave out ", "value")
     wanted = wanted_columns(profile, names)
@@ -78,13 +78,13 @@ def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -
 
 
 class LineColumns(Frozen):
-    """Columns of listings, which must have ``measures_beside``."""
+    """Columns of listings, which must include ``measures_beside``."""
 
     columns: list[EventColumn]
     measures: tuple[Measure, ...]
 
     def cells(self, costs: Costs) -> dict[str, Cell]:
-        """Cells of the costs of a line, by name; its samples are taken to be alike."""
+        """Return cells by name from the costs of a line, whose samples are assumed to have equal weights."""
         of = {(one.event, one.value): cost for one, cost in zip(self.measures, costs, strict=True)}
         return {
             one.name: one.cell(
@@ -95,25 +95,25 @@ class LineColumns(Frozen):
 
 
 def measures_beside(profile: Profile, names: Sequence[str]) -> list[Measure]:
-    """The numbers that `LineColumns` needs."""
+    """Return the measures that `LineColumns` needs."""
     rows = sorted({row for one in wanted_columns(profile, names) for row in one.events})
     return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
 
 
 def wholes(columns: Sequence[EventColumn]) -> dict[str, Cell]:
-    """The cell of each column for all samples."""
+    """Return the cell of each column for all samples."""
     return {one.name: one.whole for one in columns}
 
 
 def with_rows_of(table: Totals, beside: Sequence[EventColumn]) -> Totals:
-    """The table with rows for what only other events have."""
+    """Return the table with additional rows for functions that only other events have."""
     others = {row.key for one in beside for part in one.tables for row in part.rows}
     others -= {row.key for row in table.rows}
     return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])
 
 
 def _ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
-    """A ratio and its limits, to six digits: the last ones may differ between machines."""
+    """Return a ratio and its limits, to six digits, because further ones may differ between machines."""
     if whole.value <= 0:
         return None
     value = part.value / whole.value
@@ -125,7 +125,7 @@ def _ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
 
 
 def cell_text(cell: Cell, whole: Cell) -> str:
-    """``12.3 %`` of a cost; ``1.2 (0.98–1.5)``, ``1.2`` of exact counts; a dash where samples do not tell."""
+    """Return ``12.3 %`` for a cost; ``1.2 (0.98–1.5)``, or ``1.2`` for exact counts; a dash for None."""
     if cell is None:
         return "–"
     if isinstance(cell, int):
@@ -135,5 +135,5 @@ def cell_text(cell: Cell, whole: Cell) -> str:
 
 
 def number_text(value: float) -> str:
-    """Three digits, and all of those before the point."""
+    """Return three significant digits, and all digits before the point."""
     return f"{value:.3g}" if value < _ROUNDED else f"{value:,.0f}"

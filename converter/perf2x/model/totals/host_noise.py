@@ -1,8 +1,8 @@
-"""Tell changes from differences between hosts, where both sides are recordings of several.
+"""Separates changes from differences between hosts, if both sides of a comparison are recordings of several hosts.
 
-The cost of a line is a sum over hosts, each of which costs its own. Hosts are taken as drawn at random, and a line's
-share as the ratio of two sums over them, whose error follows from how far each host is off the common share
-(linearization; Cochran, Sampling Techniques, 1977, chapter 6). A host on both sides is compared with itself::
+A line's cost is a sum over hosts, each with its own cost. Hosts are treated as a random sample, and a line's share as
+the ratio of two sums over them, whose error follows from how far each host is from the common share (linearization;
+Cochran, Sampling Techniques, 1977, chapter 6). A host on both sides is compared with itself::
 
     d(host) = after(host) − share of after · whole of after(host)  −  the same of before
     error²  = n / (n − 1) · Σ d²
@@ -19,11 +19,11 @@ from perf2x.model.profile import Profile, sum_samples
 from perf2x.model.totals.totals import group_costs
 
 HOST = ""
-"""Key of a tag that no user can give: the host that recorded a sample, while two profiles are compared."""
+"""Tag key that users cannot set: the host of a sample, while two profiles are compared."""
 
 
 class Hosts(Frozen):
-    """A profile whose samples say their hosts."""
+    """A profile with the host of each sample."""
 
     profile: Profile
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class Hosts(Frozen):
 
 
 def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
-    """Return the profile without its tag HOST, and the hosts of its samples; None where nobody says, or one has all."""
+    """Return the profile without its tag HOST, and the hosts of its samples; None if unknown or only one."""
     sets, rows = profile.tag_sets, profile.samples.tags
     labels = {key: value for key, value in profile.labels.items() if key != HOST}
     plain = replace(profile, labels=labels)
@@ -49,19 +49,19 @@ def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
 
 
 class HostSpread(Frozen):
-    """Standard errors of changes, as hosts let expect them, in the event's unit before."""
+    """Standard errors of changes due to hosts, in the event's unit before."""
 
     errors: Mapping[tuple[str, str], tuple[float, float]]
-    """By name and object: of the own cost and of the total cost."""
+    """By name and object: errors of the self and the total cost."""
     whole: float
     freedom: int
-    """Degrees of freedom: hosts on the side that has fewer, less one."""
+    """Degrees of freedom: one less than the smaller number of hosts on either side."""
 
 
 def host_spread(
     before: Hosts, after: Hosts, event: str, by: str, value: str, scale: float, *, are_shares: bool
 ) -> HostSpread:
-    """Find the errors of all lines; ``scale`` is what costs after are multiplied by."""
+    """Compute the errors of all lines; ``scale`` multiplies the costs after."""
     names = sorted({*before.names, *after.names})
     sides = []
     for hosts in (before, after):
@@ -88,9 +88,9 @@ def host_spread(
 def _errors(
     costs: Sequence[tuple[I64, I64]], rows: Sequence[I64], parts: Sequence[F64], scale: float, count: int
 ) -> F64:
-    """(lines,) roots of the sums of squared differences, of costs by ``line · hosts + host`` on both sides.
+    """Return (lines,) roots of the sums of squared differences, of costs by ``line · hosts + host`` on both sides.
 
-    ``rows`` are numbers of each side's lines in common, ``parts`` (hosts,) each host's part of its side.
+    ``rows`` map each side's lines to common ones, ``parts`` (hosts,) is each host's share of its side.
     """
     hosts = len(parts[0])
     weighted = [costs[0][1] * -1.0, costs[1][1] * scale]

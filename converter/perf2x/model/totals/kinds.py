@@ -1,4 +1,4 @@
-"""Words for what tables of costs show: their rows, the column that they are sorted by, and what is counted."""
+"""Terms for tables of costs: their rows, sort columns and values."""
 
 from typing import Literal
 

@@ -1,10 +1,10 @@
-"""Decide which differences between two recordings sampling noise can explain.
+"""Decides which differences between two recordings sampling noise can explain.
 
 A value is the sum of the weights of random samples, so its variance is close to the sum of their squared weights. It
-behaves like a Poisson count of ``value² / squares`` samples that weigh ``squares / value`` each. Byar's approximation
+behaves like a Poisson count of ``value² / squares`` samples of weight ``squares / value`` each. Byar's approximation
 gives the limits of such a count, and MOVER (Zou and Donner, 2008) combines the limits of two counts into an interval
-for their difference. A difference is significant when its interval does not contain 0. ``quantile`` widens the
-intervals for the number of differences looked at (Bonferroni), so that all of them hold at once.
+for their difference. A difference is significant if its interval does not contain 0. ``quantile`` widens the intervals
+for multiple comparisons (Bonferroni), so that all of them hold at once.
 """
 
 import math
@@ -21,29 +21,29 @@ class Measured(Frozen):
     squares: float
     """Sum of the squared weights."""
     typical: float
-    """Weight of one sample of the recording, for a value that no sample contributed to."""
+    """Weight of one sample of the recording, for a value without samples."""
 
     def scaled(self, factor: float) -> "Measured":
-        """Return these samples with every weight multiplied."""
+        """Return the samples with every weight multiplied by ``factor``."""
         return Measured(self.value * factor, self.squares * factor * factor, self.typical * factor)
 
 
 def quantile(confidence: float, comparisons: int = 1) -> float:
-    """Standard deviations for two-sided intervals that hold for all comparisons at once with this confidence."""
-    from statistics import NormalDist  # fractions, too: milliseconds that a plain table does not need
+    """Return the standard deviations for two-sided intervals that hold for all comparisons at once."""
+    from statistics import NormalDist  # takes milliseconds, which a plain table does not need
 
     return -NormalDist().inv_cdf((1 - confidence) / (2 * max(comparisons, 1)))
 
 
 def interval(before: Measured, after: Measured, deviations: float) -> Interval:
-    """Limits of ``after`` less ``before``."""
+    """Return the limits of ``after`` − ``before``."""
     return difference_limits(before.value, after.value, limits(before, deviations), limits(after, deviations))
 
 
 def ratio_interval(part: Measured, whole: Measured, deviations: float) -> Interval | None:
-    """Limits of ``part`` by ``whole`` that were sampled apart (MOVER-R of Donner and Zou, 2012).
+    """Return the limits of ``part`` / ``whole``, sampled separately (MOVER-R of Donner and Zou, 2012).
 
-    None where so few samples say what ``whole`` is that there is no limit: fewer than eight for 95 %.
+    None if ``whole`` has too few samples for a limit: fewer than eight for 95 %.
     """
     (least, most), product = limits(whole, deviations), part.value * whole.value
     if least <= 0 or most >= 2 * whole.value:
@@ -60,14 +60,14 @@ def ratio_interval(part: Measured, whole: Measured, deviations: float) -> Interv
 def share_interval(
     before: Measured, before_whole: Measured, after: Measured, after_whole: Measured, deviations: float
 ) -> Interval:
-    """Limits of the difference between two parts of equal wholes, where the rest loses what a part gains."""
+    """Return the limits of the difference between parts of equal totals, where a part grows at the rest's expense."""
     limits_before = _share_limits(before, before_whole, deviations)
     limits_after = _share_limits(after, after_whole, deviations)
     return difference_limits(before.value, after.value, limits_before, limits_after)
 
 
 def difference_limits(before: float, after: float, limits_before: Interval, limits_after: Interval) -> Interval:
-    """Limits of ``after`` less ``before``, from those of either."""
+    """Return the limits of ``after`` − ``before``, from the limits of each."""
     change = after - before
     return (
         change - math.hypot(after - limits_after[0], limits_before[1] - before),
@@ -76,7 +76,7 @@ def difference_limits(before: float, after: float, limits_before: Interval, limi
 
 
 def limits(measured: Measured, deviations: float) -> Interval:
-    """Limits of the value that many recordings would have on average."""
+    """Return the confidence limits of the expected value."""
     if measured.value <= 0 or measured.squares <= 0:
         return 0.0, count_limits(0.0, deviations)[1] * measured.typical
     weight = measured.squares / measured.value
@@ -94,9 +94,9 @@ def count_limits(count: float, deviations: float) -> Interval:
 
 
 def _share_limits(part: Measured, whole: Measured, deviations: float) -> Interval:
-    """Limits of the smaller of the part and the rest, seen from the part.
+    """Return the limits of the smaller of the part and the rest, as limits of the part.
 
-    Poisson limits are wider than a share's own. Where the other samples weigh more, their noise is the share's.
+    Poisson limits are wider than those of a share. If the other samples weigh more, their noise dominates the share's.
     """
     rest = Measured(whole.value - part.value, whole.squares - part.squares, whole.typical)
     share = part.value / whole.value if whole.value else 0.0

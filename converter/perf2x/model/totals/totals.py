@@ -1,6 +1,6 @@
-"""Cost of every function, object or thread, by itself and with all that it calls: the tables of ``top`` and ``diff``.
+"""Self and total cost of every function, object or thread: the tables of ``top`` and ``diff``.
 
-Beside the pipeline because it needs the names that emitters show (shown_frames.py), and is no output format.
+Not an emitter, but based on the names that emitters show (shown_frames.py).
 """
 
 from collections.abc import Sequence
@@ -39,11 +39,11 @@ class Line(Frozen):
 
     name: str
     object: str
-    """Base name of the object that a function lies in; "" for lines that are objects or threads."""
+    """Base name of the function's object; "" for lines that are objects or threads."""
 
     @property
     def key(self) -> Key:
-        """Name and object, which tell it from others."""
+        """Name and object, which identify the line."""
         return self.name, self.object
 
 
@@ -53,11 +53,11 @@ class Total(Line):
     own: int
     total: int
     own_squares: float = 0.0
-    """Sum of the squared weights of the samples behind ``own``: its variance (perf2x.model.totals.noise)."""
+    """Sum of the squared weights of the samples in ``own``: its variance (perf2x.model.totals.noise)."""
     total_squares: float = 0.0
 
     def of(self, sort: str) -> tuple[int, float]:
-        """The cost that ``sort`` (self or total) asks for, and its variance."""
+        """Return the cost selected by ``sort`` (self or total), and its variance."""
         return (self.own, self.own_squares) if sort == "self" else (self.total, self.total_squares)
 
 
@@ -68,7 +68,7 @@ class Totals(Frozen):
     unit: str
     """``nanoseconds``, ``count`` or ``samples``."""
     samples: int
-    """0 for what perf stat counted."""
+    """0 for counts of perf stat."""
     whole: int
     """The sum of all samples."""
     rows: Sequence[Total]
@@ -76,15 +76,14 @@ class Totals(Frozen):
     """The sum of their squared weights."""
 
     def sorted_by(self, sort: str) -> list[Total]:
-        """The rows by the cost that ``sort`` (self or total) asks for, the highest first, then by name."""
+        """Return the rows by the cost selected by ``sort`` (self or total), highest first, then by name."""
         return sorted(self.rows, key=lambda row: (-row.of(sort)[0], -row.own, -row.total, *row.key))
 
 
 def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:
-    """Return the cost of each function (object, thread); one that stands twice in a stack counts once in its total.
+    """Return the cost of each function (object, thread); a stack that has it twice counts once in its total.
 
-    ``event`` as in emitters, or its row: None is the profile's default. OptionError for a kind or value that there is
-    not.
+    ``event`` as in emitters, or its row: None is the profile's default. OptionError for an unknown kind or value.
     """
     for setting, given, kinds in (("by", by, get_args(By)), ("value", value, get_args(Value))):
         if given not in kinds:
@@ -108,7 +107,7 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
 
 
 def weights(profile: Profile, value: str) -> I64:
-    """(samples,) the numbers to add up; OptionError for latencies that were not asked for when the profile was made."""
+    """Return (samples,) the values to add; OptionError for latencies that the profile does not have."""
     samples = profile.samples
     if value != "latency":
         return samples.count if value == "samples" else samples.value
@@ -118,9 +117,9 @@ def weights(profile: Profile, value: str) -> I64:
 
 
 def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
-    """(rows,) sum of the squared weights of each row's samples, taken to be alike within a row.
+    """Return (rows,) sum of the squared weights of each row's samples, assumed equal within a row.
 
-    Where they are not, the true sum is larger (docs/gates.md).
+    If they are not, the true sum is larger (docs/gates.md).
     """
     return weight.astype(np.float64) ** 2 / profile.samples.count[rows]
 
@@ -156,12 +155,12 @@ class GroupCosts(Frozen):
     wholes: I64
     """(groups,)"""
     own: tuple[I64, I64]
-    """``line · groups + group``, and the cost, of each line that a group has."""
+    """``line · groups + group`` and the self cost, for each line and group that has any."""
     total: tuple[I64, I64]
 
 
 def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by: str, value: str) -> GroupCosts:
-    """Return what ``totals`` does for each group of samples; ``group`` (samples,) has numbers below ``groups``."""
+    """Return ``totals`` for each group of samples; ``group`` (samples,) are numbers below ``groups``."""
     rows = flatnonzero(profile.samples.event == find_event(profile, event))
     weight, group = weights(profile, value)[rows], group[rows]
     wholes = sum_at(group, weight, groups)
@@ -188,20 +187,20 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
 
 
 def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:
-    """Distinct keys, rising, and the sum of the values of each."""
+    """Return distinct keys, ascending, and the sum of the values of each."""
     (distinct,), (sums,) = sum_rows([np.concatenate(keys)], [np.concatenate(values)])
     return distinct, sums
 
 
 def _lines_of_locations(profile: Profile, by: str) -> tuple[list[tuple[str, str]], ListArray]:
-    """(name, object) of every line, and the lines of each location, outermost first."""
+    """Return (name, object) of every line, and the lines of each location, outermost first."""
     frames = location_frames(profile)
     names, line = lines_of_frames(frames, by)
     return names, ListArray(frames.of_location.offsets, line[frames.of_location.values])
 
 
 def lines_of_frames(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:
-    """(name, object) of every line, and the line of each frame."""
+    """Return (name, object) of every line, and the line of each frame."""
     pairs = zip(frames.name, frames.object, strict=True)
     keys = ((name, thing) if by in ("function", "data-object") else (thing or "[unknown]", "") for name, thing in pairs)
     return number_keys(keys)

@@ -1,1 +1,1 @@
-"""Profile → profile: grouped, merged, or with other values."""
+"""Transformations of profiles: grouped, merged, or with other values."""

@@ -1,4 +1,4 @@
-"""Leaves out of a profile's tables what no sample uses any more, in place order, so that nothing else is disclosed."""
+"""Removes rows of a profile's tables that no sample uses, keeping their order, so that nothing else is disclosed."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ TEXTS = {
 
 
 def compact(profile: Profile) -> Profile:
-    """Return the profile with tables cut down to what its samples need; rows keep their order.
+    """Return the profile with only those rows in its tables that samples use, in the same order.
 
     Switches of threads without samples are dropped, too.
     """
@@ -49,7 +49,7 @@ def _compact_strings(profile: Profile) -> Profile:
 
 
 def _used(count: int, *columns: AnyArray) -> Bools:
-    """(``count``,) True for the rows of a table that the columns refer to; −1 refers to none."""
+    """Return (``count``,) True for the rows of a table that the columns refer to; −1 refers to none."""
     used = falses(count + 1)
     for column in columns:
         used[column] = True
@@ -57,7 +57,7 @@ def _used(count: int, *columns: AnyArray) -> Bools:
 
 
 def _renumbered(profile: Profile, used: Bools, columns: dict[str, tuple[str, ...]]) -> Profile:
-    """Let columns refer to a table of which only the used rows are left; what they referred to besides is −1."""
+    """Renumber columns for a table reduced to its used rows; references to removed rows become −1."""
     place, changed = kept_places(used), {}
     for table, names in columns.items():
         held = {name: getattr(getattr(profile, table), name, None) for name in names}

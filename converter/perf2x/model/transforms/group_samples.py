@@ -1,5 +1,7 @@
-"""Puts samples together in other ways: a frame below every stack that says whose it is, threads of a process as one,
-recursion folded. Pure functions, profile in, profile out."""
+"""Groups samples differently: a root frame for every stack, threads of a process merged, recursion folded.
+
+Pure functions from profile to profile.
+"""
 
 from collections.abc import Callable
 
@@ -50,9 +52,9 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
 
 
 def _fold_recursion(profile: Profile) -> Profile:
-    """Frames of a function that calls itself become one, the innermost: a b b b c is a b c.
+    """Merge consecutive frames of a function that calls itself into the innermost one: a b b b c becomes a b c.
 
-    Calls that come back by way of others (a b a b) stay. Locations without names are alike when they are the same.
+    Indirect recursion (a b a b) stays. Locations without names are equal if they are the same location.
     """
     kind = _functions_of(profile)
 
@@ -63,7 +65,7 @@ def _fold_recursion(profile: Profile) -> Profile:
 
 
 def _merge_threads(profile: Profile) -> Profile:
-    """One thread per process, under the process's name and id; what was apart only by thread is summed."""
+    """Merge the threads of each process, under the process's name and id; samples that become equal are summed."""
     threads = profile.threads
     columns = [as_int64(threads.pid), as_int64(threads.process)]
     first, inverse = group_rows(columns)
@@ -76,14 +78,14 @@ def _merge_threads(profile: Profile) -> Profile:
     )
     number = as_int32(rank[inverse])
     samples = replace(profile.samples, thread=number[profile.samples.thread])
-    # Switches of several threads under one name do not say when it ran.
+    # Merged switches of several threads do not say when the process ran.
     return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
 
 
 def _with_roots(profile: Profile, root: str) -> Profile:
-    """A made-up outermost frame for every stack: comm, process (``name-PID``), thread (``comm-PID/TID``), cpu, cgroup.
+    """Add a synthetic root frame to every stack: comm, process (``name-PID``), thread (``comm-PID/TID``), cpu, cgroup.
 
-    OptionError when samples do not know their CPU or cgroup.
+    OptionError if samples have no CPU or cgroup.
     """
     samples = profile.samples
     column = {"cpu": samples.cpu, "cgroup": samples.cgroup}.get(root, samples.thread)
@@ -111,7 +113,7 @@ _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
 
 
 def _hung(profile: Profile, root: I64) -> Profile:
-    """Every sample's stack under the location ``root`` (samples,)."""
+    """Put every sample's stack under the location ``root`` (samples,)."""
     leaves, place = used_stacks(profile)
     first, pair = group_rows([root, place])
     rows = location_rows(profile, leaves)[place[first]] if len(leaves) else location_rows(profile, leaves)
@@ -123,7 +125,7 @@ def _hung(profile: Profile, root: I64) -> Profile:
 
 
 def _functions_of(profile: Profile) -> I64:
-    """(locations,) a number that is equal where the functions of the lines are; the location itself without lines."""
+    """Return (locations,) a number that is equal for locations with equal functions; unique without lines."""
     locations = profile.locations
     lines = prefix_tree(ListArray(locations.line_offsets, as_int64(locations.line_function)))[2]
     return np.where(lines >= 0, lines, -1 - arange(len(locations)))

@@ -1,8 +1,8 @@
-"""Events that count one thing on several kinds of CPU core, or in several control groups, are shown as one.
+"""Merges events that perf opened once per kind of CPU core, or once per control group.
 
 perf opens ``cycles`` once for each kind of core (``cpu_core/cycles/P``, ``cpu_atom/cycles/P``), and an event once for
-each control group (``-G a,b``, ``--for-each-cgroup``) under one name: no part of them is the whole. Events of one name
-that are none of these count the same twice: the largest is shown.
+each control group (``-G a,b``, ``--for-each-cgroup``) under one name: each part has only some of the samples. Other
+events of one name count the same twice: only the largest is shown.
 """
 
 import re
@@ -19,11 +19,11 @@ from perf2x.model.profile import Profile, ProfileEvent, numbered_names, sum_samp
 from perf2x.model.recording import event_name
 
 _CGROUP_OPTION = re.compile(r"-[abdginqsvBNPRTW]*G|--(for-each-)?cgroup(=|$)")
-"""Its short form may stand behind others that take no value, and its value behind it: ``-agGa,b``."""
+"""The short option may follow flags in one word, and its value may follow it: ``-agGa,b``."""
 
 
 def has_cgroups(command_line: Sequence[str]) -> bool:
-    """Whether perf record was given control groups to open its events in."""
+    """Return whether perf record was given control groups."""
     own = takewhile(lambda word: word != "--", command_line)
     return any(_CGROUP_OPTION.match(word) for word in own)
 
@@ -33,7 +33,7 @@ def with_joined_events(
 ) -> Profile:
     """Return the profile with the samples of such events in the first of them; the others stay, without samples.
 
-    ``wanted`` are the user's names of events: those that a name tells apart stay apart.
+    ``wanted`` are the events that the user named: those that a name distinguishes stay separate.
     """
     names = numbered_names(profile.events)
     for rows in _alike(profile):
@@ -52,7 +52,7 @@ def with_joined_events(
 
 
 def _alike(profile: Profile) -> Iterator[list[int]]:
-    """Rows of sampled events that count the same, by kind of core or under one name."""
+    """Yield rows of sampled events that count the same, by kind of core or under one name."""
     groups: dict[object, list[int]] = {}
     for row in flatnonzero(bincount(profile.samples.event, len(profile.events))).tolist():
         event = profile.events[row]
@@ -76,7 +76,7 @@ def _joined(profile: Profile, rows: list[int]) -> Profile:
 
 
 def _one(first: ProfileEvent, events: list[ProfileEvent]) -> ProfileEvent:
-    """The event for all, with what they agree on."""
+    """Return the merged event, with the values on which all agree."""
     name, parsed = first.name, event_name(first.name)
     if any(event.name != name for event in events):
         name = parsed.event + (f":{''.join(sorted(parsed.modes))}" if parsed.modes else "")

@@ -1,7 +1,7 @@
-"""Independent profiles as one: tables joined by content and sorted as the stitcher sorts them, samples summed.
+"""Merges independent profiles: tables joined by content and sorted as by the stitcher, samples summed.
 
-Pure: profiles in, profile out, whatever order they come in. Recordings of one session are stitched together instead
-(reader/joined_session.py); here each was finished by itself.
+Pure, and independent of the order of profiles. Recordings of one session are stitched together instead
+(reader/joined_session.py); here each is already a finished profile.
 """
 
 from collections.abc import Mapping, Sequence, Sized
@@ -55,14 +55,14 @@ _SORTED_BY = {
     ),
     "functions": ("name", "system_name", "filename", "start_line"),
 }  # fmt: skip
-"""Columns of tables, the one that decides first in front."""
+"""Sort keys of tables, most significant first."""
 
 
 def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
-    """All samples of all profiles; ``tags`` (one mapping for each profile) tell afterwards where they came from.
+    """Merge all samples of all profiles; ``tags`` (one mapping per profile) label their origin.
 
-    Without ``tags`` samples keep those that they have. Events are the same when name and unit are. Samples of timelines
-    must be of one clock to be comparable. Profiles of some parts may be merged first: the result is the same.
+    Without ``tags``, samples keep their own. Events are the same if name and unit are. The result does not depend on
+    whether some profiles are merged first. Timelines are only comparable if their samples share a clock.
     """
     if tags is not None:
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
@@ -94,7 +94,7 @@ def with_tags(profile: Profile, tags: Tags) -> Profile:
 
 
 def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Tags, ...], I32 | None]:
-    """The distinct sets of tags, sorted, and each sample's row; none where nothing has any."""
+    """Return the distinct sets of tags, sorted, and each sample's row; nothing if there are no tags."""
     owns = [({},) if each.samples.tags is None else each.tag_sets for each in profiles]
     tables = [[tuple(sorted(tag.items())) for tag in own] for own in owns]
     sets, numbers = _ordered(tables)
@@ -108,7 +108,7 @@ def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Tags, ...], I32 | N
 
 
 def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
-    """The events of all profiles by name and unit, whatever order profiles come in, and each profile's rows of them."""
+    """Return the events of all profiles by name and unit, and each profile's rows of them."""
     names = sorted({(event.name, event.unit) for profile in profiles for event in profile.events})
     place = {name: row for row, name in enumerate(names)}
     numbers = [as_int32([place[event.name, event.unit] for event in each.events]) for each in profiles]
@@ -121,21 +121,21 @@ def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...
 
 
 def _default_events(profiles: Sequence[Profile], event_of: list[I32]) -> list[int]:
-    """The event that each profile shows first; of those with samples, if there are any."""
+    """Return the event that each profile shows first; only events with samples, if there are any."""
     shown = [each for each in zip(profiles, event_of, strict=True) if len(each[1])]
     sampled = [each for each in shown if len(each[0].samples)]
     return [int(rows[profile.default_event]) for profile, rows in sampled or shown]
 
 
 def _agreed(one: ProfileEvent, other: ProfileEvent) -> ProfileEvent:
-    """One event for two of a name, with what both say."""
+    """Merge two events of one name, keeping the values that are equal."""
     if (one.period, one.frequency) != (other.period, other.frequency):
         one = replace(one, period=0, frequency=0)
     return one if one.leader == other.leader else replace(one, leader=-1)
 
 
 def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
-    """Distinct rows of several tables, sorted, and where each table's rows went (−1 stays −1)."""
+    """Return distinct rows of several tables, sorted, and the new number of each table's rows (−1 stays −1)."""
     unique = sorted({row for table in tables for row in table})
     place = {row: number for number, row in enumerate(unique)}
     return unique, [as_int64([*(place[row] for row in table), -1]) for table in tables]
@@ -144,9 +144,9 @@ def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
 def _merged_table(
     profiles: Sequence[Profile], name: str, texts: tuple[list[str], list[I64]], strings: StringInterner
 ) -> tuple[Any, list[I32]]:
-    """Distinct rows of one table of all profiles, texts compared, and where each profile's rows went.
+    """Return distinct rows of one table of all profiles, compared by text, and the new number of each profile's rows.
 
-    ``texts`` are the strings of all profiles, sorted, and the place of each profile's among them.
+    ``texts`` are the sorted strings of all profiles, and the row of each profile's among them.
     """
     tables, (words, places) = [getattr(profile, name) for profile in profiles], texts
     columns = {
@@ -170,7 +170,7 @@ def _merged_table(
 
 
 def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArray:
-    """(mappings,) the least process of those that have a file alike, as in one recording; memory is of each its own."""
+    """Return (mappings,) the lowest pid with the same file, as in one recording; anonymous memory keeps its own."""
     _, group = group_rows([column for name, column in columns.items() if name != "pid"])
     least = np.full(len(group), np.iinfo(np.int32).max, np.int32)
     np.minimum.at(least, group, columns["pid"])
@@ -180,7 +180,7 @@ def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArr
 
 
 def _of_each(group: I64, tables: Sequence[Sized]) -> list[I32]:
-    """The numbers of each table's rows among those of all (−1 stays −1)."""
+    """Split the group numbers by table (−1 stays −1)."""
     parts = np.split(as_int32(group), cumsum([len(table) for table in tables])[:-1])
     return [np.append(part, np.int32(-1)) for part in parts]
 
@@ -199,7 +199,7 @@ def _merged_threads(
 def _locations(
     profiles: Sequence[Profile], mapping_of: list[I32], function_of: list[I32]
 ) -> tuple[Locations, list[I32]]:
-    """Distinct locations of all profiles, and where each profile's went; of equal ones those with fewer lines first."""
+    """Return distinct locations of all profiles, those with fewer lines first, and each profile's new numbers."""
     olds = [profile.locations for profile in profiles]
     parts = [
         replace(old, mapping=mapping[old.mapping], line_function=function[old.line_function])
@@ -213,7 +213,7 @@ def _locations(
 
 
 def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple[Stacks, list[I32]]:
-    """The common tree, and the leaf of every sample of every profile."""
+    """Return the merged tree, and the leaf of every sample of every profile."""
     trees = [profile.stacks for profile in profiles]
     begins = offsets_of(as_int64([len(tree) for tree in trees])).tolist()
     parents, leaves = (
@@ -266,7 +266,7 @@ def _in_time_order(profile: Profile) -> Profile:
 
 
 def merged_meta(metas: Sequence[Meta]) -> Meta:
-    """Return the earliest start and, as in google/pprof's merge.go, the sum of durations; texts where all agree."""
+    """Return the earliest start and, as in google/pprof's merge.go, the sum of durations; texts if all agree."""
     agreed: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
         for name in ("hostname", "os_release", "arch", "perf_version")

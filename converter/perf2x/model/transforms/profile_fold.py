@@ -1,4 +1,4 @@
-"""Folds profiles into one as they come: memory follows what is distinct in them, not their number."""
+"""Merges profiles one by one: memory grows with distinct content, not with the number of profiles."""
 
 from msgspec.structs import replace
 
@@ -6,14 +6,14 @@ from perf2x.model.profile import Profile
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
 LEAST = 1 << 15
-"""Rows that wait, at least, before they are merged: fewer would cost more calls than work."""
+"""Smallest number of waiting rows that is worth a merge."""
 
 
 class ProfileFold:
-    """The profiles so far as one, and those that wait to be merged with it.
+    """The merged profile so far, and profiles waiting to be merged into it.
 
-    They are merged when they are as large as the one together, so that the work is that of one merge of all, twice at
-    most. Merging is associative, so the rounds do not show.
+    They are merged once they are as large as the merged one, so that the work is at most twice that of a single merge.
+    Merging is associative, so the result does not depend on the rounds.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class ProfileFold:
         self._size = self._merged_size = 0
 
     def add(self, profile: Profile) -> None:
-        """Take the next profile."""
+        """Add the next profile."""
         self._waiting.append(replace(profile, switches=None, running=None, losses=None, parents=None))
         self._size += _size(profile)
         if len(self._waiting) == 1:
@@ -30,7 +30,7 @@ class ProfileFold:
             self._merge()
 
     def finish(self) -> Profile:
-        """Return all profiles as one, that of ``merge_profiles`` for all of them."""
+        """Return the same profile as ``merge_profiles`` of all."""
         if len(self._waiting) > 1:
             self._merge()
         return self._waiting[0]

@@ -1,11 +1,11 @@
-"""Other values of samples than their period, and other places than their instruction.
+"""Samples with other values than their period, or at other addresses than their instruction.
 
 - ``weight``: PERF_SAMPLE_WEIGHT, or the first part of WEIGHT_STRUCT: on x86 the latency of a load in cycles;
-- ``mispredicts``: a row for each branch of a branch stack that was predicted wrongly, at the branch itself: what
-  ``perf report -b --sort symbol_from,mispredict`` counts;
-- data addresses (PERF_SAMPLE_ADDR) in place of stacks, so that what is named is the object that was accessed.
+- ``mispredicts``: a row for each mispredicted branch of a branch stack, at the branch itself, as counted by
+  ``perf report -b --sort symbol_from,mispredict``;
+- data addresses (PERF_SAMPLE_ADDR) instead of stacks, so that the object that was accessed is shown.
 
-Both latter kinds have no callers: a branch stack knows none, and data is not called.
+The latter two have no callers: a branch stack does not record them, and data is not called.
 """
 
 from typing import Any
@@ -35,25 +35,25 @@ _FIELDS = {
     _MISPREDICTS: (SampleType.BRANCH_STACK, Want.BRANCHES, "branches", "perf record -b"),
     _DATA: (SampleType.ADDR, Want.ADDR, "data addresses", "perf record -d, perf mem record"),
 }
-"""Fields of samples that hold each kind, the columns to decode, the words for them, and how to record them."""
+"""Sample fields of each kind, the columns to decode, a description, and how to record them."""
 
 
 def value_option(value: str | None) -> str:
-    """``LoadOptions.value`` for a kind of numbers; those that all samples have need none."""
+    """Return ``LoadOptions.value`` for a kind of values; None for those that all samples have."""
     return value if value in _VALUES else ""
 
 
 def value_options(by: str, value: str) -> dict[str, Any]:
-    """Fields of LoadOptions for a table of one kind of rows and numbers."""
+    """Return fields of LoadOptions for a table with these rows and values."""
     latency = "beside" if value == "latency" else ""
     return {"value": value_option(value), "latency": latency, "data_objects": by == "data-object"}
 
 
 class SampleValues:
-    """Makes the samples that have the wanted values, or places, of those that were recorded."""
+    """Replaces the values, or addresses, of recorded samples."""
 
     def __init__(self, kind: str, recording: Recording) -> None:
-        """OptionError when no event of the recording has what is wanted."""
+        """Raise OptionError if no event of the recording has the needed fields."""
         self.kind, events = kind, recording.session.events
         bits, self.want, words, how = _FIELDS[kind]
         self._has = np.array([event.sample_type & bits for event in events], np.bool_)
@@ -62,7 +62,7 @@ class SampleValues:
             raise SettingError("", setting, f"{given}: the recording has no {words}; record with: {how}")
 
     def of(self, samples: Samples) -> Samples:
-        """Return the samples of events that have the field, with what is wanted of it."""
+        """Return the samples of events that have the field, with its values."""
         samples = take_rows(samples, flatnonzero(self._has[samples.event]))
         if self.kind == _WEIGHT:
             weight = samples.weight
@@ -70,7 +70,7 @@ class SampleValues:
         return _mispredicted(samples) if self.kind == _MISPREDICTS else _accessed(samples)
 
     def named(self, profile: Profile) -> Profile:
-        """Return the profile with names of events that tell what their values are."""
+        """Return the profile with event names that include the kind of value."""
         if self.kind == _DATA:
             return profile
         events = tuple(
@@ -95,7 +95,7 @@ def _accessed(samples: Samples) -> Samples:
 
 
 def placed(samples: Samples, row: I64, address: U64) -> Samples:
-    """Return rows of samples, without stacks, at other addresses; the upper half of all addresses is the kernel's."""
+    """Return rows of samples, without stacks, at other addresses; those in the upper half are the kernel's."""
     chain = ListArray.of_empty_rows(len(samples), np.uint64)
     found = take_rows(replace(samples, chain=chain, branches=None, user_stacks=None, raw=None, extra={}), row)
     mode: U8 = np.where(address >= _KERNEL_HALF, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8)
@@ -103,9 +103,9 @@ def placed(samples: Samples, row: I64, address: U64) -> Samples:
 
 
 def sample_values(value: str, data_objects: bool, recording: Recording) -> tuple[SampleValues, ...]:
-    """Return what makes the samples that were asked for; OptionError where the recording lacks what they are made of.
+    """Return the replacements requested; OptionError if the recording lacks their fields.
 
-    ``value`` is one of VALUES, or empty; ``data_objects``: samples stand at the data that they accessed.
+    ``value`` is one of VALUES, or empty; ``data_objects``: samples are placed at the data that they accessed.
     """
     if value == _MISPREDICTS and data_objects:
         raise SettingError("", "data_objects", ": mispredicted branches access no data; choose another ", "value")

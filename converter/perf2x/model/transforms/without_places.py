@@ -1,4 +1,4 @@
-"""Drops what stands for addresses in profiles of texts, which have none: their locations have names alone."""
+"""Removes placeholder addresses from profiles made of text, whose locations have only names."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -8,7 +8,7 @@ from perf2x.model.profile import Profile
 
 
 def without_places(profile: Profile) -> Profile:
-    """Take the numbers of places that lie nowhere for addresses no more, and leave out objects without a name."""
+    """Set the numbers that stand for addresses to 0, and remove objects without a name."""
     mappings, locations = profile.mappings, profile.locations
     nowhere = mappings.limit == 0
     if not nowhere.any():

@@ -116,7 +116,7 @@ _SIZES = {1: 8, 5: 4}
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(number, value) of each field of a protobuf message; SectionError where it is cut or no message."""
+    """Return (number, value) of each field of a protobuf message; SectionError where it is cut or no message."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)

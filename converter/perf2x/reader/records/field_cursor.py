@@ -98,7 +98,7 @@ class FieldCursor:
         return as_i32(word if self._little else word >> _SHIFT_32)
 
     def has(self, bits: int) -> Bools:
-        """(n,) records with all of these bits of header.misc set."""
+        """Return (n,) records with all of these bits of header.misc set."""
         flag: Bools = (self.block.misc & np.uint16(bits)) == bits
         return flag
 

@@ -58,7 +58,7 @@ class Tokens:
             raise PrintFormatError(f"{sign} expected, not {self.text}")
 
     def is_cast(self) -> bool:
-        """Whether an opening bracket begins a cast: to a known type, or to any name that an operand follows."""
+        """Return whether an opening bracket begins a cast: to a known type, or to any name that an operand follows."""
         ahead = self._tokens[self._at + 1 : self._at + 4]
         if self.text != "(" or not ahead or ahead[0][0] != "name":
             return False

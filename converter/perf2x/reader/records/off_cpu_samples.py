@@ -24,7 +24,7 @@ _LARGEST = 0xFFF8
 
 
 def is_off_cpu(event: Event) -> bool:
-    """Tell whether this is the event of off-CPU samples."""
+    """Return whether this is the event of off-CPU samples."""
     is_output = event.type == EventType.SOFTWARE and event.config == SoftwareConfig.BPF_OUTPUT
     base = event.name.split(":", 1)[0]
     return is_output and base == _NAME and bool(event.sample_type & SampleType.RAW)

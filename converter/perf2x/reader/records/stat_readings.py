@@ -98,7 +98,10 @@ def _counter(readings: Readings) -> tuple[AnyArray, ...]:
 
 
 def _growth(readings: Readings) -> U64:
-    """(n,) what each counter counted since its reading before; rows are in order of counters, then as recorded."""
+    """Return (n,) what each counter counted since its reading before.
+
+    Rows are in order of counters, then as recorded.
+    """
     begins = begins_run(*_counter(readings))
 
     def grown(column: U64) -> U64:

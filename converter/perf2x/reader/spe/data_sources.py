@@ -78,7 +78,7 @@ _NOT_LEVEL = ~np.uint64(0x3FFF << 5 | 0xF << 33)
 
 
 def data_sources(records: TraceRecords, midr: int, filters: int) -> U64:
-    """(n,) union perf_mem_data_src of each operation; 0 where memory has no part in it.
+    """Return (n,) union perf_mem_data_src of each operation; 0 where memory has no part in it.
 
     ``midr`` identifies the CPU (0: unknown), ``filters`` are the events that it can filter by.
     """
@@ -101,13 +101,13 @@ def data_sources(records: TraceRecords, midr: int, filters: int) -> U64:
 
 
 def uses_memory(records: TraceRecords) -> Bools:
-    """(n,) loads, stores and vector operations."""
+    """Return (n,) loads, stores and vector operations."""
     vector = records.says(0x89, 0x08) | records.says(0x89, 0x88) | records.says(0xFC, 0x04)
     return records.is_of(OpClass.ACCESS) | (records.is_of(OpClass.OTHER) & vector)
 
 
 def _by_packet(records: TraceRecords, store: Bools, midr: int) -> U64:
-    """(n,) what the packet says; 0 where the CPU or the code is unknown. Nothing is known of stores."""
+    """Return (n,) what the packet says; 0 where the CPU or the code is unknown. Nothing is known of stores."""
     known = _SOURCES.get((midr >> 24 & 0xFF, midr >> 4 & 0xFFF), {}) if midr >> 16 & 0xF == 0xF else {}
     codes = np.zeros(_CODES, np.uint64)
     codes[list(known)] = list(known.values())
@@ -117,14 +117,14 @@ def _by_packet(records: TraceRecords, store: Bools, midr: int) -> U64:
 
 
 def _loaded(records: TraceRecords) -> U64:
-    """(n,) level of loads by their events: the innermost hit, else the outermost miss."""
+    """Return (n,) level of loads by their events: the innermost hit, else the outermost miss."""
     hits = [(records.had(seen) & ~records.had(missed), cache | _HIT) for seen, missed, cache in _CACHES]
     hits.insert(1, (records.had(Happened.RECENTLY_FETCHED), 0x10 << 5 | 12 << 33 | _HIT))
     return _first([*hits, *((records.had(missed), cache | _MISS) for _, missed, cache in reversed(_CACHES))])
 
 
 def _stored(records: TraceRecords) -> U64:
-    """(n,) level of stores by their events: the outermost that was looked at."""
+    """Return (n,) level of stores by their events: the outermost that was looked at."""
     ways = (
         (event, cache | how)
         for seen, missed, cache in reversed(_CACHES)
@@ -134,6 +134,6 @@ def _stored(records: TraceRecords) -> U64:
 
 
 def _first(choices: list[tuple[Bools, int]]) -> U64:
-    """(n,) the word of the first choice that holds, else that of an unknown level."""
+    """Return (n,) the word of the first choice that holds, else that of an unknown level."""
     words = [np.uint64(word) for _, word in choices]
     return np.select([holds for holds, _ in choices], words, np.uint64(_UNKNOWN))

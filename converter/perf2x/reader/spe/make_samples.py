@@ -98,7 +98,7 @@ class Told(Frozen):
 
 
 def kinds_of(records: TraceRecords, kinds: SampleKinds) -> Bools:
-    """(n, kinds) which samples each record makes."""
+    """Return (n, kinds) which samples each record makes."""
     return np.stack([_makes(records, name) for name in kinds.names], axis=1)
 
 

@@ -73,16 +73,16 @@ class TraceRecords(ColumnTable):
     """OpClass, and the byte of the packet; 0: not recorded."""
 
     def had(self, bit: Happened) -> Bools:
-        """(n,) operations with this event."""
+        """Return (n,) operations with this event."""
         happened: Bools = self.events >> np.uint64(bit) & np.uint64(1) != 0
         return happened
 
     def is_of(self, kind: OpClass) -> Bools:
-        """(n,) operations of this class."""
+        """Return (n,) operations of this class."""
         return self.says(kind, kind)
 
     def says(self, mask: int, value: int) -> Bools:
-        """(n,) operations whose packet has this value under the mask."""
+        """Return (n,) operations whose packet has this value under the mask."""
         same: Bools = self.operation & np.uint64(mask) == np.uint64(value)
         return same
 
@@ -124,7 +124,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
 
 
 def _instruction(payload: U64) -> U64:
-    """(n,) addresses of instructions: bit 63 is the security state, bits 62 and 61 the exception level."""
+    """Return (n,) addresses of instructions: bit 63 is the security state, bits 62 and 61 the exception level."""
     level = payload >> np.uint64(61)
     kernel = (level == 5) | (level == 6)  # not secure, level 1 or 2
     address = payload & _ADDRESS

@@ -132,7 +132,7 @@ class _TraceThreads:
         self._process = KeyedValues(tid, self._sequence(told), pid)
 
     def of(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
-        """(n,) process and thread of records; −1: unknown.
+        """Return (n,) process and thread of records; −1: unknown.
 
         ``context`` (n,) is the thread that the record tells, −1 for none; ``tid`` and ``cpu`` are the buffer's.
         """
@@ -221,7 +221,7 @@ class SpeRecording:
         return clamp_samples(make_samples(records, told, self._kinds, first, want), Diagnostics())
 
     def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
-        """(n,) times: without any tick (ts_enable=0), those at which the kernel handed the trace over."""
+        """Return (n,) times: without any tick (ts_enable=0), those at which the kernel handed the trace over."""
         auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
         if records.ticks.any() or not len(auxes):
             return _times(records.ticks, clock)
@@ -237,7 +237,7 @@ def _of_period(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) ->
 
 
 def _times(ticks: U64, clock: Mapping[str, int]) -> U64:
-    """(n,) nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
+    """Return (n,) nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
 
     Records without a time have that of the one before.
     """

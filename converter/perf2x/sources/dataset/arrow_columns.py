@@ -69,13 +69,13 @@ def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
 
 
 def is_known(table: "pyarrow.Table", name: str) -> AnyArray:
-    """(n,) whether a column has a value."""
+    """Return (n,) whether a column has a value."""
     result: AnyArray = flat(table, name).is_valid().to_numpy(zero_copy_only=False)
     return result
 
 
 def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
-    """(n,) code of each text, −1 for null, and the distinct texts, as they were recorded."""
+    """Return (n,) code of each text, −1 for null, and the distinct texts, as they were recorded."""
     return coded(flat(table, name))
 
 

@@ -73,7 +73,7 @@ OF_RECORDINGS = TABLES[1:]
 
 
 def date_of(start_ns: int | None) -> str:
-    """Day of a start in UTC, "" where it is unknown."""
+    """Day of a start in UTC, "" if unknown."""
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 

@@ -257,7 +257,7 @@ def writing() -> dict[str, Any]:
 
 
 def _is_begun(folder: Path) -> bool:
-    """Whether a folder is what a command leaves that is killed before a table's first commit."""
+    """Return whether a folder is what a command leaves that is killed before a table's first commit."""
     return folder.is_dir() and {one.name for one in folder.iterdir()} <= {"_delta_log"}
 
 

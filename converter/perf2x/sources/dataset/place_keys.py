@@ -42,7 +42,7 @@ class PlaceKeys(Frozen):
         }  # fmt: skip
 
     def flags(self) -> I64:
-        """(n,) all but the offset as one number."""
+        """Return (n,) all but the offset as one number."""
         found: I64 = as_int64(self.variant) << 8 | as_int64(self.mode) << 1 | self.is_return
         return found
 

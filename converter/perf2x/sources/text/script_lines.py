@@ -123,7 +123,7 @@ class ScriptText(TextReader):
 
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
-        """Whether it is text of samples, not of branches as ``--itrace=b`` prints them."""
+        """Return whether it is text of samples, not of branches as ``--itrace=b`` prints them."""
         return super().is_kind(lines) and not _BRANCH.search(lines[:_BEGINNING])
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class ScriptText(TextReader):
 
 
 def _integers(texts: Sequence[bytes], missing: int) -> I64:
-    """(n,) the numbers that texts say, ``missing`` of empty ones."""
+    """Return (n,) the numbers that texts say, ``missing`` of empty ones."""
     if b"" in texts:
         texts = [text or b"%d" % missing for text in texts]
     return np.fromiter(map(int, texts), np.int64, len(texts))

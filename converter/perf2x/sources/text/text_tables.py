@@ -135,15 +135,15 @@ class _StackTable:
         return len(self._lines.flags)
 
     def lines(self, lines: Sequence[bytes]) -> I32:
-        """(n,) the number of each line."""
+        """Return (n,) the number of each line."""
         return np.fromiter(map(self._lines.__getitem__, lines), np.int32, len(lines))
 
     def is_source(self, lines: AnyArray) -> Bools:
-        """(n,) whether lines are only the source of the line before them."""
+        """Return (n,) whether lines are only the source of the line before them."""
         return np.frombuffer(bytes(self._lines.flags), np.uint8)[lines] > 1
 
     def stacks(self, lines: AnyArray, lengths: I64) -> I32:
-        """(n,) the number of each stack, given the numbers of its lines, innermost first; −1 for no lines."""
+        """Return (n,) the number of each stack, given the numbers of its lines, innermost first; −1 for no lines."""
         rows = ListArray(offsets_of(lengths), as_int64(lines))
         flags = np.frombuffer(bytes(self._lines.flags), np.uint8)[rows.values]
         if flags.any():
@@ -226,7 +226,7 @@ class TextReader:
 
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
-        """Whether the first lines of a text look like this kind's."""
+        """Return whether the first lines of a text look like this kind's."""
         starts = islice(re.finditer(rb"^", lines, re.MULTILINE), _LINES)
         return any(cls.begins.match(lines, found.start()) for found in starts)
 

@@ -89,7 +89,7 @@ class DeferredRecords:
         return sum_of(~begins_run(*columns))
 
     def orphans(self, used: Bools) -> int:
-        """Number of records whose cookie no sample has; ``used`` (records,) marks those joined with a sample."""
+        """Return number of records whose cookie no sample has; ``used`` (records,) marks those joined with a sample."""
         cookie = self._records.cookie
         if not len(cookie):
             return 0
@@ -98,11 +98,14 @@ class DeferredRecords:
         return sum_of(np.diff(first, append=len(cookie))[~is_used])
 
     def time_keys(self, time: U64 | None, position: I64) -> U64:
-        """(n,) what orders samples and records: times, or positions in recordings without timestamps."""
+        """Return (n,) what orders samples and records: times, or positions in recordings without timestamps."""
         return time if self.has_time and time is not None else position.view(np.uint64)
 
     def match(self, cookie: U64, pid: I32, tid: I32, when: U64) -> tuple[I64, I64]:
-        """(n,) record row or −1, and (n,) JoinOutcome, of samples that all have a cookie; ``when`` of ``time_keys``."""
+        """Return (n,) record row or −1, and (n,) JoinOutcome, of samples that all have a cookie.
+
+        ``when`` of ``time_keys``.
+        """
         low = searchsorted(self._records.cookie, cookie, "left")
         high = searchsorted(self._records.cookie, cookie, "right")
         record = self._nearest_record(low, high, tid, when)
@@ -114,7 +117,7 @@ class DeferredRecords:
         return record, outcome
 
     def _nearest_record(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
-        """(n,) the record of the thread in rows low … high − 1 that is nearest in time, −1 for none."""
+        """Return (n,) the record of the thread in rows low … high − 1 that is nearest in time, −1 for none."""
         row = low.copy()
         several = flatnonzero(high - low > 1)
         if len(several):
@@ -126,7 +129,7 @@ class DeferredRecords:
         return np.where((earlier < 0) | ((later >= 0) & closer), later, earlier)
 
     def _lower_bound(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
-        """(n,) first row in low … high − 1 whose (tid, time) is not less; all bisections advance together."""
+        """Return (n,) first row in low … high − 1 whose (tid, time) is not less; all bisections advance together."""
         low, high = low.copy(), high.copy()
         while len(todo := flatnonzero(low < high)):
             middle = (low[todo] + high[todo]) >> 1

@@ -48,7 +48,7 @@ class DeferredJoin:
         """The outcomes of all batches so far; later batches change them."""
 
     def join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
-        """(n,) row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
+        """Return (n,) row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
         record = minus_ones(len(samples))
         outcome = zeros(len(samples))
         rows = flatnonzero(has_cookie)

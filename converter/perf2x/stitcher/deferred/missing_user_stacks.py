@@ -66,7 +66,7 @@ def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
 
 
 def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: DeferredRecords) -> dict[str, int]:
-    """Number of samples by reason, in the order of MissingReason; they add up to all missing samples."""
+    """Return number of samples by reason, in the order of MissingReason; they add up to all missing samples."""
     if not len(missing):
         return {}
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
@@ -90,7 +90,7 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
 
 
 def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecords) -> Bools:
-    """(n,) whether a record was lost after the sample, on its CPU where both CPUs are known.
+    """Return (n,) whether a record was lost after the sample, on its CPU where both CPUs are known.
 
     The kernel writes LOST when there is room again, so it follows what was lost.
     """

@@ -86,7 +86,7 @@ def find_lives(
 
 
 def _generations(parent: I64) -> I64:
-    """(n,) the number of ancestors of each; with each step twice as far up."""
+    """Return (n,) the number of ancestors of each; with each step twice as far up."""
     up, count = np.append(parent, -1), as_int64(np.append(parent >= 0, False))
     while (up >= 0).any():
         count += count[up]
@@ -134,7 +134,10 @@ class AddressSpaces:
         self.ranges = _index_mappings(mmaps, of_mmaps, mmap_sequence, ksymbols, of_ksymbols, ksymbol_sequence)
         """Of all spaces and sequence numbers; in one of its intervals ``find`` has one answer in every epoch."""
         self.made: I64 = np.append(mmap_sequence, -1)
-        """(mmaps + 1,) the sequence number of each mapping; the last row is "no mapping", valid in every epoch."""
+        """(mmaps + 1,) the sequence number of each mapping.
+
+        The last row is "no mapping", valid in every epoch.
+        """
 
     def epoch(self, pid: I64, sequence: I64) -> I64:
         """(n,) int64: the epoch of each process (or KERNEL) at each sequence number, −1 for unknown processes."""
@@ -146,22 +149,23 @@ class AddressSpaces:
         return len(self._epoch_sequence)
 
     def kernel_epoch(self, sequence: I64) -> I64:
-        """(n,) int64: the epoch of the kernel at each sequence number."""
+        """Return (n,) int64: the epoch of the kernel at each sequence number."""
         return self._epochs.of(KERNEL, sequence)
 
     def last_epoch(self, epoch: I64) -> I64:
-        """(n,) int64: the last epoch of the same process image; −1 and epochs of the kernel stand for themselves.
+        """Return (n,) int64: the last epoch of the same process image.
 
-        What it has at an address holds in every epoch since ``made`` of that mapping, for only a later one hides it.
+        −1 and epochs of the kernel stand for themselves. What it has at an address holds in every epoch since ``made``
+        of that mapping, for only a later one hides it.
         """
         return take(self._last_epoch, epoch)
 
     def sequence(self, epoch: I64) -> I64:
-        """(n,) int64: the sequence number at which each epoch began, 0 for −1."""
+        """Return (n,) int64: the sequence number at which each epoch began, 0 for −1."""
         return np.append(self._epoch_sequence, 0)[epoch]
 
     def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
-        """(n,) int64: row of the mapping that holds each address, −1 where none does.
+        """Return (n,) int64: row of the mapping that holds each address, −1 where none does.
 
         Where ``through_exec`` is set, an address without a mapping is also searched in the program that the process ran
         before: a sample inside execve, taken after the kernel announced the new program, still has the caller's
@@ -177,7 +181,7 @@ class AddressSpaces:
         return found
 
     def find_at(self, space: I64, sequence: I64, address: U64) -> I64:
-        """(n,) ``find`` by space and sequence number; walks up to the parents of forked processes."""
+        """Return (n,) ``find`` by space and sequence number; walks up to the parents of forked processes."""
         found = minus_ones(len(address))
         todo = flatnonzero((space >= 0) & self.ranges.intervals(address)[1])  # no process maps the rest
         space, sequence = space[todo], sequence[todo]
@@ -228,7 +232,7 @@ class AddressSpaces:
 
 
 def _spaces_of(epochs: KeyedValues, lives: int, kernel: I64) -> tuple[I64, I64]:
-    """(epochs,) the space of each, −1 for none; (epochs + 1,) the last epoch of that space.
+    """Return (epochs,) the space of each, −1 for none; (epochs + 1,) the last epoch of that space.
 
     The first ``lives`` epochs begin their spaces. Those of the ``kernel``, and −1, stand for themselves at the end.
     """

@@ -12,13 +12,13 @@ _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
 
 
 def is_kernel_mapping(mmaps: Mmaps) -> Bools:
-    """(mappings,) bool: whether each mapping belongs to the kernel."""
+    """Return (mappings,) bool: whether each mapping belongs to the kernel."""
     kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
     return kernel
 
 
 def end_addresses(start: U64, length: U64) -> U64:
-    """(n,) uint64: start + length, at most 2⁶⁴ − 1 where a damaged record would wrap around."""
+    """Return (n,) uint64: start + length, at most 2⁶⁴ − 1 where a damaged record would wrap around."""
     end = start + length
     return np.where(end < start, np.uint64(2**64 - 1), end)
 

@@ -30,7 +30,7 @@ class KernelText(Frozen):
     """By context: whether the mapping is what there is; False for those of processes."""
 
     def holds(self, part: I64, context: I64, address: U64) -> Bools:
-        """(n,) whether it holds each address; ``part`` (n,) is its row in ``context``."""
+        """Return (n,) whether it holds each address; ``part`` (n,) is its row in ``context``."""
         lies: Bools = address - self.start < self.length
         lies &= take(take(self.is_there, context), part)
         return lies
@@ -55,7 +55,7 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
 
 
 def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
-    """(n,) int64 from 0 on: epoch and the through-exec flag of AddressSpaces.find packed into one number."""
+    """Return (n,) int64 from 0 on: epoch and the through-exec flag of AddressSpaces.find packed into one number."""
     return epoch + 1 << 1 | through_exec
 
 
@@ -76,10 +76,10 @@ class MappingLookup:
         """(2 × epochs + 2,) by context"""
         self._recent = DirectMappedCache()
         self.hit = falses(mappings + 1)
-        """(mappings + 1,) whether an address lay in each mapping; the last row stands for none."""
+        """(mappings + 1,) whether an address lay in each mapping; the last entry is for none."""
 
     def find(self, context: I64, interval: I64) -> I64:
-        """(n,) int64: row of the mapping that holds each address, −1 for none.
+        """Return (n,) int64: row of the mapping that holds each address, −1 for none.
 
         ``context`` of ``lookup_contexts``, ``interval`` of AddressSpaces.intervals. The last mappings of the images
         serve all epochs since these were made.
@@ -92,7 +92,7 @@ class MappingLookup:
         return mmap
 
     def _answers(self, key: I64) -> I64:
-        """(n,) mappings by context and interval as one number."""
+        """Return (n,) mappings by context and interval as one number."""
 
         def find(rows: I64) -> I64:
             context, interval = np.divmod(key[rows], self._intervals)

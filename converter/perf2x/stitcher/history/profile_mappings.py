@@ -110,7 +110,7 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
 
 
 def may_hold_code(mmaps: Mmaps) -> Bools:
-    """(mappings,) whether each may be executed; perf record -d records those that may not, too."""
+    """Return (mappings,) whether each may be executed; perf record -d records those that may not, too."""
     found: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & _PROT_EXEC != 0))
     return found
 
@@ -129,7 +129,7 @@ def _traits(
 
 
 def _is_relative(name: str) -> bool:
-    """True if symbols are found by file offset; not in dumps of just-in-time compilers, which one process maps once."""
+    """Return True if symbols are found by file offset; not in dumps of JIT compilers, which one process maps once."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not is_jitdump(name))
 
 
@@ -169,7 +169,7 @@ class AddressLayout:
         """(recorded mappings + 1,) whether the layout leaves each out."""
 
     def at(self, offset: U64) -> tuple[I64, U64]:
-        """(n,) merged mapping and address of each offset in the layout."""
+        """Return (n,) merged mapping and address of each offset in the layout."""
         if not len(self._begin):
             return minus_ones(len(offset)), np.zeros(len(offset), np.uint64)
         row = np.maximum(searchsorted(self._begin, offset, "right") - 1, 0)

@@ -69,7 +69,7 @@ class ChainParts(Frozen):
     """Index of each part's first frame."""
 
     def of_frames(self, frames: int) -> I64:
-        """(frames,) the part of each frame: several times as fast as repeating, as most parts are short."""
+        """Return (frames,) the part of each frame: several times as fast as repeating, as most parts are short."""
         part = zeros(frames)
         part[self.begins[1:]] = 1
         return cumsum(part)

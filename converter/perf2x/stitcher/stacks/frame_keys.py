@@ -73,26 +73,26 @@ class SideTable(Frozen):
 
 
 def mode_bits(mode: U8) -> U64:
-    """(n,) the key bits of return addresses in each mode."""
+    """Return (n,) the key bits of return addresses in each mode."""
     return (as_uint64(mode) & _MODE_BITS) << _MODE_AT | _RETURN
 
 
 def without_return(bits: U64) -> U64:
-    """(n,) the key bits of instruction addresses, which return to nowhere."""
+    """Return (n,) the key bits of instruction addresses, which return to nowhere."""
     return bits & ~_RETURN
 
 
 def root_frame_keys(root: I64) -> U64:
-    """(n,) the keys of root frames."""
+    """Return (n,) the keys of root frames."""
     return as_uint64(root) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
 
 
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
-    """Distinct keys, rising, and (n,) the index of each key among them.
+    """Return distinct keys, ascending, and (n,) the index of each key among them. Up to a million are sorted together.
 
-    Up to a million are sorted together. Of more, few are looked up in a table, and those that share a slot with others
-    searched for, in chunks: sorting all at once would take more memory than anything else. Many miss the cache at every
-    step of a search, and have tables larger than the sort.
+    Of more, few are looked up in a table, and those that share a slot with others searched for, in chunks: sorting all
+    at once would take more memory than anything else. Many miss the cache at every step of a search, and have tables
+    larger than the sort.
     """
     if len(keys) <= _SORTED:
         first, place = group_rows([keys >> _FLAGS_AT, keys & _OFFSET])  # short enough to be sorted as one word
@@ -111,7 +111,7 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
 
 
 def renumber_keys(keys: U64, side_numbers: U64) -> U64:
-    """(n,) the keys with the side-table numbers that FrameKeys.absorb returned."""
+    """Return (n,) the keys with the side-table numbers that FrameKeys.absorb returned."""
     keys = keys.copy()
     rows = flatnonzero(keys & (_SIDE | _ROOT) == _SIDE)
     keys[rows] = keys[rows] & ~_OFFSET | side_numbers[(keys[rows] & _OFFSET).view(np.int64)]
@@ -156,7 +156,7 @@ class FrameKeys:
         self._unmapped_user = self._side_keys(as_int64([-1]), np.zeros(1, np.uint64), user)
 
     def encode(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
-        """(n,) the key of each frame; ``part`` (n,) is its row in ``context`` and ``bits``.
+        """Return (n,) the key of each frame; ``part`` (n,) is its row in ``context`` and ``bits``.
 
         These are of ``lookup_contexts`` and ``mode_bits``.
         """
@@ -181,7 +181,7 @@ class FrameKeys:
         return keys
 
     def _encode_mapped(self, part: I64, context: I64, bits: U64, interval: I64, address: U64) -> U64:
-        """(n,) keys of addresses where some process has a mapping."""
+        """Return (n,) keys of addresses where some process has a mapping."""
         mmap = self._lookup.find(take(context, part), interval)
         keys = address + take(self.layout.delta, mmap)
         keys |= take(bits, part)
@@ -191,7 +191,7 @@ class FrameKeys:
         return keys
 
     def _tells(self, bits: U64) -> Bools:
-        """(n,) whether the address of a frame without a mapping says something."""
+        """Return (n,) whether the address of a frame without a mapping says something."""
         tells: Bools = bits >> _MODE_AT & _MODE_BITS != np.uint64(CpuMode.USER)
         return tells | self._per_process
 

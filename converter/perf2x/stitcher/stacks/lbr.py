@@ -94,7 +94,7 @@ def _with_own_addresses(chain: ListArray, user: I64, ip: U64) -> ListArray:
 
 
 def _first_user_marker(chain: ListArray) -> I64:
-    """(n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
+    """Return (n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
     marker = flatnonzero(chain.values == _USER_MARKER)
     row = row_numbers(chain.lengths)[marker]
     first = minus_ones(len(chain))
@@ -103,7 +103,7 @@ def _first_user_marker(chain: ListArray) -> I64:
 
 
 def _leaf(chain: ListArray, user: I64, ip: U64, branches: Branches) -> U64:
-    """(n,) the innermost user address."""
+    """Return (n,) the innermost user address."""
     behind = user + 1
     recorded = (user >= 0) & (behind < chain.offsets[1:])
     word = np.zeros(len(user), np.uint64)

@@ -44,7 +44,7 @@ class RawStackCache:
         return True
 
     def number(self, inputs: StackInputs) -> tuple[I64, I64]:
-        """(n,) the cache row of each sample, and one sample for each new row, in the order of the rows."""
+        """Return (n,) the cache row of each sample, and one sample for each new row, in the order of the rows."""
         self._samples += len(inputs)
         before = len(self._table)
         number = self._table.number_rows(inputs.chain, *inputs.columns())
@@ -54,7 +54,10 @@ class RawStackCache:
         return number, sample
 
     def stacks(self, number: I64, new_stacks: I32 | None) -> I32:
-        """(n,) the stack of each sample; ``new_stacks`` are the stacks of the rows that ``number`` called new."""
+        """Return (n,) the stack of each sample.
+
+        ``new_stacks`` are the stacks of the rows that ``number`` called new.
+        """
         if new_stacks is not None:
             self._stack.extend(new_stacks)
         stacks: I32 = take(self._stack[0], number)
@@ -78,9 +81,9 @@ _SLOTS_EACH = 8
 
 
 def equal_inputs(inputs: StackInputs) -> tuple[I64, I64]:
-    """Return samples that stand for all others, rising, of which few are equal; and (n,) the place among them of each.
+    """Return samples that stand for all others, ascending, of which few are equal.
 
-    One pass, however many stacks want one slot.
+    And (n,) the place among them of each. One pass, however many stacks want one slot.
     """
     chain, own = inputs.chain, np.arange(len(inputs), dtype=np.int32)
     columns = [column for column in inputs.columns() if (column != column[0]).any()]

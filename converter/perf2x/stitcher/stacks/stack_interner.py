@@ -67,16 +67,16 @@ class StackInterner:
         self._first_of_name: dict[int, int] = {}
 
     def intern_stacks(self, keys: ListArray) -> I32:
-        """(n,) the number of each row of frame keys."""
+        """Return (n,) the number of each row of frame keys."""
         return as_int32(self._stacks.number_rows(keys))
 
     def intern_empty_stacks(self, count: int) -> I32:
-        """(count,) the number of the stack without frames."""
+        """Return (count,) the number of the stack without frames."""
         empty = ListArray(zeros(2), np.zeros(0, np.uint64))
         return np.full(count, self._stacks.number_rows(empty)[0], np.int32)
 
     def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64) -> I32:
-        """(n,) the thread of each row."""
+        """Return (n,) the thread of each row."""
         return as_int32(self._threads.number(pid, tid, comm, start))
 
     def note_first(self, thread: I32 | I64, sequence: I64) -> None:
@@ -86,7 +86,7 @@ class StackInterner:
         np.minimum.at(self._first_sequence[0], thread, sequence)
 
     def namesakes(self, thread: I32 | I64) -> I32:
-        """(n,) the first thread that has the name of each; a thread without a name stands for itself.
+        """Return (n,) the first thread that has the name of each; a thread without a name stands for itself.
 
         Other processes may know another one first: who sums samples by it asks nothing of threads but their names.
         """

@@ -77,7 +77,7 @@ class StackRowBuilder:
         self._deferred = deferred.table
 
     def rows(self, inputs: StackInputs) -> ListArray:
-        """(n,) uint64 frame keys of each stack, innermost first."""
+        """Return (n,) uint64 frame keys of each stack, innermost first."""
         parts = [self._own_rows(inputs)]
         if (inputs.deferred_chain >= 0).any():
             parts.append(self._deferred_rows(inputs))
@@ -87,7 +87,7 @@ class StackRowBuilder:
         return parts[0] if len(parts) == 1 else side_by_side(parts)
 
     def _own_rows(self, inputs: StackInputs) -> ListArray:
-        """(n,) keys of the frames in the sample's own chain."""
+        """Return (n,) keys of the frames in the sample's own chain."""
         frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
         mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)  # where no marker says
@@ -101,7 +101,7 @@ class StackRowBuilder:
         return self._encode(frames, part, context, bits)
 
     def _deferred_rows(self, inputs: StackInputs) -> ListArray:
-        """(n,) keys of the deferred user parts, which belong to the program that the kernel returned to.
+        """Return (n,) keys of the deferred user parts, which belong to the program that the kernel returned to.
 
         A chain that several samples share is looked up once.
         """
@@ -127,7 +127,7 @@ class StackRowBuilder:
 
 
 def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
-    """(parts,) the lookup context of each part, whose ``mode`` is that of user code where no marker says.
+    """Return (parts,) the lookup context of each part, whose ``mode`` is that of user code where no marker says.
 
     Guests and hypervisors have no epoch, since nobody recorded their mappings.
     """

@@ -62,7 +62,7 @@ class PlaceRules:
         """(slots, 4) image, address, when the mapping was made, rule"""
 
     def held(self, image: I64, moment: I64, address: U64) -> tuple[I64, Bools]:
-        """(n,) rules at addresses at some moments, and which are known; the others mean nothing."""
+        """Return (n,) rules at addresses at some moments, and which are known; the others mean nothing."""
         found = take(self._rows, _slots(image, address), "clip", 0)
         is_held = found[:, 1] == address.view(np.int64)
         is_held &= found[:, 0] == image
@@ -123,26 +123,26 @@ class CodeMap:
         self._shift: U64 = mappings.pgoff - mappings.start
         """(mappings,) the sum of this and an address is its file offset"""
         self._known: list[tuple[U64, I32]] = []
-        """Runs of keys, each rising, and their rules."""
+        """Runs of keys, each ascending, and their rules."""
         self._answers = DirectMappedCache()
         """Whether a call may end there, by key."""
 
     def is_code(self, mapping: I32) -> Bools:
-        """(n,) bool: whether mappings may hold code; −1 does not."""
+        """Return (n,) bool: whether mappings may hold code; −1 does not."""
         return np.append(self.mappings.is_code, False)[mapping]
 
     def is_jit(self, mapping: I32) -> Bools:
-        """(n,) bool: whether mappings hold just-in-time compiled code; −1 does not."""
+        """Return (n,) bool: whether mappings hold JIT-compiled code; −1 does not."""
         return np.append(self.mappings.is_jit, False)[mapping]
 
     def is_vdso(self, mapping: I32) -> Bools:
-        """(n,) bool: whether mappings are a vDSO, which uses the frame pointer for other things; −1 is not."""
+        """Return (n,) bool: whether mappings are a vDSO, which uses the frame pointer for other things; −1 is not."""
         rows, index = unique_inverse(mapping)
         names = [self.mappings.filename[row] if row >= 0 else "" for row in rows.tolist()]
         return np.array([is_vdso(name) for name in names], np.bool_)[index]
 
     def rules(self, mapping: I32, address: U64) -> I32:
-        """(n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
+        """Return (n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
         result = np.full(len(address), NO_RULE, np.int32)
         mapped = flatnonzero(mapping >= 0)
         if not len(mapped):
@@ -155,7 +155,10 @@ class CodeMap:
         return result
 
     def rules_by_code(self, mapping: I32, address: U64, exact: Bools) -> I32:
-        """(n,) rule numbers that code without call frame information tells itself; NO_RULE or RETURNS where not."""
+        """Return (n,) rule numbers that code without call frame information tells itself.
+
+        NO_RULE or RETURNS where not.
+        """
         result = np.full(len(address), NO_RULE, np.int32)
         rows = flatnonzero(mapping >= 0)
         number = self._objects(mapping[rows])
@@ -168,7 +171,10 @@ class CodeMap:
         return result
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:
-        """(n,) whether calls may end at addresses in these mappings (no −1); True where there is no code to read."""
+        """Return (n,) whether calls may end at addresses in these mappings (no −1).
+
+        True where there is no code to read.
+        """
         found = trues(len(address))
         number = self._objects(mapping)
         offset = address + self._shift[mapping]

@@ -43,12 +43,12 @@ _AS_IT_IS = 255
 
 
 def leaves_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Whether the last byte of an instruction is that of a call by code that has changed stacks."""
+    """Return whether the last byte of an instruction is that of a call by code that has changed stacks."""
     return _name(functions, row) in _CALLED_BEHIND_SWITCH and _CALL.match(elf.code_at(svma - 1, 2)) is not None
 
 
 def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Whether the stack pointer may be another stack's, so that the frame pointer alone leads to the caller."""
+    """Return whether the stack pointer may be another stack's, so that the frame pointer alone leads to the caller."""
     function = (
         functions.function(row) if elf.machine == "EM_X86_64" and _name(functions, row) in _ON_ANY_STACK else None
     )
@@ -59,12 +59,12 @@ def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int)
 
 
 def may_be_settled(end: U8) -> Bools:
-    """(n,) bool: whether the outermost function may tell better why a chain ends."""
+    """Return (n,) bool: whether the outermost function may tell better why a chain ends."""
     return np.isin(end, _SETTLED)
 
 
 def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:
-    """(n,) ends of chains whose outermost frames lie at ``svma``, given their ends by rules alone."""
+    """Return (n,) ends of chains whose outermost frames lie at ``svma``, given their ends by rules alone."""
     rows, place = unique_inverse(functions.find(svma))
     told = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[place]
     return np.where(told == _AS_IT_IS, end, told)

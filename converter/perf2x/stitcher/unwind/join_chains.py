@@ -76,7 +76,7 @@ def _only(chain: ListArray, use: Bools) -> ListArray:
 
 
 def _words_before_user_part(recorded: ListArray) -> tuple[I64, Bools]:
-    """(n,) number of words before each row's user part, and whether that part is a cookie."""
+    """Return (n,) number of words before each row's user part, and whether that part is a cookie."""
     markers = flatnonzero((recorded.values == _USER) | (recorded.values == _DEFERRED))[::-1]
     row = row_numbers(recorded.lengths)[markers]
     before = recorded.lengths.copy()

@@ -47,7 +47,7 @@ class ObjectRules(Struct):
         self._further = self._read_sources()
 
     def find(self, svma: U64) -> I32:
-        """(n,) rule numbers of addresses; NO_RULE where no source covers them."""
+        """Return (n,) rule numbers of addresses; NO_RULE where no source covers them."""
         result = np.full(len(svma), NO_RULE, np.int32)
         missing = arange(len(svma))
         for source in self._all_sources() if len(missing) else ():

@@ -60,7 +60,7 @@ def frames_of(rows: I64, depth: I64, is_called: Bools) -> U64:
 
 
 def rows_and_depths(frame: U64) -> tuple[I64, I64, Bools]:
-    """(n,) the numbers that ``frames_of`` made one of."""
+    """Return (n,) the numbers that ``frames_of`` made one of."""
     depth = (frame & _BELOW_ROW) >> _CALLED
     return (frame >> _ROW_AT).view(np.int64), depth.view(np.int64), frame & _CALLED != 0
 
@@ -230,7 +230,7 @@ class Lanes(Frozen):
         return visits, going.some(~is_last), np.append(ended, going.rows[is_last]), left
 
     def _canonical_frame_address(self, of_rule: U64) -> tuple[U64, Bools]:
-        """(n,) CFAs, and which are known and lie where a caller's frame can."""
+        """Return (n,) CFAs, and which are known and lie where a caller's frame can."""
         fields, stack = self.fields, self.fields[_STACK]
         cfa, least = stack + of_rule[_VALUE], stack + (fields[_FRAME] & _CALLED)
         good = cfa >= least

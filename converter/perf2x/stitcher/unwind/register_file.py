@@ -33,7 +33,7 @@ class StackMemory(Frozen):
     """All requested bytes were copied, so the stack may continue after them."""
 
     def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
-        """(n,) the 64-bit word at an address of each sample, 0 where it was not copied, and whether it was."""
+        """Return (n,) the 64-bit word at an address of each sample, 0 where it was not copied, and whether it was."""
         offset = address - take(self.base, rows)
         word = offset >> np.uint64(3)
         good = word < take(self.count, rows)
@@ -58,17 +58,17 @@ class StackMemory(Frozen):
         return first >> shift | upper, good
 
     def is_beyond(self, rows: I64, address: U64) -> Bools:
-        """(n,) bool: whether an address lies above the copy, but within reach of the same stack."""
+        """Return (n,) bool: whether an address lies above the copy, but within reach of the same stack."""
         offset = address - self.base[rows]
         return (
             self.is_full[rows] & (offset >= self.count[rows] << np.uint64(3)) & (offset < np.uint64(MAX_STACK_DISTANCE))
         )
 
     def is_unread(self, rows: I64, address: U64) -> Bools:
-        """(n,) bool: whether an address lies above a copy that ended early, at the border of a page.
+        """Return (n,) bool: whether an address lies above a copy that ended early, at the border of a page.
 
-        The kernel waits for no page that is not in memory (copy_from_user_nmi), and large frames have pages that
-        nobody has touched yet.
+        The kernel waits for no page that is not in memory (copy_from_user_nmi), and large frames have pages that nobody
+        has touched yet.
         """
         offset, copied = address - self.base[rows], self.count[rows] << np.uint64(3)
         at_border = self.base[rows] + copied & np.uint64(_PAGE - 1) == 0
@@ -133,14 +133,14 @@ class SampleView(Frozen):
         return SampleView(self.frames, self.memory, self.architecture, self.rows[which])
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """(n,) values of one register and which are known; a register that is not tracked never is."""
+        """Return (n,) values of one register and which are known; a register that is not tracked never is."""
         if number >= self.architecture.register_count:
             return np.zeros(len(self.rows), np.uint64), falses(len(self.rows))
         known = take(self.frames.known, self.rows) & np.uint64(1 << number)
         return take(self.frames.registers[number], self.rows), known != 0
 
     def registers_of(self, number: I64) -> tuple[U64, Bools]:
-        """(n,) values of one register per sample and which are known."""
+        """Return (n,) values of one register per sample and which are known."""
         inside = number < self.architecture.register_count
         if not inside.all():
             number = np.where(inside, number, 0)
@@ -149,7 +149,7 @@ class SampleView(Frozen):
         return take(registers.ravel(), number * registers.shape[1] + self.rows), known.astype(np.bool_) & inside
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
-        """(n,) values of ``size`` bytes of memory (0: a word of the architecture) and which were recorded."""
+        """Return (n,) values of ``size`` bytes of memory (0: a word of the architecture) and which were recorded."""
         size = size or self.architecture.word
         value, good = self.memory.load(self.rows, address)
         return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), good

@@ -225,18 +225,18 @@ class _BatchUnwinder(Struct):
         return as_uint64([frames_of(rows, depth, ~(exact | signal)), address]), going
 
     def _rules(self, rows: I64, address: U64, mapping: I32, stays: Bools) -> I32:
-        """(n,) rules at addresses; places whose mappings stay have them without a search from now on."""
+        """Return (n,) rules at addresses; places whose mappings stay have them without a search from now on."""
         rule = self.code.rules(mapping, address)
         self.code.places.learn(self.finder, rows[stays], address[stays], mapping[stays], rule[stays])
         return rule
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
-        """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
+        """Return (n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
         mapping, stays = self.finder.find(rows, address)
         return np.where(self.code.is_code(mapping), mapping, np.int32(-1)), stays
 
     def _is_trampoline(self, rule: I32) -> Bools:
-        """(n,) bool: whether each frame is a signal trampoline or its like, returned to without having called.
+        """Return (n,) bool: whether each frame is a signal trampoline or its like, returned to without having called.
 
         Some runtimes describe changes of the stack so, behind a call (OCaml's caml_start_program).
         """
@@ -293,7 +293,7 @@ class _BatchUnwinder(Struct):
         return end
 
     def _to_calls(self, view: SampleView, end: U8) -> U8:
-        """(n,) ends after a step that was a guess; one to where no call can end led nowhere."""
+        """Return (n,) ends after a step that was a guess; one to where no call can end led nowhere."""
         address, _, _ = _where(view)
         going = flatnonzero(end == UNFINISHED)
         end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
@@ -301,7 +301,7 @@ class _BatchUnwinder(Struct):
         return end
 
     def _may_return_to(self, rows: I64, address: U64) -> Bools:
-        """(n,) whether addresses lie behind a call, or are a signal trampoline's and the like."""
+        """Return (n,) whether addresses lie behind a call, or are a signal trampoline's and the like."""
         look = address - np.uint64(1)
         mapping, _ = self._code_mapping(rows, look)
         found: Bools = mapping >= 0
@@ -313,7 +313,7 @@ class _BatchUnwinder(Struct):
 
 
 def _where(view: SampleView) -> tuple[U64, Bools, U64]:
-    """(n,) the program counters of samples, whether they are exact, and the addresses to look up for them."""
+    """Return (n,) the program counters of samples, whether they are exact, and the addresses to look up for them."""
     address = take(view.frames.registers[view.architecture.program_counter], view.rows)
     exact = take(view.frames.is_exact, view.rows)
     return address, exact, address - as_uint64(~exact)

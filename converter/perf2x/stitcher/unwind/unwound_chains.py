@@ -57,7 +57,7 @@ class UserMappings(ColumnTable):
     is_code: Bools
     """False for mappings that certainly hold no code."""
     is_jit: Bools
-    """Whether a just-in-time compiler made the code: mappings of its dump, and memory without a file."""
+    """Whether a JIT compiler made the code: mappings of its dump, and memory without a file."""
 
 
 class UserChains(Frozen):
@@ -73,9 +73,9 @@ class UserChains(Frozen):
     guessed: I64
     """(n,) frames that were left by frame pointer, for lack of unwind information."""
     guessed_in_jit: I64
-    """(n,) those of ``guessed`` that are just-in-time compiled code."""
+    """(n,) those of ``guessed`` that are JIT-compiled code."""
     cut_in_jit: Bools
-    """(n,) whether the last frame is just-in-time compiled code, and the end NO_UNWIND_INFO."""
+    """(n,) whether the last frame is JIT-compiled code, and the end NO_UNWIND_INFO."""
 
 
 FindMapping = Callable[[I64, U64], I32]
@@ -95,14 +95,14 @@ class MappingFinder(Frozen):
     moment: I64
     """(n,) when the sample was taken, on the scale of ``made``."""
     made: I64
-    """(mappings + 1,) when each came into force; the last row stands for none, and is the least."""
+    """(mappings + 1,) when each came into force; the last entry is for none, and is the least."""
     at_last: FindMapping
     """Finds mappings at the ends of the images."""
     at_moment: FindMapping
     """Finds mappings as of the samples, for those at whose addresses another one came later."""
 
     def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
-        """(n,) mappings as of the samples, and whether they stay to the end of the image."""
+        """Return (n,) mappings as of the samples, and whether they stay to the end of the image."""
         mapping = self.at_last(rows, address)
         later = flatnonzero(take(self.made, mapping) > take(self.moment, rows))
         stays = trues(len(rows))

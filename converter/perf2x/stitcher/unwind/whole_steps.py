@@ -70,7 +70,7 @@ def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32
 def _saved(
     view: SampleView, table: RuleTable, register: int, kind: RuleKind, value: U64, cfa: U64
 ) -> tuple[U64, Bools]:
-    """(n,) values of the caller's register by one kind of rule, and which are known."""
+    """Return (n,) values of the caller's register by one kind of rule, and which are known."""
     if kind is RuleKind.OFFSET:
         return _loaded(view, register, cfa + value & view.mask)
     if kind is RuleKind.VAL_OFFSET:
@@ -83,11 +83,11 @@ def _saved(
 
 
 def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
-    """(n,) a register that was saved at an address, and which are known.
+    """Return (n,) a register that was saved at an address, and which are known.
 
     LLVM does not say that an epilogue restores registers. One whose place lies below the stack pointer of a sampled
-    instruction has been taken back from there; but not the program counter, which is this function's own still
-    (OCaml's caml_c_call, on the stack of C).
+    instruction has been taken back from there; but not the program counter, which is this function's own still (OCaml's
+    caml_c_call, on the stack of C).
     """
     value, good = view.load(address, 0)
     if good.all() or register == view.architecture.program_counter:

@@ -167,7 +167,7 @@ def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
 
 
 def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:
-    """(pieces,) the highest count of an instruction, −1 outside ``code``, and the sum of all bytes' counts."""
+    """Return (pieces,) the highest count of an instruction, −1 outside ``code``, and the sum of all bytes' counts."""
     most, total = minus_ones(len(pieces)), zeros(len(pieces))
     high = as_uint64([last for _, last in code])
     bounds = unique(np.concatenate([pieces, high, begin, end]))

@@ -36,7 +36,7 @@ def abbreviate(text: str) -> str:
 
 
 def _has_operators(text: str) -> bool:
-    """Whether brackets may be part of operators; others that are so leave a bracket without its partner."""
+    """Return whether brackets may be part of operators; others that are so leave a bracket without its partner."""
     return "operator<" in text or "operator-" in text or ("((" in text and _COMPARED.search(text) is not None)
 
 

@@ -73,7 +73,7 @@ def location_names(
 def _batches(mapped: MappedObject) -> Iterator[I64]:
     """Yield the locations of an object; those of a kernel some at a time, as they may be all addresses of a file.
 
-    Others are whole: which map of a just-in-time compiler is a process's is told by all addresses together.
+    Others are whole: which map of a JIT compiler is a process's is told by all addresses together.
     """
     step = _AT_ONCE if mapped.key.kind is DsoKind.KERNEL else len(mapped.locations)
     return (mapped.locations[first : first + step] for first in range(0, len(mapped.locations), step))

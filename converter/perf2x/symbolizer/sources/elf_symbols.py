@@ -82,7 +82,7 @@ class ElfNames:
         self._index = self._symbols.index()
 
     def find(self, svma: U64) -> I64:
-        """(n,) row of the symbol that contains each address, −1 for none; see ``name``.
+        """Return (n,) row of the symbol that contains each address, −1 for none; see ``name``.
 
         PLTs whose names cannot be read are counted and left out.
         """
@@ -103,14 +103,14 @@ class ElfNames:
         return self._symbols.name(row)
 
     def extents(self, svma: U64) -> tuple[U64, U64]:
-        """(n,) first byte, and one past the last, of the symbol that contains each address; both 0 for none."""
+        """Return (n,) first byte, and one past the last, of the symbol that contains each address; both 0 for none."""
         return self._index.extents(svma)
 
 
 def _function_tables(
     found: ObjectFiles, diagnostics: Diagnostics, section_addresses: Mapping[int, int] | None
 ) -> Iterator[tuple[str, SymbolRows]]:
-    """(section, functions) of each readable symbol table, in the order of dso__load_sym.
+    """Return (section, functions) of each readable symbol table, in the order of dso__load_sym.
 
     They are .symtab and .dynsym of the file with symbols, and those of the running file if that is another one, as with
     mini debug info.

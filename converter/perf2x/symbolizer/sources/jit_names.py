@@ -16,7 +16,7 @@ def jit_function(name: str) -> Function:
 
 
 def is_v8(name: str) -> bool:
-    """Whether V8 names a script's function so."""
+    """Return whether V8 names a script's function so."""
     told = read_compiled_name(name)
     return told.language == "v8js" and told.line > 0
 

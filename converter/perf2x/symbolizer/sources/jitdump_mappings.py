@@ -150,7 +150,10 @@ def _markers(mmaps: Mmaps) -> list[int]:
 def _open_dumps(
     markers: Sequence[int], mmaps: Mmaps, files: JitdumpFiles, diagnostics: Diagnostics
 ) -> Iterator[tuple[int, JitDump]]:
-    """(marker, dump) for each dump that is there; dumps that too many processes share are left out, and counted."""
+    """Return (marker, dump) for each dump that is there.
+
+    Dumps that too many processes share are left out, and counted.
+    """
     opened: set[str] = set()
     shared = 0
     for row in markers:
@@ -194,7 +197,7 @@ def _code_mappings(
 
 
 def _replaced(codes: Sequence[JitCode]) -> int:
-    """Number of pieces that have bytes where a piece of another name has some, too."""
+    """Return number of pieces that have bytes where a piece of another name has some, too."""
     count, widest = 0, None
     for code in sorted(codes, key=lambda code: (code.address, -code.size)):
         if widest is not None and code.address < widest.address + widest.size:

@@ -1,4 +1,4 @@
-"""Names and lines of just-in-time compiled code from jitdump files.
+"""Names and lines of JIT-compiled code from jitdump files.
 
 Samples find this code by the mappings that jitdump_mappings.py adds before stitching.
 """
@@ -56,7 +56,7 @@ class CodeByOffset:
         self.size: U64 = as_uint64([code.size for code in self.codes])
 
     def find(self, offset: U64) -> I64:
-        """(n,) index into ``codes`` of the piece that contains each offset, −1 for none."""
+        """Return (n,) index into ``codes`` of the piece that contains each offset, −1 for none."""
         row = searchsorted(self.start, offset, "right") - 1
         if not self.codes:
             return row

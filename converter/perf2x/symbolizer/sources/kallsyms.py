@@ -117,7 +117,7 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
 
 
 def _begin_with(text: bytes, starts: I64, prefix: bytes) -> Bools:
-    """(n,) whether the text at each place begins with a prefix, whose first byte few do."""
+    """Return (n,) whether the text at each place begins with a prefix, whose first byte few do."""
     found: Bools = np.frombuffer(text, np.uint8)[starts] == prefix[0]
     rows = flatnonzero(found)
     found[rows] = [text.startswith(prefix, at) for at in starts[rows].tolist()]

@@ -86,7 +86,7 @@ class KernelSource(BuiltInSource):
         return table.kallsyms.name(row), (int(table.kallsyms.start[row]) - table.slide) % 2**64
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """(n,) first byte, and one past the last, of the functions at recorded addresses; both 0 for none."""
+        """Return (n,) first byte, and one past the last, of the functions at recorded addresses; both 0 for none."""
         table = self._table
         if isinstance(table, str):
             return np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
@@ -176,7 +176,7 @@ class KernelSource(BuiltInSource):
 
 
 def _lies_as_recorded(dso: Dso, table: _KernelTable) -> bool:
-    """True if a module lies where it was recorded; names from another boot would be wrong."""
+    """Return True if a module lies where it was recorded; names from another boot would be wrong."""
     name = module_name(dso.name)
     listed = [row for row, module in enumerate(table.kallsyms.modules) if module.replace("-", "_") == name]
     if not listed:

@@ -67,7 +67,7 @@ class _Frames(Frozen):
 
 
 def _trusted_counts(row: I64, locations: SourceLocations, has_symtab: bool) -> I64:
-    """(n,) number of debug info frames to keep of each address: all of them or none."""
+    """Return (n,) number of debug info frames to keep of each address: all of them or none."""
     count = np.diff(locations.offsets)
     if has_symtab:
         # neither a symbol nor a line: a gap between functions

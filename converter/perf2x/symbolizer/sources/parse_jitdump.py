@@ -197,7 +197,7 @@ class _Records(Struct):
     """Stretches of bytes that are no records, or records with others in their middle."""
 
     def walk(self, at: int) -> Iterator[tuple[int, int, int, int]]:
-        """(kind, start and end of the body, time) of each complete record from ``at`` on."""
+        """Return (kind, start and end of the body, time) of each complete record from ``at`` on."""
         self.end, is_whole = at, self._is_whole(at)
         while at >= 0:
             kind, size, time = self._header(at)
@@ -221,14 +221,14 @@ class _Records(Struct):
         return _PREFIX.size <= self._header(at)[1] <= len(self.data) - at
 
     def _is_whole(self, at: int) -> bool:
-        """Whether a record lies at a place; one that its fields do not fill has to be followed by one."""
+        """Return whether a record lies at a place; one that its fields do not fill has to be followed by one."""
         if not self._is_inside(at) or self._is_filled(at):
             return self._is_inside(at)
         end = at + self._header(at)[1]
         return len(self.data) - end < _PREFIX.size or (self._is_inside(end) and self._is_filled(end))
 
     def _is_filled(self, at: int, *, with_code: bool = False) -> bool:
-        """Whether the sizes in a record add up to that of the record, but for padding.
+        """Return whether the sizes in a record add up to that of the record, but for padding.
 
         A load may lack its code, but not ``with_code``: bytes in the middle of a record look like such a one now and
         then.
@@ -256,7 +256,7 @@ class _Records(Struct):
         return next((at for at in places if self._is_inside(at) and self._is_filled(at, with_code=True)), -1)
 
     def _is_foreign(self, at: int) -> bool:
-        """Whether the end of the file is neither a record that is cut off nor zeros."""
+        """Return whether the end of the file is neither a record that is cut off nor zeros."""
         kind, size, _ = self._header(at)
         is_cut = kind <= _UNWINDING_INFO and size > len(self.data) - at
         return len(self.data) - at >= _PREFIX.size and not is_cut and self.data.count(0, at) < len(self.data) - at

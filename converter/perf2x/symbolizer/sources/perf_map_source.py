@@ -64,7 +64,7 @@ class ProcessNamespaces:
             }
 
     def is_container(self, pid: int) -> bool:
-        """True if the process is certainly in a PID namespace of its own."""
+        """Return True if the process is certainly in a PID namespace of its own."""
         inodes = self._inodes.get(_pid_key(pid))
         return inodes is not None and inodes[_PID_LINK] != FIRST_PID_NAMESPACE
 
@@ -131,7 +131,7 @@ class PerfMap(Frozen):
     names: list[str]
 
     def find(self, address: U64, first: bool = False) -> I64:
-        """(n,) last entry that covers each address (sorted), or the first one; −1 for none."""
+        """Return (n,) last entry that covers each address (sorted), or the first one; −1 for none."""
         low = searchsorted(address, self.start, "left")
         end = self.start + np.maximum(self.size, np.uint64(1))
         end = np.where(end < self.start, np.uint64(2**64 - 1), end)
@@ -141,7 +141,7 @@ class PerfMap(Frozen):
 
 
 def _last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
-    """(count,) last of ``rows`` whose range [low, high) contains each position, −1 for none.
+    """Return (count,) last of ``rows`` whose range [low, high) contains each position, −1 for none.
 
     Rows are processed from last to first. ``following[i]`` skips positions that have a row already, so that each
     position is visited once however many ranges overlap.
@@ -225,8 +225,7 @@ class PerfMapSource(BuiltInSource):
     def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
         """The map under another process id that names the most sampled addresses, unless two name equally many.
 
-        Just-in-time compiled code has other addresses in each process, so that another process's map hardly ever names
-        any.
+        JIT-compiled code has other addresses in each process, so that another process's map hardly ever names any.
         """
         best: tuple[Path | None, PerfMap | None] = None, None
         most = 0

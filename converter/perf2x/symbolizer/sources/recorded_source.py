@@ -42,7 +42,7 @@ class RecordedSource(BuiltInSource):
 
 
 def _in_file(file: RecordedFile, dso: Dso, address: U64) -> U64:
-    """(n,) the addresses of a file's symbols, modulo 2⁶⁴."""
+    """Return (n,) the addresses of a file's symbols, modulo 2⁶⁴."""
     start, first = dso.start, file.offset if file.offset is not None else dso.offset
     if dso.kind is DsoKind.ANONYMOUS:
         return address if file.kind is not FileKind.DEX else address + np.uint64((dso.offset - start) % 2**64)

@@ -33,7 +33,7 @@ class KnownLines(Frozen):
     locations: SourceLocations
 
     def rows(self, address: U64) -> I64:
-        """(n,) the row of each address, −1 if it is not known."""
+        """Return (n,) the row of each address, −1 if it is not known."""
         row = searchsorted(self.address, address)
         known = np.append(self.address, np.uint64(0))[row] == address
         return np.where(known & (row < len(self.address)), row, -1)

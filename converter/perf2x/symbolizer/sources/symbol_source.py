@@ -114,7 +114,7 @@ class SymbolSource(Protocol):
     def __init__(self, context: Context) -> None: ...
 
     def covers(self, dso: Dso) -> bool:
-        """True if the source may know addresses of this object."""
+        """Return True if the source may know addresses of this object."""
         ...
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:

@@ -183,7 +183,7 @@ def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
 
 
 def _uncertain(row: Change, column: str) -> bool:
-    """True where sampling noise explains a change."""
+    """Return True where sampling noise explains a change."""
     return row.moved(column) != 0 and not row.significant(column)
 
 

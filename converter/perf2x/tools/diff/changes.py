@@ -60,7 +60,7 @@ class Change(Line):
         return self.own_interval if sort == "self" else self.total_interval
 
     def significant(self, sort: str) -> bool:
-        """True where sampling noise does not explain the change."""
+        """Return True where sampling noise does not explain the change."""
         return excludes_zero(self.interval(sort))
 
 

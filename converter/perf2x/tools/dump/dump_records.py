@@ -125,7 +125,7 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
 
 
 def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
-    """(n,) records of the types that the options name."""
+    """Return (n,) records of the types that the options name."""
     if not options.types:
         return trues(len(block.types))
     chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])

@@ -83,7 +83,7 @@ def call_tree(profile: Profile, value: str = "period") -> CallTree:
 
 
 def _costs(profile: Profile, value: str) -> I64:
-    """(samples,) what each adds to the cost; 0 for samples of other events."""
+    """Return (samples,) what each adds to the cost; 0 for samples of other events."""
     return np.where(profile.samples.event == profile.default_event, weights(profile, value), 0)
 
 

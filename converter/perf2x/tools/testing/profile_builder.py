@@ -173,7 +173,7 @@ class ProfileBuilder:
 
 
 def _columns(rows: Collection[tuple[Any, ...]], *dtypes: Any) -> Any:
-    """(rows,) the first entries of each row, as columns of these types."""
+    """Return (rows,) the first entries of each row, as columns of these types."""
     return [np.array([row[at] for row in rows], dtype) for at, dtype in enumerate(dtypes)]
 
 

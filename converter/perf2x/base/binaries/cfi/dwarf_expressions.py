@@ -34,11 +34,11 @@ class ExpressionContext(Protocol):
     """Registers and memory of the samples that an expression is evaluated for."""
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """(n,) values of a register in the frame being left, and which of them are known."""
+        """Return (n,) values of a register in the frame being left, and which of them are known."""
         ...
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
-        """(n,) values of ``size`` bytes of memory, and which of them were recorded."""
+        """Return (n,) values of ``size`` bytes of memory, and which of them were recorded."""
         ...
 
 
@@ -125,7 +125,10 @@ _PLAIN = {Operator.DEREF, *_BINARY, *_UNARY, *_TAKES}
 
 
 def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:
-    """(count,) result for every sample and which are known; ``stack`` holds what DWARF pushes first (the CFA)."""
+    """Return (count,) result for every sample and which are known.
+
+    ``stack`` holds what DWARF pushes first (the CFA).
+    """
     good = trues(count)
     stack = list(stack)
     for operation in expression:

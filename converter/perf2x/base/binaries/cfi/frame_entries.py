@@ -169,7 +169,7 @@ class FrameIndex(Frozen):
     offset: I64
 
     def find(self, svma: U64) -> I64:
-        """(n,) the last FDE that starts at or before each svma, −1 for none; it may end before the svma."""
+        """Return (n,) the last FDE that starts at or before each svma, −1 for none; it may end before the svma."""
         return searchsorted(self.start, svma, "right") - 1
 
 

@@ -114,7 +114,7 @@ def ends_of_ways(code: X86Code, begin: int, within: tuple[int, int], until: int 
 
 
 def exits(code: X86Code, svma: int) -> bool:
-    """Whether code goes straight to a system call, as what comes behind a thread's function does."""
+    """Return whether code goes straight to a system call, as what comes behind a thread's function does."""
     for _ in range(8):
         found = code.instruction(svma)
         if found is None or found.opcode in (0x105, 0xCD):
@@ -124,7 +124,7 @@ def exits(code: X86Code, svma: int) -> bool:
 
 
 def _is_jump(found: X86Instruction) -> bool:
-    """Whether it jumps to an address that a register or memory holds."""
+    """Return whether it jumps to an address that a register or memory holds."""
     return found.opcode == 0xFF and found.register in (4, 5)
 
 

@@ -29,7 +29,7 @@ class CodeFrame(Frozen):
     discriminator: int
     """As recorded."""
     file: str
-    """Last part of the path of the file that declares the function, "" where unknown."""
+    """Last part of the path of the file that declares the function, "" if unknown."""
 
 
 class CodeLines:

@@ -31,7 +31,7 @@ class Scope(Frozen):
     name: str
     """Linkage name where there is one."""
     decl_line: int
-    """0 where unknown."""
+    """0 if unknown."""
     call_file: int = 0
     """The caller's file, as a file number of the unit's line table; 0 for a function that is not inlined."""
     call_line: int = 0

@@ -232,7 +232,7 @@ def _rows(machine: Machine, opcodes: _Opcodes, found: _LineInstructions) -> tupl
 
 
 def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> U64:
-    """(n,) the address behind each instruction, of an end before it is reset."""
+    """Return (n,) the address behind each instruction, of an end before it is reset."""
     advance = opcodes.advance[found.opcode]
     rows = opcodes.are(found.opcode, _ADVANCE)
     advance[rows] = found.numbers(rows) * np.uint64(machine.step)
@@ -245,7 +245,7 @@ def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, en
 
 
 def _lines(opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> I64:
-    """(n,) the line behind each instruction."""
+    """Return (n,) the line behind each instruction."""
     advance = opcodes.line[found.opcode]
     rows = opcodes.are(found.opcode, _LINE)
     at = found.operand[rows]

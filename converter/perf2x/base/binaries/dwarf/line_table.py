@@ -62,7 +62,7 @@ class LineTable(Frozen):
     rows: LineRows
 
     def find(self, address: U64) -> tuple[I64, I64, I64]:
-        """Return (n,) file number, line and discriminator of each address, 0 where unknown."""
+        """Return (n,) file number, line and discriminator of each address, 0 if unknown."""
         row, rows = self._rows(address), self.rows
         known = flatnonzero(row >= 0)  # units ask one table one after another: nothing here copies a column
         found = zeros((3, len(row)))
@@ -71,7 +71,7 @@ class LineTable(Frozen):
         return found[0], found[1], found[2]
 
     def knows(self, address: U64) -> bool:
-        """Whether a row applies to every address."""
+        """Return whether a row applies to every address."""
         return bool((self._rows(address) >= 0).all())
 
     def _rows(self, address: U64) -> I64:

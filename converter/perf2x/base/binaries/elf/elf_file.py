@@ -187,7 +187,7 @@ class ElfObject:
 
 
 def is_compressed(section: ElfSection) -> bool:
-    """Tell whether a section's bytes in the file are not its contents."""
+    """Return whether a section's bytes in the file are not its contents."""
     return bool(section.flags & SHF_COMPRESSED) or section.name.startswith(".z")
 
 

@@ -163,7 +163,7 @@ class Finder:
                 return
 
     def _refused(self, found: ObjectFiles, path: Path, refusal: _Refusal) -> bool:
-        """Whether a file is refused because nothing shows that it is the recorded one; note it if so."""
+        """Return whether a file is refused because nothing shows that it is the recorded one; note it if so."""
         why = refusal(path)
         if not why or self.search_paths.allow_mismatch:
             found.mismatched = found.mismatched or bool(why)

@@ -48,7 +48,7 @@ def find_vdso(
 
 
 def _serves(file: ElfObject, is_64: bool) -> bool:
-    """Whether a vDSO is that of programs of 64 or 32 bits; not the one of 64 bits with short addresses (x32)."""
+    """Return whether a vDSO is that of programs of 64 or 32 bits; not the one of 64 bits with short addresses (x32)."""
     return file.is_64 if is_64 else not file.is_64 and file.machine != "EM_X86_64"
 
 

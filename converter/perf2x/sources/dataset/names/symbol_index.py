@@ -28,7 +28,7 @@ class PlaceIndex:
         self._hashes = hashes[self._row]
 
     def rows_of(self, places: ProfilePlaces) -> I64:
-        """(places,) the row of names of each place; −1 for none."""
+        """Return (places,) the row of names of each place; −1 for none."""
         known = as_int64([*(self._object.get(one, -1) for one in places.object_ids), -1])
         columns = _columns(known[places.object], places.keys)
         if not len(self._hashes):

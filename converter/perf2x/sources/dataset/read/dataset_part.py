@@ -183,7 +183,7 @@ class DatasetPart:
 
 
 def _numbers_of(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
-    """(rows,) the number of each row's recording, −1 for rows of others, or of other attempts to add it."""
+    """Return (rows,) the number of each row's recording, −1 for rows of others, or of other attempts to add it."""
     (one, idents), (other, attempts) = (texts(table, name) for name in OF_ATTEMPT)
     known = minus_ones((len(idents) + 1, len(attempts) + 1))
     of_ident, of_attempt = ({text: code for code, text in enumerate(words)} for words in (idents, attempts))
@@ -195,7 +195,7 @@ def _numbers_of(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
 
 
 def _has_tags(row: Row, wanted: Mapping[str, str]) -> bool:
-    """Whether a recording has these tags; ``date`` is the day of its start."""
+    """Return whether a recording has these tags; ``date`` is the day of its start."""
     tags = {DATE: date_of(row.values["start_ns"]), **row.tags}
     return all(tags.get(key, "") == value for key, value in wanted.items())
 

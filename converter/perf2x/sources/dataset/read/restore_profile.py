@@ -64,7 +64,7 @@ class _Numbered(Frozen):
     value: I64
 
     def of(self, recording: I64, number: I64, what: str, source: str) -> I64:
-        """(n,) the values; −1 for the number −1. FormatError for numbers that a recording does not have."""
+        """Return (n,) the values; −1 for the number −1. FormatError for numbers that a recording does not have."""
         row = self.start[recording] + number
         if ((number < -1) | (row >= self.start[1:][recording])).any():
             raise FormatError(f"{source}: damaged: a {what} is missing")
@@ -120,7 +120,10 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
 
 
 def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
-    """Distinct sets of tags, without those that all recordings share, and (samples,) the set of each; none for one."""
+    """Return distinct sets of tags, without those that all recordings share, and (samples,) the set of each.
+
+    None for one.
+    """
     sets = [tuple(sorted(row.tags.items())) for row in rows]
     common = set(sets[0]).intersection(*sets)
     own = [tuple(pair for pair in one if pair not in common) for one in sets]
@@ -224,7 +227,7 @@ def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads
 
 
 def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
-    """(n,) rank of each text of a column among the distinct ones in order; the rank −1 stands for null."""
+    """Return (n,) rank of each text of a column among the distinct ones in order; the rank −1 stands for null."""
     code, known = texts(table, name)
     ordered = sorted(set(known))
     place = {text: row for row, text in enumerate(ordered)}

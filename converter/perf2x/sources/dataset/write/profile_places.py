@@ -77,7 +77,7 @@ def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset
 
 
 def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) -> I64:
-    """(mappings,) the place of each among those of its object that form one run of overlapping ones."""
+    """Return (mappings,) the place of each among those of its object that form one run of overlapping ones."""
     variant = zeros(len(ids))
     run: list[int] = []
     end = 0
