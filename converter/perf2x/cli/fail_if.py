@@ -75,16 +75,15 @@ def exit_for_failed_gates(sentences: list[str]) -> None:
         raise typer.Exit(GATE)
 
 
+def warn(sentences: Iterable[str]) -> None:
+    """Print the sentences in the form of the CI that runs this."""
+    for sentence in sentences:
+        _say("warning", sentence)
+
+
 def warn_of_losses(loaded: "Loaded") -> None:
     """In GitHub Actions, annotate the run with a warning for every loss; do nothing elsewhere."""
-    for count in loaded.diagnostics.losses if _is_github() else ():
-        _say("warning", count.sentence)
-
-
-def warn_of_idle_limits(unmatched: Iterable[str]) -> None:
-    """Print sentences on limits that nothing was held against: a name may be misspelled, or its function gone."""
-    for sentence in unmatched:
-        _say("warning", sentence)
+    warn(count.sentence for count in loaded.diagnostics.losses if _is_github())
 
 
 def _is_github() -> bool:

@@ -1,28 +1,30 @@
-"""The outcome of all limits of a command, first in every summary: one of four words, and why."""
+"""The outcome of all limits of a command, first in every summary: one of five, and why."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perf2x.base.frozen import Frozen
-from perf2x.cli.render.markdown_table import prose
-from perf2x.model.number_format import format_change
+from perf2x.cli.fail_if import exit_for_failed_gates, warn
+from perf2x.cli.render.markdown_table import sentence_with_code
+from perf2x.model.number_format import format_change, plural
 from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
     from perf2x.cli.diff.fail_above import GateVerdict
+    from perf2x.cli.options.diff_options import ComparisonFlags
     from perf2x.cli.render.screen import Screen
     from perf2x.tools.diff.changes import Comparison
 
-_SIGN = re.compile(r"&#(43|61);(?=\d)")
-"""A sign before a number, which is no markup; people read this Markdown in logs, too."""
+TOO_FEW = "too few samples to judge"
+_FEWEST = 100
+"""Samples that tell growth of the whole by 31 % from noise, and by less not."""
 
 
 class Verdict(Frozen):
     """The answer to a job."""
 
     outcome: str
-    """``passed``; ``failed``; ``unreliable``: the recording exceeds a limit of quality; or ``no baseline``."""
+    """``passed``; ``failed``; ``unreliable``: the recording exceeds a limit of quality; TOO_FEW; or ``no baseline``."""
     reasons: list[str]
     """Sentences; at least one."""
     notes: list[str]
@@ -30,28 +32,33 @@ class Verdict(Frozen):
 
     @classmethod
     def of(
-        cls, limits: Sequence[str], quality: list[str], growth: "GateVerdict | None", whole: "Comparison | None"
+        cls, flags: "ComparisonFlags", quality: list[str], growth: "GateVerdict | None", whole: "Comparison"
     ) -> "Verdict":
-        """Sum up what both kinds of gates found; without another recording, ``growth`` and ``whole`` are None.
+        """Sum up what both kinds of gates found.
 
-        ``limits`` are those of --fail-above.
+        Without another recording, ``growth`` is None, and ``whole`` compares the recording with itself.
         """
+        limits = flags.fail_above
         failed = [*quality, *(growth.failures if growth else ())]
-        notes = [*growth.unmatched, *growth.notes] if growth else []
+        notes = growth.notes if growth else []
         if failed:
             return cls("unreliable" if quality else "failed", failed, notes)
-        if limits and whole is None:
+        if limits and not flags.any_change and (few := [*_too_few(whole)]):
+            return cls(TOO_FEW, few, notes)
+        if limits and growth is None:
             return cls("no baseline", ["there is no earlier recording to compare with"], notes)
         text = "nothing exceeds its limit" + (f" ({', '.join(limits)})" if limits else "")
-        if whole is not None and not whole.normalize:
+        if growth is not None and not whole.normalize:
             change = format_change(whole.whole_after - whole.before.whole, whole.before.whole)
             text += f"; the whole changed by {change}"
         return cls("passed", [text], notes)
 
-    @property
-    def failures(self) -> list[str]:
-        """Reasons to end with exit code 3."""
-        return self.reasons if self.outcome in ("failed", "unreliable") else []
+    def end(self) -> None:
+        """Say what failed and exit with code 3, or warn that nothing could be judged."""
+        if self.outcome in ("failed", "unreliable"):
+            exit_for_failed_gates(self.reasons)
+        if self.outcome == TOO_FEW:
+            warn(self.reasons)
 
     def lines(self, screen: "Screen") -> Iterator[str]:
         """Lines for people at a terminal, the word in the first."""
@@ -66,5 +73,13 @@ class Verdict(Frozen):
         yield f"### perf2x: {self.outcome}"
         yield ""
         for sentence in (*self.reasons, *self.notes):
-            yield "- " + _SIGN.sub(lambda found: chr(int(found[1])), prose(sentence))
+            yield f"- {sentence_with_code(sentence)}"
         yield ""
+
+
+def _too_few(sides: "Comparison") -> Iterator[str]:
+    """Sentences on recordings that nothing can be told from; counts of perf stat have no samples, and no noise."""
+    for side, which in ((sides.after, "the recording"), (sides.before, "the earlier recording")):
+        if side.samples < _FEWEST and (side.samples or not side.whole):
+            yield f"{which} has {plural(side.samples, 'sample')}, and a comparison needs {_FEWEST}: record for longer"
+            return

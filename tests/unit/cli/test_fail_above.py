@@ -97,15 +97,69 @@ def test_the_gate(pair: tuple[Path, Path], words: tuple[str, ...], code: int, se
     assert (ran.err == "") == (code == 0)
 
 
-def test_a_gate_for_what_was_never_sampled_says_so_and_stays_open(pair: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize(
+    ("bar", "says"),
+    [
+        ("object:o9.so=1", "no object 'o9.so'; the recordings have: o1.so, o2.so, o3.so, o5.so"),
+        ("function:prase*=1", "no function 'prase*'; the recordings have: [o1.so], [o2.so], [o3.so], [o5.so]"),
+        ("share:prase=1", "no function 'prase'; the recordings have: [o1.so], [o2.so], [o3.so], [o5.so]"),
+    ],
+)
+def test_a_gate_for_what_was_never_sampled_is_a_mistake_unless_allowed(
+    pair: tuple[Path, Path], bar: str, says: str
+) -> None:
     before, after = pair
-    said = "--fail-above: no object 'o9.so'; there are: o1.so, o2.so, o3.so, o5.so\n"
     for words in (("diff", *pair), ("report", after, "--before", before)):
-        words = (*words, *QUICK, "--fail-above", "object:o9.so=1", "--any-change")
-        ran = perf2x(*words, env={"GITHUB_ACTIONS": "", "GITLAB_CI": ""})
-        assert (ran.code, ran.err) == (0, f"perf2x: {said}")
-        ran = perf2x(*words, env={"GITHUB_ACTIONS": "true"})
-        assert (ran.code, ran.err) == (0, f"::warning title=perf2x::{said}")
+        words = (*words, "--no-symbols", "--fail-above", bar, "--any-change")
+        ran = perf2x(*words)
+        assert (ran.code, ran.err) == (2, f"perf2x: --fail-above: {says} (--allow-unknown accepts that)\n")
+        ran = perf2x(*words, "--allow-unknown")
+        assert ran.code == 0 and says[:9] in ran.out + ran.said
+
+
+FEW = "has 43 samples, and a comparison needs 100: record for longer"
+MANY = {"sort_rows": 800, "parse": 2000, "emit": 305}
+SOME = {"sort_rows": 11, "parse": 28, "emit": 4}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words", "code", "outcome", "reason"),
+    [
+        (MANY, SOME, (), 0, "too few samples to judge", f"the recording {FEW}"),
+        (SOME, SOME, (), 0, "too few samples to judge", f"the recording {FEW}"),
+        (
+            SOME,
+            {"sort_rows": 28, "parse": 72, "emit": 10},
+            (),
+            0,
+            "too few samples to judge",
+            f"the earlier recording {FEW}",
+        ),
+        (None, SOME, (), 0, "too few samples to judge", f"the recording {FEW}"),
+        (None, MANY, (), 0, "no baseline", "there is no earlier recording to compare with"),
+        (MANY, {"sort_rows": 28, "parse": 72, "emit": 10}, (), 0, "passed", "nothing exceeds its limit"),
+        (MANY, SOME, ("--any-change",), 0, "passed", "nothing exceeds its limit"),
+        (SOME, MANY, ("--fail-above", "total=25"), 3, "failed", "the whole grew by"),  # however few there were
+    ],
+)
+def test_a_handful_of_samples_is_never_passed(
+    tmp_path: Path,
+    before: dict[str, int] | None,
+    after: dict[str, int],
+    words: tuple[str, ...],
+    code: int,
+    outcome: str,
+    reason: str,
+) -> None:
+    for name, costs in (("before", before or {}), ("after", after)):
+        (tmp_path / name).write_text("".join(f"main;{function} {count}\n" for function, count in costs.items()))
+    against = ("--before", tmp_path / "before") if before is not None else ()
+    limits = ("--fail-above", "share=5", *words)
+    ran = perf2x("report", tmp_path / "after", *against, *limits, env={"GITHUB_ACTIONS": "true"})
+    lines = ran.out.splitlines()
+    assert (ran.code, lines[0]) == (code, f"### perf2x: {outcome}"), ran.said
+    assert lines[2].startswith(f"- {reason}")
+    assert (f"::warning title=perf2x::{reason}" in ran.err) == outcome.startswith("too few")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +182,7 @@ def test_the_gate_sees_what_filters_of_frames_leave(
     before.write_text("main;work 700\nmain;spin 300\n")
     after.write_text("main;work 700\nmain;spin 900\n")
     inputs = (before, after) if command == "diff" else (after, "--before", before)
-    assert perf2x(command, *inputs, "--fail-above", bar, *filters, "-q").code == code
+    assert perf2x(command, *inputs, "--fail-above", bar, "--allow-unknown", *filters, "-q").code == code
 
 
 BEFORE = {"sort_rows": 800, "parse": 2000, "emit": 305}

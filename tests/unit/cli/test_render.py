@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from perf2x.cli.render.csv_table import csv_text, flattened
 from perf2x.cli.render.fit_text import cell_width, share_width, shorten
-from perf2x.cli.render.markdown_table import MOST, Section, code, escape_tildes, markdown_document
+from perf2x.cli.render.markdown_table import MOST, Section, code, escape_tildes, markdown_document, sentence_with_code
 from perf2x.cli.render.report_formats import Report, print_report
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen, line_width
 from perf2x.cli.render.text_table import Layout, name_column, number_column, table_lines
@@ -133,6 +133,19 @@ def _shown(cell: object) -> str:
 def test_a_backslash_escapes_nothing() -> None:
     assert code("a\\|b") == "<code>a&#92;&#124;b</code>"
     assert code("a`b") == "<code>a&#96;b</code>"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("sort_rows grew by +5.0 %, x::f<y>.", "`sort_rows` grew by +5.0 %, `x::f<y>`."),
+        ("nothing exceeds its limit (total=25%, share=5%); e", "nothing exceeds its limit (total=25%, share=5%); e"),
+        ("@user http://x w.e *x* a|b c\\d", "`@user` `http://x` `w.e` `*x*` `a|b` `c\\d`"),
+        ("`a ``b`` `", "`` `a `` ``` ``b`` ``` `` ` ``"),
+    ],
+)
+def test_sentences_quote_names_without_entities(text: str, shown: str) -> None:
+    assert sentence_with_code(text) == shown
 
 
 @given(st.text(CHARACTERS, max_size=40))

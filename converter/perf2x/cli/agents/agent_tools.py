@@ -56,7 +56,7 @@ class AgentTools:
         loaded, changes, how = self._loaded(recording), None, ReportFlags(max_bytes=MOST)
         if before:
             pair = pair_of((before, recording), (self._loaded(before), loaded), "period", PairOptions())
-            loaded, changes = pair.after, changes_of(pair, GateVerdict([]), _CONFIDENCE, how.limit)
+            loaded, changes = pair.after, changes_of(pair, GateVerdict(), _CONFIDENCE, how.limit)
         return _answer(recording_report(loaded, (recording,), how, changes).markdown())
 
     def top(self, recording: str, by: By = "function", sort: Sort = "self", limit: int = 20) -> str:

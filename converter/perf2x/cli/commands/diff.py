@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec.structs import replace
 
 from perf2x.cli.diff.fail_above import DiffGate
-from perf2x.cli.fail_if import exit_for_failed_gates, untold_changes, warn_of_idle_limits
+from perf2x.cli.fail_if import untold_changes
 from perf2x.cli.limits_outcome import Verdict
 from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
@@ -65,18 +65,18 @@ def diff(
     for line in pair.notes:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)
-    warn_of_idle_limits(verdict.unmatched)
     untold = untold_changes(pair, compared.fail_above)
     shown = Shown(rows.by, rows.sort, rows.limit, rows.show_all)
     table = verdict.table(pair, shown, gate.confidence, rows.columns)
     written = write_difference(file_format, file.output, pair) if file_format else ""
+    outcome = Verdict.of(compared, untold, verdict, table.comparison) if compared.fail_above else None
     if file.output != STDOUT:
-        outcome = Verdict.of(compared.fail_above, untold, verdict, table.comparison) if compared.fail_above else None
         form.show(diff_report(table, gate.confidence, outcome))
         if table.rows and table.unmoved and not quiet:
             print_message(f"{table.unmoved_note} (--all shows them)")
     print_messages(_remarks(pair, table, written, verdict, verbose=verbose), quiet)
-    exit_for_failed_gates([*untold, *verdict.failures])
+    if outcome:
+        outcome.end()
 
 
 def _remarks(

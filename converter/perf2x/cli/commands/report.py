@@ -5,10 +5,8 @@ from typing import Annotated
 from perf2x.cli.diff.fail_above import DiffGate
 from perf2x.cli.fail_if import (
     check_gates,
-    exit_for_failed_gates,
     failed_gates,
     untold_changes,
-    warn_of_idle_limits,
 )
 from perf2x.cli.limits_outcome import Verdict
 from perf2x.cli.messages import print_messages
@@ -49,6 +47,8 @@ def report(
     from perf2x.cli.report.report_facts import changes_of
     from perf2x.cli.report.report_page import recording_report
     from perf2x.kernel.load import load
+    from perf2x.model.totals.totals import totals
+    from perf2x.tools.diff.changes import Comparison
     from perf2x.tools.diff.recording_pair import load_pair
 
     sources, gate, shape = recordings(inputs), DiffGate.of(compared), shown.shape()
@@ -68,12 +68,13 @@ def report(
     quality = [*failed_gates(gates, loaded)]
     if pair:
         growth = gate.verdict("function", pair.compared)
-        warn_of_idle_limits(growth.unmatched)
         changes = changes_of(pair, growth, gate.confidence, shown.limit)
         quality += untold_changes(pair, compared.fail_above)
     verdict = None
     if compared.fail_above or gates != GateFlags():
-        verdict = Verdict.of(compared.fail_above, quality, growth, changes.table.comparison if changes else None)
+        one = totals(loaded.profile, value=shown.value)
+        verdict = Verdict.of(compared, quality, growth, pair.compared("function") if pair else Comparison(one, one))
     print_report(recording_report(loaded, sources, shown, changes, verdict), shape)
     print_messages(verbose_lines(loaded), quiet or not verbose)
-    exit_for_failed_gates(verdict.failures if verdict else [])
+    if verdict:
+        verdict.end()

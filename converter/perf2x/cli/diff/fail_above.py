@@ -83,11 +83,19 @@ class DiffGate(Frozen):
     confidence: float
     any_change: bool = False
     """Count changes that sampling noise explains, too."""
+    allow_unknown: bool = False
+    """Accept limits on names that neither recording has."""
 
     @classmethod
     def of(cls, flags: "ComparisonFlags", sort: str = "self") -> "DiffGate":
         """The gate that the options describe; OptionError for a limit that could never be exceeded."""
-        gate = cls(parse_limits(flags.fail_above), sort, parse_confidence(flags.confidence), flags.any_change)
+        gate = cls(
+            parse_limits(flags.fail_above),
+            sort,
+            parse_confidence(flags.confidence),
+            flags.any_change,
+            flags.allow_unknown,
+        )
         gate._refuse_total(flags.normalize, "with --normalize")
         return gate
 
@@ -101,13 +109,17 @@ class DiffGate(Frozen):
     def verdict(self, by: str, compared: Callable[[str], "Comparison"]) -> "GateVerdict":
         """Check every limit against the tables that ``compared`` gives, as RecordingPair has them.
 
-        ``by`` is the table of a limit that names none. OptionError for a limit that could never be exceeded.
+        ``by`` is the table of a limit that names none. OptionError for a limit that could never be exceeded, and for a
+        name that neither recording has.
         """
         self._refuse_total(compared(by).normalize, "where shares are compared")
         checks = [_Check.of(one, one.kind or by, compared(one.kind or by), self.sort) for one in self.limits]
         rows = {(check.kind, *row.key) for check in checks for row in check.rows}
         comparisons = len(rows) + any(check.whole for check in checks)
-        verdict = GateVerdict([check.unmatched for check in checks if check.unmatched])
+        unknown = [check.unknown for check in checks if check.unknown]
+        if unknown and not self.allow_unknown:
+            raise OptionError(f"{unknown[0]} (--allow-unknown accepts that)")
+        verdict = GateVerdict(notes=unknown)
         for check in checks:
             self._judge(check, comparisons, compared("function"), verdict)
         return verdict
@@ -159,12 +171,10 @@ _NAMED = 3
 class GateVerdict(Frozen):
     """Outcome of all limits."""
 
-    unmatched: list[str]
-    """A sentence for each limit whose pattern matches no row."""
     failures: list[str] = field(default_factory=list)
     """A sentence for each change that is too large; the gate fails if there is any."""
     notes: list[str] = field(default_factory=list)
-    """Sentences on changes that would be too large if noise did not explain them."""
+    """Sentences on names that neither recording has, and on changes that would be too large but for noise."""
     intervals: dict[tuple[str, str, str], "Interval"] = field(default_factory=dict)
     """Interval of every row (kind, name, object), and of WHOLE, that a limit was held against."""
 
@@ -217,8 +227,8 @@ class _Check(Frozen):
     rows: Sequence["Change"] = ()
     whole: bool = False
     """Whether the limit holds for the whole, too."""
-    unmatched: str = ""
-    """A sentence when the limit's pattern matches no row."""
+    unknown: str = ""
+    """A sentence when neither recording has the limit's name."""
 
     @classmethod
     def of(cls, limit: GrowthLimit, kind: str, comparison: "Comparison", sort: str) -> "_Check":
@@ -228,12 +238,13 @@ class _Check(Frozen):
             return check
         changes = comparison.changes() if limit.lines else []
         matching = [row for row in changes if row.name == limit.pattern or fnmatchcase(row.name, limit.pattern)]
-        unmatched = ""
+        unknown = ""
         if limit.lines and not matching and limit.pattern != "*":
             what = "function" if limit.kind == "share" else limit.kind
-            unmatched = f"--fail-above: {no_such(what, limit.pattern, [row.name for row in changes], 'there are')}"
+            known = no_such(what, limit.pattern, [row.name for row in changes], "the recordings have")
+            unknown = f"--fail-above: {known}"
         rows = [row for row in matching if sum(row.sides(sort)) > check.allowed]
-        return replace(check, rows=rows, whole=limit.whole and not comparison.normalize, unmatched=unmatched)
+        return replace(check, rows=rows, whole=limit.whole and not comparison.normalize, unknown=unknown)
 
     def whole_growth(self, confidence: float, comparisons: int) -> Iterator[_Growth]:
         """The change of the whole, if the limit holds for it."""

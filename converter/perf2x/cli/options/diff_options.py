@@ -111,6 +111,9 @@ class ComparisonFlags(Frozen):
         ),
     ] = "0.95"
     any_change: Annotated[bool, Setting("Let --fail-above fail even for changes that may be noise.", rare=True)] = False
+    allow_unknown: Annotated[bool, Setting("Accept --fail-above for a name that neither recording has.", rare=True)] = (
+        False
+    )
 
     def pair_options(self, object_names: Mapping[str, str]) -> "PairOptions":
         """The way to compare; SettingError for two ways."""
@@ -120,6 +123,6 @@ class ComparisonFlags(Frozen):
 
     def refuse_without_before(self, matched: MatchFlags) -> None:
         """Raise SettingError for what says how to compare, where there is nothing to compare with."""
-        for setting in ("normalize", "per", "per_value", "any_change", "map"):
+        for setting in ("normalize", "per", "per_value", "any_change", "allow_unknown", "map"):
             if getattr(self, setting, None) or getattr(matched, setting, None):
                 raise SettingError("", setting, " says how to compare: name the earlier recording with --before")

@@ -22,6 +22,10 @@ _NAME_WIDTH = 80
 _HEADING = 2
 """Lines of a table before its rows."""
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
+_SIGN = re.compile(r"[+=](?=\d)")
+"""Before a number it is no markup."""
+_WORD = re.compile(r"\S+?(?=[,.;]?(?:\s|$))")
+"""Without the end of a clause."""
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
@@ -66,6 +70,20 @@ def code(name: str, room: int = _NAME_WIDTH) -> str:
 def prose(text: str) -> str:
     """A sentence that may quote recorded names: no character of it is markup, a mention or a link."""
     return _MARKUP.sub(lambda found: f"&#{ord(found.group())};", plain(text))
+
+
+def sentence_with_code(text: str) -> str:
+    """A sentence that may quote recorded names: words with characters of markup stand in code spans.
+
+    People read it in logs, too, so it has no entities.
+    """
+
+    def shown(found: re.Match[str]) -> str:
+        word = found.group()
+        fence, room = "`" * (1 + max(map(len, re.findall("`*", word)))), " " * ("`" in word)
+        return f"{fence}{room}{word}{room}{fence}" if _MARKUP.search(_SIGN.sub("", word)) else word
+
+    return _WORD.sub(shown, plain(text))
 
 
 def escape_tildes(text: str) -> str:

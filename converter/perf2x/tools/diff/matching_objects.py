@@ -34,16 +34,23 @@ def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
     return replace(after, events=tuple(events)), notes
 
 
-def _candidates(before: Profile, after: Profile) -> Iterator[tuple[tuple[bool, bool, bool, bool, int, int], int, int]]:
+def _candidates(
+    before: Profile, after: Profile
+) -> Iterator[tuple[tuple[bool, bool, bool, bool, bool, int, int], int, int]]:
     """(how unlike they are, row before, row after) of all events that may be the same."""
     olds, news = ([event_name(event.name) for event in profile.events] for profile in (before, after))
     sampled = [_samples_by_event(before), _samples_by_event(after)]
     for row, old in enumerate(olds):
         for other, new in enumerate(news):
             first, second = before.events[row], after.events[other]
-            if old.counts_like(new) and first.unit == second.unit:
-                unlike = (first.name != second.name, old.modes != new.modes, old.pmu != new.pmu)
+            clocks = {old.counted, new.counted} == _CLOCKS
+            if (old.counts_like(new) or clocks) and first.unit == second.unit:
+                unlike = (clocks, first.name != second.name, old.modes != new.modes, old.pmu != new.pmu)
                 yield (*unlike, row != before.default_event, -sampled[0][row], -sampled[1][other]), row, other
+
+
+_CLOCKS = {"cpu-clock", "task-clock"}
+"""Both are the time that a thread was on a CPU; perf versions and kernels differ in which is the default."""
 
 
 def _samples_by_event(profile: Profile) -> list[int]:
@@ -62,6 +69,8 @@ def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[s
     found = [(row, other) for _, row, other in _candidates(before, after) if sampled[0][row] and sampled[1][other]]
     others = [before.events[row].name for row, other in found if other == pairs[chosen] and row != chosen]
     others += [after.events[other].name for row, other in found if row == chosen and other != pairs[chosen]]
+    if {event_name(name).counted for name in (old, new)} == _CLOCKS:
+        yield f"compares {old} with {new}: both are time on CPUs"
     if old != new and others:
         yield f"compares {old} with {new}; {', '.join(others)} could be meant, too (--event NAME chooses)"
     modes = [event_name(name).modes for name in (old, new)]

@@ -71,6 +71,18 @@ def test_modes_that_differ_are_said() -> None:
     assert note.startswith("compares cycles with cycles:u, which count in different modes")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("cpu-clock:ppp", "task-clock:ppp"), ("task-clock", "cpu-clock:pppH"), ("cpu-clock/freq=99/", "task-clock:P"),
+    ],
+)  # fmt: skip
+def test_the_two_clocks_of_cpu_time_are_one(before: str, after: str) -> None:
+    assert names({before: 1}, {after: 1}) == ([before], [f"compares {before} with {after}: both are time on CPUs"])
+    both = {after: 9, before: 1}
+    assert names({before: 1}, both) == ([after, before], [])  # an equal name comes first
+
+
 def test_what_counts_something_else_keeps_its_name() -> None:
     assert names({"cycles": 1}, {"instructions": 1}) == (["instructions"], [])
     assert renamed(ProfileBuilder().build(), made({"cycles": 1}))[1] == []
