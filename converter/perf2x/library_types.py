@@ -33,28 +33,28 @@ class TableOptions(TypedDict, total=False):
     timeline: bool
     """Keep one row per sample in order of time, not one per distinct stack."""
     by_thread: bool
-    """False: sum samples of threads that have one name, where nothing else is asked of threads; all are listed."""
+    """False: sum samples of threads with the same name, if nothing else needs single threads; all are still listed."""
     keep: frozenset[str]
-    """Columns that samples have, and that keep them apart: ``cpu``, ``cgroup``, ``data_src`` (of memory accesses), in
-    timelines ``fields`` of tracepoints; others of Needs.columns do not."""
+    """Columns to keep, by which samples stay separate. ``cpu``, ``cgroup``, ``data_src`` (memory accesses), in
+    timelines ``fields`` of tracepoints; other columns of Needs.columns do not keep samples separate."""
     stacks: bool
-    """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
+    """False: only count samples; stacks are read only to report on deferred and copied ones."""
     counts: bool
-    """Read what perf stat record counted, as samples without stacks."""
+    """Read the counts of perf stat record, as samples without stacks."""
     events: tuple[str, ...]
     """Names or globs of the events to keep; empty: all."""
     join_events: bool
-    """Show what is one event on several kinds of CPU core, or in several control groups, as one."""
+    """Merge events that perf opened once per kind of CPU core, or once per control group."""
     keep_other_events: bool
-    """Keep the other events, too, behind those to keep."""
+    """Keep the other events, too, after the selected ones."""
     itrace: str
     """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
     filters: Filters
-    """The part of the recording to take."""
+    """Filters on samples and frames."""
     allow_empty: bool
-    """False: recordings without a single sample are an error that says why."""
+    """False: a recording without samples is an error with the reason."""
     grouping: Grouping
-    """Grouping of the samples of that part."""
+    """Grouping of the remaining samples."""
     tags: tuple[Mapping[str, str], ...]
     """Labels of each input; empty: none."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
@@ -62,44 +62,43 @@ class TableOptions(TypedDict, total=False):
     call_graphs: CallGraphOptions
     """Unwinding of user stack dumps and branch records."""
     merge_callchains: bool
-    """False: leave deferred user chains where they are and mark the samples that wait for one."""
+    """False: leave deferred user chains separate, and mark the samples that wait for one."""
     jobs: int
-    """Processes that read, stitch and look up names (Linux), 0: as many as are worth it. A library does not fork
-    unasked."""
+    """Processes that read, stitch and symbolize (Linux); 0: as many as pay off. The library's default is one, because a
+    library must not fork unasked."""
     symbolize: bool
-    """False: use ``symbols`` only to find objects for unwinding; name nothing."""
+    """False: use ``symbols`` only to find objects for unwinding; symbolize nothing."""
     max_unpacked: int | None
-    """Bytes that each compressed input may unpack to (None: 200 times its size, and never less than 256 MiB), or a pipe
-    may send (None: 64 GiB); see base/files/unpack_limit.py."""
+    """Bytes to which each compressed input may be unpacked (None: 200 times its size, at least 256 MiB). Also the bytes
+    read from a pipe (None: 64 GiB); see base/files/unpack_limit.py."""
     anonymize: str
-    """Secret to hash names with; empty: leave them."""
+    """Secret salt of the hashes; empty: names stay."""
     code: CodeRequest | None
-    """Count branches and samples of one object's code; None: do not."""
+    """Count branches and samples of one object's code; None: no counts."""
     parallelism: tuple[int, ...]
-    """Keep samples that were taken while so many threads ran (running_threads.py); empty: all."""
+    """Keep samples taken while this many threads ran (running_threads.py); empty: all."""
     listings: ListingOptions | None
-    """Functions to list with costs of lines and instructions, in View.listings; None: none."""
+    """Functions to list with costs of lines and instructions, in View.listings; None: no listings."""
     off_cpu: Literal["", "apart", "beside", "merged"]
-    """Way to show the time that threads waited; empty: not at all."""
+    """How to show the time that threads waited; empty: not at all."""
     original: int
-    """Bytes of the recording that may be kept as they are, in View.original; 0: none."""
+    """Maximum size of a recording to keep unchanged in View.original, in bytes; 0: keep none."""
     as_recorded: bool
-    """Keep what reads the samples once more, one by one, each with its thread and its stack at the addresses of its
-    process (``View.single_samples``)."""
+    """Keep a reader of single samples (``View.single_samples``), each with its thread and its process's addresses."""
     places: frozenset[str]
-    """Name addresses of such samples besides their stacks: ``branches``, ``data``."""
+    """Addresses outside the stacks of single samples to symbolize: ``branches``, ``data``."""
     start_time: int | Literal["file"] | None
-    """Time of the first sample in nanoseconds since the epoch; ``file``: the date of the recording's files, less its
-    duration; None: as recorded."""
+    """Time of the first sample in nanoseconds since the epoch; None: as recorded. ``file``: the date of the recording's
+    files, minus its duration."""
 
 
 class ReadOptions(TableOptions, total=False):
     """Keyword arguments of ``read`` and ``convert``: these beside all of ``TableOptions``."""
 
     value: Literal["", "weight", "mispredicts"]
-    """Value of samples other than their period; empty: the period."""
+    """Value of samples instead of their period; empty: the period."""
     data_objects: bool
-    """Let samples stand at the data that they accessed, without a stack, not at their instruction."""
+    """Place samples at the data that they accessed, without a stack, instead of at their instruction."""
     latency: Literal["", "value", "beside"]
-    """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
-    Profile.samples.latency; empty: neither."""
+    """``value``: divide values by the number of running threads; ``beside``: put the quotients into samples.latency.
+    Empty: neither."""

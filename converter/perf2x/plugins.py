@@ -1,9 +1,9 @@
 """Output formats, symbol sources, commands: their authors import from here, and tests from ``perf2x.testing``.
 
-An output format needs ``Needs``, ``option``, ``Profile`` and its tables, ``View`` where it asks for more than these; a
-symbol source ``SymbolSource``, what it is asked (``Context``, ``Dso``) and what it answers (``Symbols``, ``Function``);
-a command ``Setting`` and ``Argument``, which the parameters of its function are annotated with. All raise subclasses of
-``Perf2xError``.
+An output format is a ``Format``, with a ``Setting`` for each field; it needs ``Needs``, ``Profile`` and its tables,
+``View`` where it asks for more than these; a symbol source ``SymbolSource``, what it is asked (``Context``, ``Dso``)
+and what it answers (``Symbols``, ``Function``); a command ``Setting`` and ``Argument``, which the parameters of its
+function are annotated with. All raise subclasses of ``Perf2xError``.
 """
 
 from importlib import import_module
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from perf2x.errors import FormatError, ObjectError, OptionError, OutputError, Perf2xError
 from perf2x.kernel.registry import Emitter, build_emitter
-from perf2x.model.plugin_options import Needs, option
+from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -38,6 +38,7 @@ __all__ = [
     "Dso",
     "DsoKind",
     "Emitter",
+    "Format",
     "FormatError",
     "Function",
     "Functions",
@@ -62,7 +63,6 @@ __all__ = [
     "Threads",
     "View",
     "build_emitter",
-    "option",
 ]
 
 

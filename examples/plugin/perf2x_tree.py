@@ -7,20 +7,18 @@ import csv
 import io
 import json
 from collections import Counter
-from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import Annotated, BinaryIO
 
-from perf2x.plugins import Needs, Profile, option
+from perf2x.plugins import Format, Needs, Profile, Setting
 
 
-@dataclass(frozen=True, slots=True)
-class TreeCsv:
+class TreeCsv(Format):
     """Grafana's nested set: a row for each box of a flame graph, callers first."""
 
-    suffix: ClassVar[str] = ".tree.csv"
-    needs: ClassVar[Needs] = Needs(threads=False)  # samples summed per stack will do
+    suffix = ".tree.csv"
+    needs = Needs(threads=False)  # samples summed per stack will do
 
-    root: str = option("all", "name of the box below all others")
+    root: Annotated[str, Setting("Name of the box below all others.")] = "all"
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write level, value with all that was called, value of its own, and name."""
@@ -31,11 +29,10 @@ class TreeCsv:
         out.write(text.getvalue().encode(errors="backslashreplace"))
 
 
-@dataclass(frozen=True, slots=True)
 class TreeJson(TreeCsv):
     """d3-flame-graph's nested JSON: boxes with name, value and children."""
 
-    suffix: ClassVar[str] = ".tree.json"
+    suffix = ".tree.json"
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one object, piece by piece: the json module goes no deeper than a thousand calls."""

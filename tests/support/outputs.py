@@ -14,7 +14,7 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.registry import load_emitter
 from perf2x.model.format_features import CodeSettings, SingleSampleSettings
 from perf2x.model.profile.profile import Profile
-from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.recordings import Case
 
 
@@ -27,7 +27,7 @@ def symbols_of(case: Case) -> SymbolOptions:
         buildid_dir=Path("/nonexistent"),
         perf_map_dir=case.data.parent,
         inline=False,
-        names=NameStyle.FULL,
+        names="full",
     )
 
 

@@ -29,6 +29,7 @@ from perf2x import (
     top,
     write,
 )
+from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.plugins import View, build_emitter
 
 loaded = read("perf.data", timeline=True, events=("cycles",), filters=Filters(comms=("nginx*",)), jobs=0)
@@ -59,6 +60,7 @@ assert_type(
 )
 
 convert("perf.data", "out", to=build_emitter("of-a-plugin", {"its": "own"}))
+convert("perf.data", "out", to=Pprof(label=("pid", "cpu"), inline="frames"))
 convert("perf.data", "out.pb.gz", settings={"label": ("pid", "cpu"), "compress": False})
 
 hottest = top("perf.data", by="object", sort="total", value="latency", filters=Filters(comms=("nginx*",)))
@@ -69,6 +71,7 @@ assert_type(hottest.to_arrow(), ArrowTable)
 changes = diff("before.data", loaded, normalize=True, events=("cycles",))
 assert_type(changes, DiffTable)
 diff("before.data", "after.data", per=(1000, 1200.5), map={"app-1.0": "app-1.1"})
+Pprof(inline="some")  # type: ignore[arg-type]
 diff("before.data", "after.data", per="1000,1200")  # type: ignore[arg-type]
 assert_type(changes.rows[0].significant("self"), bool)
 

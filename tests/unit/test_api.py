@@ -76,7 +76,7 @@ def test_samples_are_those_of_the_profile() -> None:
 def test_a_misspelt_option_is_an_error() -> None:
     with pytest.raises(TypeError, match="timelime"):
         perf2x.read(recording("calls"), timelime=True)
-    with pytest.raises(perf2x.Perf2xError, match="one of mark, kernel-only, drop"):
+    with pytest.raises(perf2x.Perf2xError, match="deferred_missing=keep: choose from mark, kernel-only, drop"):
         perf2x.read(recording("calls"), deferred_missing="keep")
     with pytest.raises(perf2x.Perf2xError, match="keep=cgruop: it may have cgroup, cpu, data_src, fields"):
         perf2x.read(recording("calls"), keep=frozenset({"cpu", "cgruop"}))

@@ -1,5 +1,6 @@
 """Settings in errors by the option that the user typed: what is below the command line knows fields, not options."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,9 @@ def as_typed(option: Callable[[str], str]) -> Iterator[None]:
         yield
     except Perf2xError as error:
         error.args = tuple(option(part) if at % 2 else part for at, part in enumerate(error.args))
+        match error.args:
+            case first, name, words if re.match("--(?!set )", name):
+                error.args = first, name, re.sub("^=", " ", words)
         raise
 
 

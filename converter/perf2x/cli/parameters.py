@@ -12,23 +12,18 @@ that it looks at, given or not, which takes longer than a small conversion, and 
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from textwrap import dedent
-from types import NoneType
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.did_you_mean import did_you_mean
-from perf2x.base.frozen import Frozen
 from perf2x.cli.help import CONTEXT, HelpAll, HelpfulCommand
 from perf2x.cli.plain_parameters import leave_as_typed
-from perf2x.errors import SettingError
 from perf2x.kernel.feature import feature_settings
-from perf2x.model.plugin_options import FINISHED
-from perf2x.model.setting import Argument, Setting, hints_of, setting_of, split_numbers, struct_in
+from perf2x.model.plugin_options import FINISHED, Format
+from perf2x.model.setting import Argument, Setting, hints_of, setting_of, settings_in, struct_in
 
 Group = TypeVar("Group", bound=Struct)
 
@@ -56,87 +51,35 @@ class Hidden(Some):
     """Only ``--help-all`` of the command shows these options."""
 
 
-class _Declared(Frozen):
-    """A setting as a parameter."""
-
-    name: str
-    setting: Setting
-    kind: Any
-    default: Any
-    panel: str
-    rare: bool
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """Values to choose from; empty: any."""
-        values = tuple(self.kind) if _is_enum(self.kind) else get_args(self.kind)
-        return tuple(str(one) for one in values if one and isinstance(one, str))
-
-    @property
-    def is_many(self) -> bool:
-        """Whether it may be given several times."""
-        return get_origin(self.kind) is tuple
-
-    def parameter(self) -> inspect.Parameter:
-        """Make the parameter that typer sees."""
-        setting = self.setting
-        kind: Any = bool if self.kind is bool else list[str] if self.is_many else str
-        default = self.default if setting.default is ... else setting.default
-        shared: dict[str, Any] = {
-            "metavar": setting.metavar or (None if self.choices else self.name.upper()),
-            "help": setting.help,
-            "show_default": setting.shown_default,
-            "autocompletion": setting.complete,
-            "min": setting.least,
-            "max": setting.most,
-            "rich_help_panel": setting.panel or self.panel or None,
-        }
-        names = setting.names or (f"--{self.name.replace('_', '-')}",)
-        made = typer.Argument(**shared) if isinstance(setting, Argument) else typer.Option(*names, **shared)
-        return inspect.Parameter(
-            self.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None if default in ("", ()) else default,
-            annotation=Annotated[Literal[self.choices] if self.choices else kind, made],
-        )
-
-    def read(self, value: Any) -> Mapping[str, Any]:
-        """Values of fields, of what was typed or is the default; none where it was not given. SettingError."""
-        setting = self.setting
-        if value is None and setting.variable:
-            value = os.environ.get(setting.variable, "").split() or None
-        if value is None:
-            return {}
-        if setting.read is not None:
-            value = setting.read(self.name, value)
-            return value if isinstance(value, Mapping) else {self.name: value}
-        if self.is_many:
-            value = split_numbers(self.name, value) if int in get_args(self.kind) else tuple(value)
-        elif self.choices and value not in self.choices:
-            words = f" {value}: choose from {', '.join(self.choices)}{did_you_mean(value, self.choices)}"
-            raise SettingError("", self.name, words)
-        elif self.kind is int:
-            value = self._number(value)
-        return {self.name: self.kind(value) if _is_enum(self.kind) else value}
-
-    def _number(self, text: str) -> int:
-        least, most = self.setting.least, self.setting.most
-        try:
-            number = int(text)
-        except ValueError:
-            words = "expected a whole number"
-        else:
-            if least is not None and number < least:
-                words = f"it must be at least {least}"
-            elif most is not None and number > most:
-                words = f"it must be at most {most}"
-            else:
-                return number
-        raise SettingError("", self.name, f" {text}: {words}")
+def parameter_of(setting: Setting) -> inspect.Parameter:
+    """Make the parameter that typer sees."""
+    kind: Any = bool if setting.kind is bool else list[str] if setting.is_many else str
+    is_choice = setting.values and not setting.is_many
+    default = setting.default if setting.typed_default is ... else setting.typed_default
+    shared: dict[str, Any] = {
+        "metavar": setting.metavar or (None if is_choice else setting.name.upper()),
+        "help": setting.help.replace("[", r"\["),  # as descriptions in completions of zsh and fish need it
+        "show_default": setting.shown_default,
+        "autocompletion": setting.complete,
+        "min": setting.least,
+        "max": setting.most,
+        "rich_help_panel": setting.panel or None,
+    }
+    names = setting.names or (f"--{setting.name.replace('_', '-')}",)
+    made = typer.Argument(**shared) if isinstance(setting, Argument) else typer.Option(*names, **shared)
+    return inspect.Parameter(
+        setting.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None if default in ("", ()) else default,
+        annotation=Annotated[Literal[setting.values] if is_choice else kind, made],
+    )
 
 
-def _is_enum(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, StrEnum)
+def _read(setting: Setting, value: Any) -> Mapping[str, Any]:
+    """Values of fields, of what was typed or is the default; none where it was not given. SettingError."""
+    if value is None and setting.variable:
+        value = os.environ.get(setting.variable, "").split() or None
+    return {} if value is None else setting.values_of(value)
 
 
 def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
@@ -146,8 +89,9 @@ def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
     nothing was said of it, it is as in the group.
     """
     values: dict[str, Any] = {}
-    for field, hint in hints_of(kind).items():
-        setting, inner = setting_of(hint), struct_in(hint)
+    settings, hints = settings_in(kind), hints_of(kind)
+    for field in kind.__struct_fields__:
+        setting, inner = settings.get(field), struct_in(hints[field])
         if field == "features":
             every = (typed(one, given) for one in feature_settings())
             values[field] = tuple(one for one in every if one != type(one)())
@@ -155,55 +99,44 @@ def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
             made = None if given.get(f"no_{field}") else typed(inner, given)
             values |= {field: made} if setting is not None or made != inner() else {}
         elif inner is None and field in given and setting is not None and setting.help:
-            values |= _declare(field, hint).read(given[field])
+            values |= _read(setting, given[field])
     return kind(**values)
 
 
-def _declare(field: str, hint: Any, default: Any = None, panel: str = "") -> _Declared:
-    setting, kind = setting_of(hint), getattr(hint, "__origin__", hint)
-    assert setting is not None
-    bare = [one for one in get_args(kind) if one is not NoneType]
-    is_optional = NoneType in get_args(kind) and len(bare) == 1
-    return _Declared(field, setting, bare[0] if is_optional else kind, default, panel, setting.rare)
-
-
-def _declared(group: type[Struct]) -> Iterator[_Declared]:
-    """Yield the settings of a group, and of the structs in it."""
-    hints, panel = hints_of(group), getattr(group, "PANEL", "")
-    for field, default in zip(group.__struct_fields__, group.__struct_defaults__, strict=True):
-        setting, inner = setting_of(hints[field]), struct_in(hints[field])
+def _settings(group: type[Struct]) -> Iterator[Setting]:
+    """Yield the settings that a group, and the structs in it, have in the command line."""
+    own, hints, panel = settings_in(group), hints_of(group), getattr(group, "PANEL", "")
+    for field in group.__struct_fields__:
+        setting, inner = own.get(field), struct_in(hints[field])
         for one in feature_settings() if field == "features" else (inner,) if inner else ():
-            yield from _declared(one)
-        if setting is not None and setting.help:
-            own = _declare(field, hints[field], default, panel)
-            yield replace(own, name=f"no_{field}", kind=bool, default=False) if inner else own
+            yield from _settings(one)
+        if setting is not None and setting.help and (setting.names or not issubclass(group, Format)):
+            setting = replace(setting, panel=setting.panel or panel)
+            yield replace(setting, name=f"no_{field}", kind=bool, default=False) if inner else setting
 
 
-def _chosen(hint: Any, group: type[Struct]) -> Iterator[_Declared]:
-    """Yield the settings of a group that a command has, as the marks of its annotation say."""
-    marks = getattr(hint, "__metadata__", ())
+def _chosen(parameter: inspect.Parameter) -> Iterator[Setting]:
+    """Yield the settings that a parameter of a command asks for: itself, or those of a group that its marks choose."""
+    hint, marks = parameter.annotation, getattr(parameter.annotation, "__metadata__", ())
+    alone, group = setting_of(hint, parameter.name, parameter.default), struct_in(hint)
     left_out, hidden, only, honoured = (
         {field for mark in marks if isinstance(mark, kind) for field in mark.fields}
         for kind in (Without, Hidden, Only, Honouring)
     )
-    for one in _declared(group):
-        is_shown = one.setting.group in {"", *(honoured or FINISHED)}
+    for one in [alone] if alone else _settings(group) if group else ():
+        is_shown = one.group in {"", *(honoured or FINISHED)}
         if is_shown and one.name not in left_out and (not only or one.name in only):
             yield replace(one, rare=True) if one.name in hidden else one
 
 
 def make_command(name: str, function: Callable[..., None]) -> Any:
     """Make a command of typer of what a function wants; its docstring is the help, with examples behind a ``::``."""
-    asked: dict[str, tuple[type[Struct] | None, list[_Declared]]] = {}
+    asked: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
     wanted: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
-        hint, group = parameter.annotation, struct_in(parameter.annotation)
-        if group is None and setting_of(hint) is None:
-            wanted.append(parameter)
-            continue
-        chosen = list(_chosen(hint, group)) if group else [_declare(parameter.name, hint, parameter.default)]
-        asked[parameter.name] = group, chosen
-        wanted += [one.parameter() for one in chosen]
+        if chosen := list(_chosen(parameter)):
+            asked[parameter.name] = struct_in(parameter.annotation), chosen
+        wanted += map(parameter_of, chosen) if chosen else [parameter]
     wanted.append(inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
 
     def run(*, help_all: bool = False, **given: Any) -> None:
@@ -212,7 +145,7 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
         keep_freed_memory()
         for name, (group, chosen) in asked.items():
             own = {one.name: given.pop(one.name) for one in chosen}
-            given[name] = typed(group, own) if group else chosen[0].read(own[name]).get(name, chosen[0].default)
+            given[name] = typed(group, own) if group else _read(chosen[0], own[name]).get(name, chosen[0].default)
         function(**given)
 
     text, _, examples = (inspect.getdoc(function) or "").partition("\n\n::\n\n")
@@ -221,11 +154,6 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
     made.rare = {one.name for _, chosen in asked.values() for one in chosen if one.rare}
     made.params[-1].hidden = not made.rare
     return made
-
-
-def spread(group: type[Struct]) -> list[inspect.Parameter]:
-    """All options of a group as parameters."""
-    return [one.parameter() for one in _declared(group)]
 
 
 def parse_only(name: str, function: Any, wanted: Sequence[inspect.Parameter], **settings: Any) -> Any:

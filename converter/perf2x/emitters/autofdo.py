@@ -13,8 +13,8 @@ The hottest functions come first.
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from perf2x.model.format_features import CodeRequest, CodeSettings
-from perf2x.model.plugin_options import Format, Needs, option
+from perf2x.model.format_features import CodeObject, CodeRequest, CodeSettings
+from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View, counted
 
 
@@ -23,7 +23,7 @@ class Autofdo(Format):
 
     suffix = ".afdo"
 
-    object: str = option("", "program or library: name, path or build id; default: the one with most samples", flag="")
+    object: CodeObject = ""
 
     @property
     def needs(self) -> Needs:

@@ -13,14 +13,15 @@ recording to T lines; mispredictions need B lines, because T has no field for th
 """
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, Literal
 
 import numpy as np
 
 from perf2x.base.columnar import I64, U64, Bools, flatnonzero, row_slices, sum_rows
-from perf2x.model.format_features import CodeRequest, CodeSettings
-from perf2x.model.plugin_options import Format, Needs, option
+from perf2x.model.format_features import CodeObject, CodeRequest, CodeSettings
+from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.profile import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, View, counted
+from perf2x.model.setting import Setting
 
 _LINES_PER_WRITE = 16_384
 _OUTSIDE = "X:0"
@@ -31,11 +32,11 @@ class Bolt(Format):
 
     suffix = ".preagg"
 
-    object: str = option("", "program or library: name, path or build id; default: the one with most samples", flag="")
-    style: str = option(
-        "traces", "lines: traces (T, what perf2bolt makes of a recording), branches (B, F and f, for LLVM without T)",
-        ("traces", "branches"),
-    )  # fmt: skip
+    object: CodeObject = ""
+    style: Annotated[
+        Literal["traces", "branches"],
+        Setting("Lines: traces (T, what perf2bolt makes of a recording), branches (B, F and f, for LLVM without T)."),
+    ] = "traces"
 
     @property
     def needs(self) -> Needs:

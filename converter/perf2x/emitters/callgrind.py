@@ -21,7 +21,7 @@ at its outermost frame, and threads are functions, so that the outermost frames 
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import numpy as np
 
@@ -50,7 +50,7 @@ from perf2x.emitters.flame.picture_title import heading
 from perf2x.errors import SettingError
 from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
-from perf2x.model.plugin_options import Format, Needs, option
+from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import (
     Profile,
@@ -63,6 +63,7 @@ from perf2x.model.profile import (
     plain_names,
     with_synthetic_frames,
 )
+from perf2x.model.setting import Setting
 
 _MOST_EVENTS = 200
 """MaxRealIndexValue in libcore/costitem.h of KCachegrind, which rejects files with more events."""
@@ -85,7 +86,9 @@ class Callgrind(Format):
 
     suffix = ".callgrind"
 
-    instructions: bool = option(False, "tell addresses of instructions, too, for KCachegrind's view of machine code")
+    instructions: Annotated[
+        bool, Setting("Tell addresses of instructions, too, for KCachegrind's view of machine code.")
+    ] = False
 
     @property
     def needs(self) -> Needs:

@@ -6,7 +6,7 @@ sorted bytewise. Unlike it we never guess: kernel frames are known by CPU mode, 
 
 import io
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, Literal
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
 from perf2x.errors import OptionError
-from perf2x.model.plugin_options import Format, Needs, option
+from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import (
     NO_STACK,
@@ -45,6 +45,7 @@ from perf2x.model.profile import (
     paths_of_length,
     reading_order,
 )
+from perf2x.model.setting import Setting
 
 _MANY = 1 << 16
 """Rows of the tree of stacks above which a thread writes while the main thread formats."""
@@ -59,19 +60,23 @@ class Collapsed(Format):
 
     suffix = ".folded"
 
-    event: str | None = option(
-        None, "event to count, or 'all' (with value=samples); default: the recording's first", flag="--event"
+    event: Annotated[
+        str | None,
+        Setting("Event to count, or 'all' (with value=samples); default: the recording's first.", ("--event",)),
+    ] = None
+    value: Annotated[
+        Literal["period", "samples"],
+        Setting("What the number is: the event's period summed, or samples.", ("--value",)),
+    ] = "period"
+    kernel_suffix: Annotated[bool, Setting("Mark kernel functions with _[k].", ("--kernel-suffix",))] = False
+    jit_suffix: Annotated[bool, Setting("Mark just-in-time compiled functions with _[j].")] = False
+    inline_suffix: Annotated[bool, Setting("Mark inlined functions with _[i].")] = False
+    annotate_all: Annotated[bool, Setting("Mark kernel and just-in-time compiled functions, as inferno's --all.")] = (
+        False
     )
-    value: str = option(
-        "period", "what the number is: the event's period summed, or samples", ("period", "samples"), flag="--value"
-    )
-    kernel_suffix: bool = option(False, "mark kernel functions with _[k]", flag="")
-    jit_suffix: bool = option(False, "mark just-in-time compiled functions with _[j]")
-    inline_suffix: bool = option(False, "mark inlined functions with _[i]")
-    annotate_all: bool = option(False, "mark kernel and just-in-time compiled functions, as inferno's --all")
-    with_pid: bool = option(False, "root frames are comm-PID")
-    with_tid: bool = option(False, "root frames are comm-PID/TID")
-    root: bool = option(True, "begin every line with the name of its thread")
+    with_pid: Annotated[bool, Setting("Root frames are comm-PID.")] = False
+    with_tid: Annotated[bool, Setting("Root frames are comm-PID/TID.")] = False
+    root: Annotated[bool, Setting("Begin every line with the name of its thread.")] = True
 
     def __post_init__(self) -> None:
         Format.__post_init__(self)

@@ -16,13 +16,14 @@ reads only version 3, GCC 12 to 15 version 2. Little-endian words of 32 bits, co
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from struct import pack
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, Literal
 
 from perf2x.base.columnar import StringInterner, TextInterner, sum_of
 from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.format_features import CodeRequest, CodeSettings
-from perf2x.model.plugin_options import Needs, option
+from perf2x.model.plugin_options import Needs
 from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View
+from perf2x.model.setting import Setting
 
 _MAGIC = 0x67636461
 _SUMMARY, _NAMES, _FUNCTIONS, _MODULES, _WORKING_SET = 0xA8000000, 0xAA000000, 0xAC000000, 0xAE000000, 0xAF000000
@@ -41,8 +42,10 @@ class Gcov(Autofdo):
 
     suffix = ".gcov"
 
-    gcc: str = option("16", "version of the GCC that will read it, which should be the recorded program's",
-                      ("16", "15", "14", "13", "12"))  # fmt: skip
+    gcc: Annotated[
+        Literal["16", "15", "14", "13", "12"],
+        Setting("Version of the GCC that will read it, which should be the recorded program's."),
+    ] = "16"
 
     @property
     def needs(self) -> Needs:

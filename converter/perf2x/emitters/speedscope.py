@@ -5,7 +5,7 @@ threads separate, inlined frames visible and every event's values exact.
 """
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_member
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.emitters.timeline.tracks import Tracks, track_names, tracks_of
-from perf2x.model.plugin_options import Format, Needs, option
+from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import (
     FrameRows,
@@ -26,6 +26,7 @@ from perf2x.model.profile import (
     paths,
     used_stacks,
 )
+from perf2x.model.setting import Setting
 
 _ROWS_PER_PIECE = 1 << 15
 _STACKS_PER_PIECE = 1 << 13
@@ -38,7 +39,9 @@ class Speedscope(Format):
     suffix = ".speedscope.json"
     needs = Needs(timeline=True, columns=frozenset({"cpu"}), viewer="open it: speedscope.app")
 
-    event: str | None = option(None, "write the samples of this event only; default: of all events", flag="--event")
+    event: Annotated[
+        str | None, Setting("Write the samples of this event only; default: of all events.", ("--event",))
+    ] = None
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, thread by thread, the busiest first."""

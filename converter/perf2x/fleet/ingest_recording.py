@@ -80,9 +80,8 @@ def _location_names(stitched: Stitched, recording: Recording, context: LoadConte
         return None
     from perf2x.kernel.registry import load_symbol_sources
     from perf2x.symbolizer.known.place_names import everything, location_names, only_where_recorded
-    from perf2x.symbolizer.symbol_options import NameStyle
 
-    symbols = replace(symbols, names=NameStyle.SHORT, inline=True, keep_full_names=False)  # the reader's choice
+    symbols = replace(symbols, names="short", inline=True, keep_full_names=False)  # the reader's choice
     wanted = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
     facts = context.symbol_facts(profile, recording, symbols)
     with context.stages.stage("symbolize"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from perf2x.base.installed_packages import EntryPoint, available
 from perf2x.errors import SettingError
-from perf2x.kernel.registry import EMITTERS, Emitter, is_built_in
+from perf2x.kernel.registry import EMITTERS, is_built_in
 
 _COMMON_FORMATS = ("pprof", "collapsed")
 
@@ -48,8 +48,8 @@ def _matching_suffixes(output: str, formats: Mapping[str, EntryPoint]) -> dict[s
 
 
 def _suffix(point: EntryPoint) -> str:
-    emitter: type[Emitter] = point.load()
-    return emitter.suffix
+    suffix: str = point.load().suffix
+    return suffix
 
 
 def _without_gz(name: str) -> str:

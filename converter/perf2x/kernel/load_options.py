@@ -80,7 +80,7 @@ class LoadOptions(Frozen):
     """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
     filters: Filters = Filters()
     """Filters on samples and frames."""
-    allow_empty: Annotated[bool, Setting("Continue when there are no samples.", rare=True, default=False)] = True
+    allow_empty: Annotated[bool, Setting("Continue when there are no samples.", rare=True, typed_default=False)] = True
     """False: a recording without samples is an error with the reason."""
     grouping: Grouping = Grouping()
     """Grouping of the remaining samples."""
@@ -125,7 +125,7 @@ class LoadOptions(Frozen):
             shown_default="auto",
             panel=CallGraphOptions.PANEL,
             rare=True,
-            default=0,
+            typed_default=0,
         ),
     ] = 1
     """Processes that read, stitch and symbolize (Linux); 0: as many as pay off.

@@ -1,10 +1,15 @@
 """Settings of features that output formats require (``Needs.features``); ``features/`` implements them."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from perf2x.base.frozen import Frozen
 from perf2x.model.listing_options import ListingOptions
-from perf2x.model.setting import FeatureSettings
+from perf2x.model.setting import FeatureSettings, Setting
+
+CodeObject = Annotated[
+    str, Setting("Program or library: name, path or build id; default: the one with most samples.", ("--object",))
+]
+"""Option of formats that count one object's code."""
 
 
 class CodeRequest(Frozen):

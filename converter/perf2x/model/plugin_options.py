@@ -3,13 +3,10 @@
 Separate from the registry, so that emitters need not import that; plugins import it from ``perf2x.plugins``.
 """
 
-import dataclasses
-from collections.abc import Iterable
-from typing import Any, ClassVar, dataclass_transform
+from typing import ClassVar, dataclass_transform
 
 from perf2x.base.frozen import Frozen
-from perf2x.errors import SettingError
-from perf2x.model.setting import FeatureSettings, Settings, settings_of
+from perf2x.model.setting import FeatureSettings, Settings, settings_in, settings_of
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
@@ -58,31 +55,16 @@ class Needs(Frozen):
         return settings_of(self.features, kind)
 
 
-def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int = 0, flag: str | None = None) -> Any:
-    """Declare a dataclass field with a sentence of help; `Format` refuses values outside ``choices``.
-
-    Numbers below ``least`` are refused when the format is made by name. With a ``flag`` the field is an option of the
-    command line instead of a ``--set`` key: with this name, or with the field's name and a letter (``-F``) or none
-    (empty).
-    """
-    metadata = {"help": sentence, "choices": tuple(choices), "least": least, "flag": flag}
-    return dataclasses.field(default=default, metadata=metadata)
-
-
 @dataclass_transform(frozen_default=True)
-class Format:
-    """Base class of formats: a frozen dataclass whose options refuse values outside their choices."""
+class Format(Frozen):
+    """Base class of formats: fields with a Setting are its options, whose values are checked when it is made.
+
+    A Setting without names has no option of the command line: ``--set`` sets it.
+    """
 
     suffix: ClassVar[str]
 
-    def __init_subclass__(cls) -> None:
-        dataclasses.dataclass(frozen=True)(cls)
-
     def __post_init__(self) -> None:
         """Raise SettingError with field, value and choices."""
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            choices = field.metadata.get("choices", ())
-            value = getattr(self, field.name)
-            for entry in value if isinstance(value, tuple) else (value,):
-                if choices and entry is not None and entry not in choices:
-                    raise SettingError("", field.name, f"={entry}: choose from {', '.join(choices)}")
+        for name, setting in settings_in(type(self)).items():
+            setting.check(getattr(self, name))

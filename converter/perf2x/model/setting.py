@@ -6,22 +6,29 @@
         merge_threads: Annotated[bool, Setting("Merge the threads of each process.", group=STACKS)] = False
 
 The declaration yields the command-line option with its help and choices, and its refusal by formats that do not support
-its group and by inputs that lack the data it needs.
+its group and by inputs that lack the data it needs. Options of formats are declared in the same way.
 """
 
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.frozen import Frozen
 from perf2x.errors import SettingError
 
 ON = "On by default"
 """Help panel of switches with two names, whose wide column of names would squeeze the help of other options."""
+
+
+_TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_EXPECTED = {bool: "yes or no", int: "a whole number", float: "a number"}
 
 
 class Setting(Frozen):
@@ -30,7 +37,7 @@ class Setting(Frozen):
     help: str = ""
     """Empty: it has no option on the command line."""
     names: tuple[str, ...] = ()
-    """Names of the option; empty: that of the field."""
+    """Names of the option; empty: that of the field, or ``--set`` of a format's."""
     metavar: str | None = None
     least: int | None = None
     """Smallest number."""
@@ -50,14 +57,66 @@ class Setting(Frozen):
     ``files`` (to look into), ``records``, ``trace``, ``stitching`` (still to be done), or ``times`` (also CPUs) of
     samples.
     """
-    default: object = ...
+    typed_default: object = ...
     """The command line's default, if it differs from the library's."""
     variable: str = ""
     """Environment variable that replaces the default."""
     read: Callable[[str, Any], Any] | None = None
     """Converts the setting's name and the typed text to the value, or to a mapping of several fields; SettingError."""
+    choices: tuple[str, ...] = ()
+    """Values to choose from, where the type of the field does not tell them."""
     complete: Callable[[str], list[str]] | None = None
     """Returns values that begin with a text, for shell completion."""
+    name: str = ""
+    """The field; this and what follows is known once it is looked for (``setting_of``)."""
+    kind: Any = str
+    """Type of its values but None."""
+    default: Any = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Values to choose from; empty: any."""
+        return self.choices or tuple(one for one in get_args(self.kind) if one and isinstance(one, str))
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it may be given several times."""
+        return get_origin(self.kind) is tuple
+
+    def values_of(self, given: Any) -> Mapping[str, Any]:
+        """Values of fields, of what was typed, a text or several, or of a value as it is; SettingError."""
+        if self.read is not None:
+            given = self.read(self.name, given)
+            return given if isinstance(given, Mapping) else {self.name: given}
+        if self.is_many:
+            given = self._read_many(given)
+        elif isinstance(given, str) and self.kind in _EXPECTED:
+            try:
+                given = _TRUTH[given.lower()] if self.kind is bool else self.kind(given)
+            except (KeyError, ValueError) as error:
+                raise SettingError("", self.name, f"={given}: expected {_EXPECTED[self.kind]}") from error
+        self.check(given)
+        return {self.name: given}
+
+    def _read_many(self, given: Any) -> tuple[Any, ...]:
+        if int in get_args(self.kind):
+            return split_numbers(self.name, given)
+        if self.choices and not isinstance(given, str):
+            given = ",".join(given)
+        return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else tuple(given)
+
+    def check(self, value: Any) -> None:
+        """Raise SettingError for a value that is none of those to choose from, and for a number out of range."""
+        for one in value if self.is_many else (value,) if value != self.default else ():
+            words = ""
+            if self.values and one not in self.values:
+                words = f"choose from {', '.join(self.values)}{did_you_mean(one, self.values)}"
+            elif self.least is not None and one < self.least:
+                words = f"it must be at least {self.least}"
+            elif self.most is not None and one > self.most:
+                words = f"it must be at most {self.most}"
+            if words:
+                raise SettingError("", self.name, f"={one}: {words}")
 
 
 class Argument(Setting, frozen=True):
@@ -93,9 +152,22 @@ def hints_of(kind: type[Struct]) -> Mapping[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-def setting_of(hint: Any) -> Setting | None:
-    """Return the setting in a field's annotation; None for fields that are not options."""
-    return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Setting)), None)
+def setting_of(hint: Any, name: str = "", default: Any = None) -> Setting | None:
+    """Return the setting in a field's annotation, with the field's facts; None for fields that are not options."""
+    setting = next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Setting)), None)
+    if setting is None:
+        return None
+    kinds = [one for one in get_args(hint.__origin__) if one is not NoneType]
+    is_optional = len(kinds) == 1 and NoneType in get_args(hint.__origin__)
+    return replace(setting, name=name, kind=kinds[0] if is_optional else hint.__origin__, default=default)
+
+
+@functools.cache
+def settings_in(kind: type) -> Mapping[str, Setting]:
+    """The settings of a struct's fields; none of another class."""
+    fields = zip(getattr(kind, "__struct_fields__", ()), getattr(kind, "__struct_defaults__", ()), strict=True)
+    found = (setting_of(hints_of(kind)[name], name, default) for name, default in fields)
+    return {one.name: one for one in found if one is not None}
 
 
 def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setting]]:
@@ -103,15 +175,14 @@ def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setti
 
     Features' settings have no dots. SettingError for a value outside the choices.
     """
-    plain = type(struct)()
-    for field, hint in hints_of(type(struct)).items():
-        value, setting = getattr(struct, field), setting_of(hint)
+    settings = settings_in(type(struct))
+    for field in struct.__struct_fields__:
+        value, setting = getattr(struct, field), settings.get(field)
         for inner in (value,) if isinstance(value, Struct) else value if field == "features" else ():
             yield from given_settings(inner, "" if field == "features" else f"{above}{field}.")
-        if setting is not None and not isinstance(value, Struct) and value != getattr(plain, field):
-            if get_origin(hint.__origin__) is Literal and value not in (choices := get_args(hint.__origin__)):
-                words = f" {value}: it must be one of {', '.join(filter(None, choices))}"
-                raise SettingError("", f"{above}{field}", words)
+        if setting is not None and not isinstance(value, Struct) and value != setting.default:
+            if setting.values:
+                replace(setting, name=f"{above}{field}").check(value)
             yield f"{above}{field}", setting
 
 

@@ -50,9 +50,9 @@ _LINKERS = re.compile(r"/linker(?:64)?(?:_\w+)?$")
 def function_row(function: Function, style: NameStyle) -> FunctionRow:
     """A function as the profile has it; the short name is the source's own where it has one."""
     shown = linked = function.system_name or function.name
-    if style is NameStyle.SHORT:
+    if style == "short":
         shown = function.name or short_name(function.system_name)
-    elif style is NameStyle.FULL:
+    elif style == "full":
         shown = _full(function)
     return shown, linked, function.filename, function.start_line
 

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from perf2x.base.frozen import Frozen
 from perf2x.errors import SettingError
@@ -56,15 +55,9 @@ def _place(words: str, *names: str, metavar: str = "DIR", **more: object) -> Set
     return Setting(words, names, metavar, asks="files", **{"rare": True} | more)  # type: ignore[arg-type]
 
 
-class NameStyle(StrEnum):
-    """Style of the names of functions (``--names``)."""
-
-    SHORT = "short"
-    """Without parameters, return types and template arguments; lambdas by the function that they stand in."""
-    FULL = "full"
-    """As perf and c++filt print them, and as JIT compilers write them."""
-    MANGLED = "mangled"
-    """As symbol tables have them."""
+NameStyle = Literal["short", "full", "mangled"]
+"""Names of functions without parameters, return types and template arguments (lambdas by the function that they stand
+in); as perf and c++filt print them, and as JIT compilers write them; or as symbol tables have them."""
 
 
 class SymbolOptions(Frozen):
@@ -127,7 +120,7 @@ class SymbolOptions(Frozen):
     names: Annotated[
         NameStyle,
         Setting("Names of functions: short, full (with types) or mangled (as linked).", metavar="HOW", group=NAMES),
-    ] = NameStyle.SHORT
+    ] = "short"
     keep_full_names: bool = False
     """Fill ``Profile.full_names``, for outputs that have a place for them."""
     inline: Annotated[

@@ -12,10 +12,11 @@ import pytest
 from perf2x import Filters, Grouping, SymbolOptions, convert, read
 from perf2x.base.installed_packages import available
 from perf2x.errors import OptionError
-from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
+from perf2x.kernel.registry import EMITTERS, load_emitter
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import NAMES
+from perf2x.model.setting import settings_in
 from tests.support import rich_recording
 from tests.support.command import perf2x
 from tests.support.rich_recording import SECRETS
@@ -70,17 +71,17 @@ def test_secrets_are_found_where_names_are_told(recorded: tuple[str, ...], tmp_p
 def settings(name: str) -> Iterator[tuple[str, ...]]:
     """Words for each value but the default of each setting of a format that is a choice, a switch or a list."""
     yield ()
-    for entry in emitter_options(load_emitter(name)):
-        values = entry.choices or (("yes", "no") if isinstance(entry.default, bool) else ())
+    for entry in settings_in(load_emitter(name)).values():
+        values = entry.values or (("yes", "no") if isinstance(entry.default, bool) else ())
         if isinstance(entry.default, tuple):
-            values = (",".join(value for value in entry.choices),)
+            values = (",".join(value for value in entry.values),)
         values = ("no",) if entry.name == "instructions" else values  # they are refused: test_callgrind.py
         default = {True: "yes", False: "no"}.get(entry.default, entry.default)
         values = tuple(value for value in values if value != default)
-        if not entry.flags:
+        if not entry.names:
             yield from (("--set", f"{entry.name}={value}") for value in values)
         else:
-            word = entry.flags[0]
+            word = entry.names[0]
             yield from ((word,) if value == "yes" else (word, value) for value in values if value not in ("", "no"))
     yield ("--event", "all") if name == "collapsed" else ("--event", "page-faults")
 

@@ -10,7 +10,8 @@ from perf2x.base.installed_packages import available
 from perf2x.cli.app import app, command
 from perf2x.cli.commands import perf_to_profile
 from perf2x.emitters.pprof import profile_pb2
-from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
+from perf2x.kernel.registry import EMITTERS, load_emitter
+from perf2x.model.setting import settings_in
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 EVENTS = CORPUS / "events/perf.data"
@@ -101,10 +102,10 @@ def test_no_option_of_a_field_is_one_of_the_command_with_another_meaning() -> No
     spelled = {word for one in command("convert").params for word in (*one.opts, *one.secondary_opts)}
     names = {one.name for one in command("convert").params}
     for name in available(EMITTERS):
-        for entry in emitter_options(load_emitter(name)):
-            taken = spelled.intersection(entry.flags)
+        for entry in settings_in(load_emitter(name)).values():
+            taken = spelled.intersection(entry.names)
             assert taken <= {"--event", "--value"}, (name, entry.name)
-            assert taken or not entry.flags or entry.name not in names, (name, entry.name)
+            assert taken or not entry.names or entry.name not in names, (name, entry.name)
 
 
 def test_help_has_the_options_of_the_format_that_was_typed() -> None:

@@ -13,11 +13,12 @@ from perf2x.cli.app import command
 from perf2x.cli.as_typed import option_of
 from perf2x.errors import OptionError
 from perf2x.kernel.options_for_format import OF_COMMAND
-from perf2x.kernel.registry import EMITTERS, emitter_options, load_emitter
+from perf2x.kernel.registry import EMITTERS, load_emitter
 from perf2x.model.filters.filter_options import Filters, Grouping
 from perf2x.model.filters.profile_filters import FILTERS
+from perf2x.model.setting import settings_in
 from perf2x.stitcher.call_graph_options import CallGraphOptions
-from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.command import perf2x, recording
 from tests.support.option_pairs import CASES, CODE, FORMATS, HARMLESS, NO_PAIRS, Place, pairs
 from tests.support.recordings import ROOT
@@ -34,7 +35,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 def test_every_option_has_a_case() -> None:
     assert (PARAMETERS - {"inputs", "help_all"}) | FLAGS.keys() == {*CASES, *NO_PAIRS}
     spelled = {word for option in command("convert").params for word in (*option.opts, *option.secondary_opts)}
-    spelled |= {word for name in FORMATS for entry in emitter_options(load_emitter(name)) for word in entry.flags}
+    spelled |= {word for name in FORMATS for entry in settings_in(load_emitter(name)).values() for word in entry.names}
     assert {case.words[0] for cases in CASES.values() for case in cases} <= spelled
     assert {word for _, words, _ in HARMLESS for word in words} <= spelled
 
@@ -68,7 +69,7 @@ IN_THE_LIBRARY = {
     "off_cpu": {"off_cpu": "apart"},
     "start_time": {"start_time": 5},
     "symbols.inline": {"symbols": SymbolOptions(inline=False)},
-    "symbols.names": {"symbols": SymbolOptions(names=NameStyle.FULL)},
+    "symbols.names": {"symbols": SymbolOptions(names="full")},
     "tags": {"tags": ({"service": "web"},)},
     "value": {"value": "weight"},
     **{
@@ -105,8 +106,8 @@ def flags() -> dict[str, list[str]]:
     """Formats by the fields that have options."""
     found: dict[str, list[str]] = {}
     for name in FORMATS:
-        for entry in emitter_options(load_emitter(name)):
-            if entry.flags and entry.name not in OWN:
+        for entry in settings_in(load_emitter(name)).values():
+            if entry.names and entry.name not in OWN:
                 found.setdefault(entry.name, []).append(name)
     return found
 
@@ -151,15 +152,13 @@ def test_listings_are_refused_by_what_was_typed(words: tuple[str, ...], tmp_path
     assert (ran.code, ran.said) == (2, f"perf2x: pprof cannot take {words[0]}; html can")
 
 
-@pytest.mark.parametrize("name", [name for name in available(EMITTERS) if emitter_options(load_emitter(name))])
+@pytest.mark.parametrize("name", [name for name in available(EMITTERS) if settings_in(load_emitter(name))])
 def test_a_wrong_value_is_named_as_typed(name: str, tmp_path: Path) -> None:
     """Fields set by ``--set``: wrong names, and values of the wrong kind."""
-    fields = emitter_options(load_emitter(name))
+    fields = settings_in(load_emitter(name)).values()
     wrong = [("nosuch", f"{name} has no option --set nosuch; it has")]
-    wrong += [
-        (entry.name, f"--set {entry.name}=x") for entry in fields if entry.choices or entry.type in ("int", "bool")
-    ]
-    options = {entry.name for entry in fields if entry.flags}
+    wrong += [(entry.name, f"--set {entry.name}=x") for entry in fields if entry.values or entry.kind in (int, bool)]
+    options = {entry.name for entry in fields if entry.names}
     for field, words in wrong:
         words = f"--set {field}=…: the option is --" if field in options else words
         ran = perf2x("convert", recording("calls"), "-t", name, "-o", tmp_path / "out", "--set", f"{field}=x")

@@ -19,7 +19,7 @@ from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import LISTINGS
 from perf2x.model.setting import Argument, Setting
-from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.command import perf2x, recording
 
 
@@ -128,7 +128,7 @@ def test_a_variable_stands_for_an_option_that_was_not_given(monkeypatch: pytest.
 def test_a_group_inside_another_is_as_there_until_something_is_said_of_it() -> None:
     assert typed(LoadOptions, {"assembly": False, "around": 10}).of(ListingSettings).listings is None
     assert typed(LoadOptions, {"around": "3"}).of(ListingSettings).listings == ListingOptions(around=3)
-    assert typed(LoadOptions, {"names": "short"}).symbols == SymbolOptions(names=NameStyle.SHORT)
+    assert typed(LoadOptions, {"names": "short"}).symbols == SymbolOptions(names="short")
     assert typed(LoadOptions, {"names": "short", "no_symbols": True}).symbols is None
 
 

@@ -4,7 +4,8 @@ from perf2x.base.installed_packages import available
 from perf2x.emitters.collapsed import Collapsed
 from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.errors import OptionError
-from perf2x.kernel.registry import EMITTERS, build_emitter, emitter_options, load_emitter
+from perf2x.kernel.registry import EMITTERS, build_emitter, load_emitter
+from perf2x.model.setting import settings_in
 
 
 def test_built_in_formats_come_through_entry_points() -> None:
@@ -23,7 +24,7 @@ def test_every_emitter_and_option_has_a_description() -> None:
         emitter = load_emitter(name)
         assert emitter.__doc__, name
         assert len((emitter.__doc__).splitlines()[0]) < 110, name
-        for entry in emitter_options(emitter):
+        for entry in settings_in(emitter).values():
             assert entry.help, f"{name}: {entry.name}"
 
 

@@ -16,7 +16,7 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
 from perf2x.reader import open_recording
-from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.perf_script import read_blocks
 from tests.support.profile_builder import lines_of, make_profile
@@ -31,7 +31,7 @@ def options(name, tmp_path, program=None) -> SymbolOptions:
     if packed.exists():
         (tmp_path / "srv/demo").mkdir(parents=True)
         (tmp_path / "srv/demo" / name).write_bytes(lzma.decompress(packed.read_bytes()))
-    return SymbolOptions(symfs=tmp_path, perf_map_dir=LANG / name, names=NameStyle.FULL, inline=False)
+    return SymbolOptions(symfs=tmp_path, perf_map_dir=LANG / name, names="full", inline=False)
 
 
 def wanted(name) -> tuple[dict, int]:
@@ -97,7 +97,7 @@ def test_the_share_of_named_frames_is_at_least_perfs(name, tmp_path) -> None:
 
 
 def test_python_functions_have_their_files(tmp_path) -> None:
-    wanted = replace(options("python", tmp_path), names=NameStyle.SHORT)
+    wanted = replace(options("python", tmp_path), names="short")
     loaded = load(str(LANG / "python" / "perf.data"), LoadOptions(symbols=wanted))
     profile = loaded.profile
     names = {lines_of(profile, row)[-1][:2] for row in range(len(profile.locations)) if lines_of(profile, row)}

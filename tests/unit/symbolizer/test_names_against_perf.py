@@ -10,7 +10,7 @@ from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Session
 from perf2x.reader.recording import open_recording
-from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.perf_script import read_blocks
 from tests.support.profile_builder import make_profile, name_of
@@ -65,7 +65,7 @@ def test_names_agree_with_perf(case) -> None:
     if not frames:
         pytest.skip("perf cannot read this one")
     profile, asked, session = profile_of(case, frames)
-    options = SymbolOptions(symfs=case.symfs, kallsyms=case.kallsyms, names=NameStyle.FULL, inline=False)
+    options = SymbolOptions(symfs=case.symfs, kallsyms=case.kallsyms, names="full", inline=False)
     result, _ = symbolize(profile, session, options, Diagnostics(), load_symbol_sources())
     result.check()
     differing = []

@@ -13,7 +13,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import in_memory
 from perf2x.symbolizer.make_finder import make_context, make_finder
 from perf2x.symbolizer.sources.remembered_lines import place_of
-from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import SymbolReport
 from perf2x.symbolizer.symbolize import UNIT_MICROSECONDS, ProfileSymbolizer, symbolize
 from perf2x.testing import ProfileBuilder
@@ -136,7 +136,7 @@ def test_names_of_androids_linker_are_marked_in_it_alone(symfs, path, mark, styl
     (symfs / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
     (symfs / path.lstrip("/")).write_bytes(library(symbols, table=".symtab"))
     profile = make_profile([(0x1000, 0x2000, 0, path, BUILD_ID.hex(), 7)], [(0, 0x1000 + text_offset(symfs, path) + 4)])
-    result, _, _ = run(profile, symfs=symfs, names=NameStyle(style))
+    result, _, _ = run(profile, symfs=symfs, names=style)
     assert name_of(result, 0) == f"{mark}iterate_phdr"
 
 
@@ -172,11 +172,11 @@ def test_names_are_displayed_in_the_style_that_was_asked_for(symfs, style, shown
     base, offset = 0x7F0000000000, text_offset(symfs)
     mappings = [(base, base + 0x1000, 0, "/lib/libx.so", BUILD_ID.hex(), 7)]
     profile = make_profile(mappings, [(0, base + offset + 4), (0, base + offset + 0x14)])
-    result, _, _ = run(profile, symfs=symfs, names=NameStyle(style))
+    result, _, _ = run(profile, symfs=symfs, names=style)
     assert [name_of(result, row) for row in (0, 1)] == ["first", shown]
     assert {result.strings[int(row)] for row in result.functions.system_name} == {"first", "_ZN2ns6secondEi"}
     assert result.full_names == {}
-    result, _, _ = run(profile, symfs=symfs, names=NameStyle(style), keep_full_names=True)
+    result, _, _ = run(profile, symfs=symfs, names=style, keep_full_names=True)
     assert result.full_names == ({} if style == "full" else {"_ZN2ns6secondEi": "ns::second(int)"})
 
 

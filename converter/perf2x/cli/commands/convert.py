@@ -52,7 +52,7 @@ def convert(
     from perf2x.base.files.atomic import STDOUT
     from perf2x.kernel.conversion import convert_recordings
     from perf2x.kernel.options_for_format import check_of_command
-    from perf2x.kernel.registry import load_emitter, notes
+    from perf2x.kernel.registry import notes
     from perf2x.kernel.stage_timer import Stages
 
     sources = recordings(inputs)
@@ -60,7 +60,7 @@ def convert(
     if written.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
     more = {"event": "all"} if asked.every_event else {}
-    emitter = formatting.build(load_emitter(name), name, written.said(), given_options(context) | more)
+    emitter = formatting.build(name, written.said(), given_options(context) | more)
     needs = emitter.needs
     target = written.target(sources[0], emitter.suffix)
     if target == STDOUT and sys.stdout.isatty() and needs.binary:

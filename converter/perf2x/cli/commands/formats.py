@@ -16,7 +16,8 @@ def formats(verbose: Verbose = False) -> None:
         perf2x formats -v
     """
     from perf2x.base.installed_packages import EntryPoint, available
-    from perf2x.kernel.registry import EMITTERS, emitter_options, is_built_in
+    from perf2x.kernel.registry import EMITTERS, is_built_in
+    from perf2x.model.setting import settings_in
 
     kinds: dict[str, tuple[EntryPoint, Any]] = {
         name: (point, point.load()) for name, point in sorted(available(EMITTERS).items())
@@ -26,10 +27,10 @@ def formats(verbose: Verbose = False) -> None:
         summary = (emitter.__doc__ or "").strip().partition("\n")[0]
         origin = "" if is_built_in(point) else f"  ({point.value.partition(':')[0]})"
         typer.echo(f"{name:<{names}}  {emitter.suffix:<{suffixes}}  {summary}{origin}")
-        for entry in emitter_options(emitter) if verbose else ():
+        for entry in settings_in(emitter).values() if verbose else ():
             default = ",".join(entry.default) if isinstance(entry.default, tuple) else entry.default
             if isinstance(default, bool):
                 default = "yes" if default else "no"
             shown = "" if default in (None, "") else f" [{default}]"
-            option = entry.flags[0] if entry.flags else f"--set {entry.name}=…"
+            option = entry.names[0] if entry.names else f"--set {entry.name}=…"
             typer.echo(f"    {option}  {entry.help}{shown}")

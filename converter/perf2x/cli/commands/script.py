@@ -1,8 +1,7 @@
 """``perf2x script``: the samples of a recording as ``perf script`` prints them, on standard output."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from perf2x.cli.format_parameters import flags_of, given_flags
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import Inputs, Quiet, recordings
 from perf2x.cli.parameters import Honouring
@@ -11,12 +10,6 @@ from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Setting
 
-if TYPE_CHECKING:
-    from msgspec import Struct as ScriptFlags
-else:
-    ScriptFlags = flags_of(PerfScript)
-_NAME = "perf-script"
-
 InputFile = Annotated[str | None, Setting("The recording, as perf takes it.", ("--input", "-i"), "FILE")]
 
 
@@ -24,7 +17,7 @@ def script(
     inputs: Inputs = (),
     *,
     input_file: InputFile = None,
-    shown: ScriptFlags,
+    emitter: PerfScript,
     asked: Annotated[LoadOptions, Honouring(*PerfScript().needs.honours)],
     quiet: Quiet = False,
 ) -> None:
@@ -41,11 +34,9 @@ def script(
     from perf2x.base.files.atomic import STDOUT, open_output
     from perf2x.cli.render.summary import quality_lines
     from perf2x.kernel.options_for_format import options_for_format
-    from perf2x.kernel.registry import build_emitter
 
     sources = recordings([*inputs, *([input_file] if input_file else ())])
-    emitter = build_emitter(_NAME, given_flags(shown))
-    options = options_for_format(asked, _NAME, emitter.needs)
+    options = options_for_format(asked, "perf-script", emitter.needs)
     loaded = load_shown(sources, options, quiet)
     with open_output(STDOUT, inputs=sources) as out:
         emitter.emit(loaded.profile, out)

@@ -1,8 +1,9 @@
 """``perf2x view``: a recording as a flame graph in the browser."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from perf2x.cli.format_parameters import flags_of, given_flags
+from msgspec.structs import replace
+
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.parameters import Hidden, Honouring
@@ -15,10 +16,6 @@ from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Setting
 
-if TYPE_CHECKING:
-    from msgspec import Struct as HtmlFlags
-else:
-    HtmlFlags = flags_of(Html)
 _PANEL = "Browser"
 
 Serve = Annotated[
@@ -36,7 +33,7 @@ def view(
     *,
     serve: Serve = False,
     port: Port = None,
-    shown: Annotated[HtmlFlags, Hidden(HtmlFlags)],
+    emitter: Annotated[Html, Hidden(Html)],
     asked: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Hidden(ListingOptions)],
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -56,21 +53,19 @@ def view(
     from perf2x.cli.view.recording_pages import Page, file_name, make_page, with_each_alone
     from perf2x.cli.view.view_page import open_pages, serve_pages
     from perf2x.kernel.options_for_format import options_for_format
-    from perf2x.kernel.registry import build_emitter, notes
+    from perf2x.kernel.registry import notes
 
     if port is not None and not serve:
         raise OptionError("--port is the port of --serve; add --serve")
     sources = recordings(inputs)
-    settings = given_flags(shown)
-    emitter = build_emitter("html", settings)
     listings = asked.of(ListingSettings).listings
     options = options_for_format(asked.but(listings=listings and listings.on_page()), "html", emitter.needs)
     loaded = load_shown(sources, options, quiet)
     print_messages([*quality_lines(loaded, verbose), *notes(emitter, loaded.profile)], quiet)
 
     def alone(source: str, name: str) -> Page:
-        titled = settings | ({"title": f"{settings['title']}: {source}"} if "title" in settings else {})
-        return make_page(source, name, load_shown(source, options, quiet), build_emitter("html", titled))
+        titled = replace(emitter, title=emitter.title and f"{emitter.title}: {source}")
+        return make_page(source, name, load_shown(source, options, quiet), titled)
 
     together = make_page("", file_name(sources[0]), loaded, emitter)
     pages = with_each_alone(together, sources, alone, quiet=quiet)

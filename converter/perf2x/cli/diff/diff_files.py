@@ -52,7 +52,7 @@ def _write_scaled(to: str, pair: RecordingPair, out: BinaryIO) -> None:
     if pair.normalize:
         after = normalized(before, after, pair.value)
     if to == "collapsed":
-        for line in two_columns(before, after, Collapsed(value=pair.value)):
+        for line in two_columns(before, after, Collapsed(value="samples" if pair.value == "samples" else "period")):
             out.write(line)
     else:
         Pprof().emit(difference(before, after), out)

@@ -1,7 +1,7 @@
 """Options about the contents of any output format; those of one format are its fields (cli/format_parameters.py)."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from perf2x.base.frozen import Frozen
 from perf2x.cli.as_typed import as_typed
@@ -10,10 +10,9 @@ from perf2x.model.setting import Setting
 from perf2x.model.totals.kinds import Value
 
 if TYPE_CHECKING:
+    from perf2x.kernel.registry import Emitter
     from perf2x.model.plugin_options import Needs
     from perf2x.model.profile import View
-
-Format = TypeVar("Format")
 
 
 class FormatFlags(Frozen):
@@ -41,19 +40,20 @@ class FormatFlags(Frozen):
         latency = "beside" if "latency" in needs.columns else "value"
         return {"value": value_option(self.value), "latency": latency if self.value == "latency" else ""}
 
-    def build(self, kind: type[Format], name: str, said: Mapping[str, Any], typed: Mapping[str, Any]) -> Format:
-        """Make the format ``name``, a dataclass, with what was said with ``--set``, and with options of their own.
+    def build(self, name: str, said: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
+        """Make the format ``name`` with what was said with ``--set``, and with options of their own.
 
         SettingError for options that it lacks, ``--set`` in place of an option, and values that it does not take.
         """
-        from perf2x.kernel.registry import build_options, emitter_options
+        from perf2x.kernel.registry import build_emitter, load_emitter
+        from perf2x.model.setting import settings_in
 
-        for entry in emitter_options(kind):
-            if entry.flags and entry.name in said:
-                raise SettingError(f"--set {entry.name}=…: the option is ", entry.flags[0])
+        for field, setting in settings_in(load_emitter(name)).items():
+            if setting.names and field in said:
+                raise SettingError(f"--set {field}=…: the option is ", setting.names[0])
         value = {"value": "samples"} if self.value == "samples" else {}
         with as_typed(lambda field: f"--set {field}" if field in said else {"event": "--event all"}.get(field, field)):
-            return build_options(kind, name, {**typed, **value, **said})
+            return build_emitter(name, {**typed, **value, **said})
 
     def outputs(self, profile: "View", target: str, suffix: str) -> "Iterable[tuple[str, View]]":
         """Names of the files to write and the profile of each: one file, or one for each event."""

@@ -6,7 +6,7 @@ first event (Speedscope would look for V8 profiles), no escapes beyond JSON's ow
 """
 
 from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import Annotated, BinaryIO, cast
 
 from perf2x.base.columnar import I64, flatnonzero
 from perf2x.base.files.background_writer import BackgroundWriter
@@ -23,8 +23,9 @@ from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import knows_cpus
 from perf2x.errors import SettingError
-from perf2x.model.plugin_options import Format, Needs, option
+from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.profile import Profile, find_event, sampled
+from perf2x.model.setting import Setting
 
 _MANY = 1_000_000
 """Number of slices above which viewers become slow."""
@@ -34,7 +35,7 @@ _AT_ONCE = 1 << 16
 """Smallest number of bytes written at once."""
 
 
-class Chrome(Format):
+class Chrome(Format, dict=True):
     """Chrome trace JSON, a flame chart over time: for Perfetto, chrome://tracing and Speedscope."""
 
     suffix = ".trace.json"
@@ -45,16 +46,23 @@ class Chrome(Format):
         viewer="open it: ui.perfetto.dev or speedscope.app",
     )
 
-    event: str | None = option(None, "draw the samples of this event only; default: of all events")
-    per_cpu: bool = option(False, "a track for each CPU, too, with what ran there")
-    args: bool = option(False, "object and source file of each slice (Speedscope shows them behind its name)")
-    states: bool = option(
-        True, "when threads ran, on which CPU, and how many at once, where context switches were recorded"
+    event: Annotated[str | None, Setting("Draw the samples of this event only; default: of all events.")] = None
+    per_cpu: Annotated[bool, Setting("A track for each CPU, too, with what ran there.")] = False
+    args: Annotated[bool, Setting("Object and source file of each slice (Speedscope shows them behind its name).")] = (
+        False
     )
-    markers: bool = option(True, "instants for samples that stand for no time: other events beside a clock event")
-    counters: bool = option(False, "a curve for each other event and process; what perf stat recorded always has one")
-    min_duration: int = option(0, "leave out slices shorter than this many microseconds")
-    max_events: int = option(0, "refuse to write more slices than this; 0: no limit")
+    states: Annotated[
+        bool,
+        Setting("When threads ran, on which CPU, and how many at once, where context switches were recorded."),
+    ] = True
+    markers: Annotated[
+        bool, Setting("Instants for samples that stand for no time: other events beside a clock event.")
+    ] = True
+    counters: Annotated[
+        bool, Setting("A curve for each other event and process; what perf stat recorded always has one.")
+    ] = False
+    min_duration: Annotated[int, Setting("Leave out slices shorter than this many microseconds.", least=0)] = 0
+    max_events: Annotated[int, Setting("Refuse to write more slices than this; 0: no limit.", least=0)] = 0
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, event by event."""
@@ -99,7 +107,8 @@ class Chrome(Format):
 
         The slices that ``emit`` wrote for the same profile are not placed again.
         """
-        of_profile, count = getattr(self, "_written", (None, 0))
+        count: int
+        of_profile, count = self.__dict__.get("_written", (None, 0))
         if of_profile is profile:
             return count
         drawings = self._drawings(profile)
@@ -125,7 +134,7 @@ class Chrome(Format):
         count = 0
         for drawing in drawings:
             count += yield from slice_events(drawing, self.min_duration)
-        object.__setattr__(self, "_written", (profile, count))  # frozen for its options; this cache is not one
+        self.__dict__["_written"] = profile, count  # fields are frozen; this cache is no option
         if self.states:
             yield from state_events(profile, drawings[0].tracks)
             yield from running_events(profile, drawings[0].tracks, origin)

@@ -7,7 +7,7 @@ marker's ``endTime`` is null.
 ``meta`` has facts about the recording, and the units of all numbers.
 """
 
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
 from perf2x.emitters.firefox.shared_tables import category_list, libraries_of, shared_tables
 from perf2x.emitters.firefox.thread_drawing import drawing_of
 from perf2x.emitters.flame.picture_title import heading
-from perf2x.model.plugin_options import FINISHED, START_TIME, Format, Needs, option
+from perf2x.model.plugin_options import FINISHED, START_TIME, Format, Needs
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import Profile, ProfileEvent, find_event, keep_samples, location_frames, sampled
+from perf2x.model.setting import Setting
 
 _VERSION = 65
 """Processed-format version: tables are shared since 60, counters have display options since 63; the viewer upgrades.
@@ -40,13 +41,15 @@ class Firefox(Format):
         viewer="open it: profiler.firefox.com",
     )
 
-    event: str | None = option(
-        None, "event that makes the samples; the others become markers; default: a clock, else the first"
-    )
-    markers: bool = option(True, "write the other events and context switches as markers")
-    counters: bool = option(
-        True, "write counter tracks: of the other events by process, and of how many threads ran at once"
-    )
+    event: Annotated[
+        str | None,
+        Setting("Event that makes the samples; the others become markers; default: a clock, else the first."),
+    ] = None
+    markers: Annotated[bool, Setting("Write the other events and context switches as markers.")] = True
+    counters: Annotated[
+        bool,
+        Setting("Write counter tracks: of the other events by process, and of how many threads ran at once."),
+    ] = True
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, ``meta`` first, then thread by thread: processes by pid, main threads first."""

@@ -5,7 +5,7 @@ tree of frames, the summed samples, and the samples over time.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from perf2x.emitters.flame.page_moments import burst_table, lane_table, moment_t
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, track_names, tracks_of
 from perf2x.model.filters.frame_patterns import RUNTIMES
-from perf2x.model.plugin_options import FINISHED, LISTINGS, Format, Needs, option
+from perf2x.model.plugin_options import FINISHED, LISTINGS, Format, Needs
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import (
     FrameTree,
@@ -32,6 +32,7 @@ from perf2x.model.profile import (
     merge_stacks,
 )
 from perf2x.model.profile.wanted_columns import offered_columns, wanted_columns
+from perf2x.model.setting import Setting
 
 
 class Html(Format):
@@ -39,17 +40,26 @@ class Html(Format):
 
     suffix = ".html"
 
-    title: str = option("", "heading of the page; default: the recorded command, or the busiest process", flag="")
-    direction: str = option(
-        "icicle", "where roots are at first: on top (icicle) or at the bottom (flame)", ("icicle", "flame")
-    )
-    max_moments: int = option(500_000, "keep sums in place of stacks over time where samples are more than this")
-    columns: tuple[str, ...] = option(
-        (),
-        "columns of functions and lines that show at first: events, all, ipc, mpki, mispredicts, A/B",
-        flag="--column",
-    )
-    compress: bool = option(True, "keep the data gzip-compressed in the page; no: plain JSON, three times as large")
+    title: Annotated[
+        str, Setting("Heading of the page; default: the recorded command, or the busiest process.", ("--title",))
+    ] = ""
+    direction: Annotated[
+        Literal["icicle", "flame"],
+        Setting("Where roots are at first: on top (icicle) or at the bottom (flame)."),
+    ] = "icicle"
+    max_moments: Annotated[
+        int, Setting("Keep sums in place of stacks over time where samples are more than this.", least=0)
+    ] = 500_000
+    columns: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Columns of functions and lines that show at first: events, all, ipc, mpki, mispredicts, A/B.",
+            ("--column",),
+        ),
+    ] = ()
+    compress: Annotated[
+        bool, Setting("Keep the data gzip-compressed in the page; no: plain JSON, three times as large.")
+    ] = True
 
     @property
     def needs(self) -> Needs:

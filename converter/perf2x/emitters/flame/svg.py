@@ -6,7 +6,7 @@ and search. Nothing is fetched.
 """
 
 from importlib.resources import files
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, Literal
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from perf2x.base.columnar import sum_of
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.flame.svg_text import fitted, shown_name, xml
 from perf2x.emitters.flame.svg_tree import Rectangles, boxes_of
-from perf2x.errors import OptionError
-from perf2x.model.plugin_options import Format, Needs, option
+from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.profile import LocationFrames, Profile, find_event, full_names, location_frames
+from perf2x.model.setting import Setting
 
 _LEVEL, _TOP, _SIDE = 17, 46, 10  # as in picture.js
 
@@ -28,18 +28,17 @@ class Svg(Format):
     suffix = ".svg"
     needs = Needs(full_names=True, viewer="open it in any browser")
 
-    event: str | None = option(None, "event to draw; default: the recording's first", flag="--event")
-    title: str = option("", "heading; default: the recorded command, or the busiest process", flag="")
-    direction: str = option("flame", "where roots are: at the bottom (flame) or on top (icicle)", ("flame", "icicle"))
-    width: int = option(1200, "width in pixels; a browser that opens the file takes the window's")
-    min_width: float = option(0.1, "leave out boxes narrower than this many pixels")
-    max_boxes: int = option(10_000, "draw the widest boxes, at most this many")
-    script: bool = option(True, "zoom, search and details; no: a still picture everywhere")
-
-    def __post_init__(self) -> None:
-        Format.__post_init__(self)
-        if self.width < 200 or self.max_boxes < 1:
-            raise OptionError("svg: width is at least 200 and max_boxes at least 1")
+    event: Annotated[str | None, Setting("Event to draw; default: the recording's first.", ("--event",))] = None
+    title: Annotated[str, Setting("Heading; default: the recorded command, or the busiest process.", ("--title",))] = ""
+    direction: Annotated[
+        Literal["flame", "icicle"], Setting("Where roots are: at the bottom (flame) or on top (icicle).")
+    ] = "flame"
+    width: Annotated[int, Setting("Width in pixels; a browser that opens the file takes the window's.", least=200)] = (
+        1200
+    )
+    min_width: Annotated[float, Setting("Leave out boxes narrower than this many pixels.")] = 0.1
+    max_boxes: Annotated[int, Setting("Draw the widest boxes, at most this many.", least=1)] = 10_000
+    script: Annotated[bool, Setting("Zoom, search and details; no: a still picture everywhere.")] = True
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the picture box by box, outer frames first."""

@@ -7,7 +7,7 @@ Users choose attributes of samples by the names of pprof's labels.
 """
 
 from itertools import chain
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, Literal
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, as_int64, unique, unique_inverse, zeros
@@ -27,8 +27,9 @@ from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
 from perf2x.errors import OptionError
 from perf2x.model.format_features import OriginalSettings
-from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Format, Needs, option
+from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Format, Needs
 from perf2x.model.profile import Meta, Profile, View
+from perf2x.model.setting import Setting
 
 _KEYS = {
     "pid": "process.pid",
@@ -70,26 +71,34 @@ class Otlp(Format):
 
     suffix = ".otlp.pb"
 
-    label: tuple[str, ...] = option(
-        ("pid", "tid", "comm", "process"), "attributes of samples, separated by commas", tuple(_KEYS), flag=""
+    label: Annotated[
+        tuple[str, ...],
+        Setting("Attributes of samples, separated by commas.", ("--label",), choices=tuple(_KEYS)),
+    ] = ("pid", "tid", "comm", "process")
+    value: Annotated[Literal["period", "samples"], Setting("Period, or samples (their number).", ("--value",))] = (
+        "period"
     )
-    value: str = option("period", "period, or samples (their number)", ("period", "samples"), flag="--value")
-    timestamps: bool = option(False, "keep the time of every sample; no: sums")
-    placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to the receiver")
-    references: bool = option(False, "resources refer to the table of texts: for files that Collectors of 2026 read")
-    original_payload: int = option(0, "the first profile holds the recording, if it has no more than so many MiB")
-    sample_types: str = option(
-        "plain",
-        "names of sample types: plain (cpu-clock), identifiers (cpu_clock, for Parca and Pyroscope)",
-        ("plain", "identifiers"),
-        flag="",
-    )
-    schema: str = option(VERSION, "version of the schema", (VERSION,))
-
-    def __post_init__(self) -> None:
-        Format.__post_init__(self)
-        if not 0 <= self.original_payload <= _MOST_PAYLOAD:
-            raise OptionError(f"original_payload={self.original_payload}: MiB, from 0 to {_MOST_PAYLOAD}")
+    timestamps: Annotated[bool, Setting("Keep the time of every sample; no: sums.")] = False
+    placeholders: Annotated[
+        bool, Setting("Name unresolved frames after their object; no: leave them to the receiver.")
+    ] = True
+    references: Annotated[
+        bool, Setting("Let resources refer to the table of texts: for files that Collectors of 2026 read.")
+    ] = False
+    original_payload: Annotated[
+        int,
+        Setting(
+            "Put the recording into the first profile, if it has no more than so many MiB.", least=0, most=_MOST_PAYLOAD
+        ),
+    ] = 0
+    sample_types: Annotated[
+        Literal["plain", "identifiers"],
+        Setting(
+            "Names of sample types: plain (cpu-clock), identifiers (cpu_clock, for Parca and Pyroscope).",
+            ("--sample-types",),
+        ),
+    ] = "plain"
+    schema: Annotated[str, Setting("Version of the schema.", choices=(VERSION,))] = VERSION
 
     @property
     def needs(self) -> Needs:

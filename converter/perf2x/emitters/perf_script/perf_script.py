@@ -7,7 +7,7 @@ an earlier sample. Text that many samples share (a thread, a stack) is made once
 from collections.abc import Iterator
 from functools import reduce
 from operator import or_
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import numpy as np
 from msgspec.structs import replace
@@ -27,11 +27,12 @@ from perf2x.emitters.perf_script.frame_lines import FrameTexts, PlaceText
 from perf2x.emitters.perf_script.time_order import TimeOrder
 from perf2x.errors import SettingError
 from perf2x.model.format_features import SingleSampleSettings
-from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Format, Needs, option
+from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Format, Needs
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile import Profile, RecordedBatch, SampleReader, View, names_data
 from perf2x.model.recording import Samples, Want, take_rows
 from perf2x.model.recording.branch_types import filter_branches, parse_branch_filter
+from perf2x.model.setting import Setting
 
 _MORE = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
 _WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,
@@ -44,12 +45,23 @@ class PerfScript(Format):
     """The text of perf script: for flamegraph.pl, Firefox Profiler, llvm-profgen and whatever else reads it."""
 
     suffix = ".perf.txt"
-    fields: str = option("", "what perf script's -F takes: fields to print, or to +add and -leave out", flag="-F")
-    ns: bool = option(False, "print times in nanoseconds", flag="")
-    hide_call_graph: bool = option(False, "leave call chains out: the sampled function alone", flag="-G")
-    branch_filter: str = option(
-        "", "branches of brstack to print, by type, speculation or privilege: call,ind_call,user", flag=""
-    )
+
+    fields: Annotated[
+        str,
+        Setting("What perf script's -F takes: fields to print, or to +add and -leave out.", ("--fields", "-F")),
+    ] = ""
+    ns: Annotated[bool, Setting("Print times in nanoseconds.", ("--ns",))] = False
+    hide_call_graph: Annotated[
+        bool,
+        Setting("Leave call chains out: the sampled function alone.", ("--hide-call-graph", "-G")),
+    ] = False
+    branch_filter: Annotated[
+        str,
+        Setting(
+            "Branches of brstack to print, by type, speculation or privilege: call,ind_call,user.",
+            ("--branch-filter",),
+        ),
+    ] = ""
 
     @property
     def needs(self) -> Needs:

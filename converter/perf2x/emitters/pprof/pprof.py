@@ -5,7 +5,7 @@ Concatenated fields are one protobuf message, so the file is written in chunks.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import numpy as np
 
@@ -47,8 +47,9 @@ from perf2x.emitters.pprof.pprof_tables import (
 )
 from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
 from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, stated_period, summed_values, value_kinds
-from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs, option
+from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs
 from perf2x.model.profile import Profile, depths, named_functions, paths_of_length, plain_names
+from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:
     from perf2x.emitters.pprof import profile_pb2
@@ -61,28 +62,34 @@ class Pprof(Format):
 
     suffix = ".pb.gz"
 
-    label: tuple[str, ...] = option(("pid", "tid", "comm"), "labels of samples, separated by commas", LABELS, flag="")
-    inline: str = option(
-        "lines",
-        "inlined functions: lines of one location (as the format means it), frames (Speedscope shows them), off",
-        ("lines", "frames", "off"),
-    )
-    sample_types: str = option(
-        "plain",
-        "names of sample types: plain (cpu-clock), compat (perf_data_converter's), "
-        "identifiers (cpu_clock, for Parca and Pyroscope)",
-        ("plain", "compat", "identifiers"),
-        flag="",
-    )
-    max_samples: int = option(0, "write no more samples than this (Pyroscope takes 16000); the rest is one sum")
-    placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to pprof")
-    reader: str = option(
-        "any",
-        "go-pgo: only what go build -pgo reads, without labels, kernel and machine",
-        ("any", "go-pgo"),
-        flag="--for",
-    )
-    compress: bool = option(True, "gzip the output, as the format demands; no: plain protobuf")
+    label: Annotated[
+        tuple[str, ...],
+        Setting("Labels of samples, separated by commas.", ("--label",), choices=tuple(LABELS)),
+    ] = ("pid", "tid", "comm")
+    inline: Annotated[
+        Literal["lines", "frames", "off"],
+        Setting(
+            "Inlined functions: lines of one location (as the format means it), frames (Speedscope shows them), off."
+        ),
+    ] = "lines"
+    sample_types: Annotated[
+        Literal["plain", "compat", "identifiers"],
+        Setting(
+            "Names of sample types: plain (cpu-clock), compat (perf_data_converter's), "
+            "identifiers (cpu_clock, for Parca and Pyroscope).",
+            ("--sample-types",),
+        ),
+    ] = "plain"
+    max_samples: Annotated[
+        int,
+        Setting("Write no more samples than this (Pyroscope takes 16000); the rest is one sum; 0: all.", least=0),
+    ] = 0
+    placeholders: Annotated[bool, Setting("Name unresolved frames after their object; no: leave them to pprof.")] = True
+    reader: Annotated[
+        Literal["any", "go-pgo"],
+        Setting("go-pgo: only what go build -pgo reads, without labels, kernel and machine.", ("--for",)),
+    ] = "any"
+    compress: Annotated[bool, Setting("Gzip the output, as the format demands; no: plain protobuf.")] = True
 
     @property
     def needs(self) -> Needs:

@@ -44,7 +44,7 @@ class Filters(Frozen):
     symbols: Annotated[
         tuple[str, ...],
         _of_samples(
-            r"Function in which the sample was taken; \[libc.so.6] or 0xADDRESS for code without a name.",
+            "Function in which the sample was taken; [libc.so.6] or 0xADDRESS for code without a name.",
             "--symbol",
             "NAME,…",
             group=FRAMES,

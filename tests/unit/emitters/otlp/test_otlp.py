@@ -302,7 +302,7 @@ def test_an_original_that_is_not_at_hand_is_refused() -> None:
         written(one_of_each().build(), original_payload=1)
 
 
-@pytest.mark.parametrize("size", [-1, 1025])
-def test_payloads_have_a_limit(size: int) -> None:
-    with pytest.raises(OptionError, match="MiB, from 0 to 1024"):
+@pytest.mark.parametrize(("size", "words"), [(-1, "at least 0"), (1025, "at most 1024")])
+def test_payloads_have_a_limit(size: int, words: str) -> None:
+    with pytest.raises(OptionError, match=f"original_payload={size}: it must be {words}"):
         Otlp(original_payload=size)

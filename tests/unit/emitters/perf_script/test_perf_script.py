@@ -20,13 +20,13 @@ from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.options_for_format import options_for_format
-from perf2x.kernel.registry import emitter_options
 from perf2x.model.profile.recorded_samples import NEVER
 from perf2x.model.profile.view import RecordedBatch, SampleReader, View
 from perf2x.model.recording.events import Event as Recorded
 from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Cgroups
-from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
+from perf2x.model.setting import settings_in
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.forge import Branch, Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file
 from tests.forge import Session as Forged
@@ -145,20 +145,20 @@ def test_places_beside_stacks_have_names(tmp_path: Path) -> None:
 
 def test_the_command_has_all_settings_of_the_format() -> None:
     spelled = {word for one in command("script").params for word in one.opts}
-    assert {f"--{field.replace('_', '-')}" for field in (one.name for one in emitter_options(PerfScript))} <= spelled
+    assert {f"--{field.replace('_', '-')}" for field in settings_in(PerfScript)} <= spelled
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ("ip,nosuch", "=nosuch: there are comm, tid"),
-        ("+cgroup", "=+cgroup: samples of cycles have no cgroup"),
+        ("ip,nosuch", " nosuch: there are comm, tid"),
+        ("+cgroup", " +cgroup: samples of cycles have no cgroup"),
         ("raw:+cgroup,-data_src", ""),
-        ("nosuch:ip", "=nosuch:ip: no kind of event 'nosuch'"),
-        ("ip,symoff", "=ip,symoff: symoff needs sym"),
-        ("-ip,+srcline", "=-ip,+srcline: srcline needs ip"),
-        ("comm,-ip", "=comm,-ip: either all fields, or all with + or -"),
-        ("hw:addr", "=hw:addr: samples of cycles have no addr"),
+        ("nosuch:ip", " nosuch:ip: no kind of event 'nosuch'"),
+        ("ip,symoff", " ip,symoff: symoff needs sym"),
+        ("-ip,+srcline", " -ip,+srcline: srcline needs ip"),
+        ("comm,-ip", " comm,-ip: either all fields, or all with + or -"),
+        ("hw:addr", " hw:addr: samples of cycles have no addr"),
     ],
 )
 def test_fields_that_there_are_not_are_refused(fields: str, said: str, recording: Path) -> None:
@@ -196,7 +196,7 @@ def test_lines_need_inlined_functions_though_none_is_printed(inline: bool) -> No
 @pytest.mark.parametrize(("fields", "is_read"), [("", False), ("+srcline", True)])
 def test_debug_info_is_read_for_lines_alone(fields: str, is_read: bool) -> None:
     case = next(case for case in corpus_cases() if case.name == "user_only")
-    needs, symbols = PerfScript(fields=fields).needs, replace(symbols_of(case), names=NameStyle.SHORT)
+    needs, symbols = PerfScript(fields=fields).needs, replace(symbols_of(case), names="short")
     profile = load(str(case.data), options_for_format(LoadOptions(symbols=symbols), "perf-script", needs)).profile
     assert profile.mappings.has_functions.any()
     assert profile.mappings.has_line_numbers.any() == is_read

@@ -206,7 +206,7 @@ def test_merging_needs_a_clock(tmp_path: Path) -> None:
 
 
 def test_a_way_that_there_is_not(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="off_cpu yes: it must be one of apart, beside, merged"):
+    with pytest.raises(OptionError, match="off_cpu=yes: choose from apart, beside, merged"):
         loaded(tmp_path, [TRACED], [leaves(7, 100)], "yes")
 
 

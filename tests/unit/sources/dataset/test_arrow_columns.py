@@ -10,7 +10,6 @@ from perf2x.sources.dataset.dataset_schema import schema_of  # noqa: E402
 from perf2x.sources.dataset.names.known_lines import PlaceLines  # noqa: E402
 from perf2x.symbolizer.object_resolver import function_row  # noqa: E402
 from perf2x.symbolizer.sources.symbol_source import Function  # noqa: E402
-from perf2x.symbolizer.symbol_options import NameStyle  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -28,5 +27,5 @@ def test_a_function_without_texts_in_a_damaged_table_has_empty_ones() -> None:
     row = {"object_id": "ab", "file_offset": 0, "mode": "user", "is_return": False, "variant": 0, "lines": lines,
            "is_exact": False, "has_inlines": False, "reason": ""}  # fmt: skip
     rows = PlaceLines(pa.Table.from_pylist([row], schema_of("symbols")))
-    names = rows.names(np.zeros(1, np.int64), NameStyle.SHORT, inline=True)
-    assert (names.functions, names.line.tolist()) == ([function_row(Function("", "", "", 7), NameStyle.SHORT)], [7])
+    names = rows.names(np.zeros(1, np.int64), "short", inline=True)
+    assert (names.functions, names.line.tolist()) == ([function_row(Function("", "", "", 7), "short")], [7])

@@ -17,7 +17,7 @@ from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
-from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.addr2line import addr2line
 from tests.support.profile_builder import lines_of, make_profile, make_session
@@ -31,7 +31,7 @@ def chains(symfs, addresses, recorded, **options) -> tuple[list[list[tuple[str, 
     """[[(linkage name, file, line)]] of each address, and the diagnostics."""
     profile = make_profile([(AT, AT + 0x10000, 0, recorded, "", 7)], [(0, AT + address) for address in addresses])
     diagnostics = Diagnostics()
-    places = {"symfs": symfs, "cache_dir": symfs / "cache", "buildid_dir": symfs / "debug", "names": NameStyle.MANGLED}
+    places = {"symfs": symfs, "cache_dir": symfs / "cache", "buildid_dir": symfs / "debug", "names": "mangled"}
     options = SymbolOptions(**{**places, **options})
     result, _ = symbolize(profile, make_session(), options, diagnostics, load_symbol_sources())
     result.check()
