@@ -75,4 +75,4 @@ def test_tiny_pieces_of_samples_that_are_read_again(
 
 def test_constants_are_found() -> None:
     names = {module for module, _ in small_parts()}
-    assert len(small_parts()) > 40 and {"emitters.firefox.thread_drawing", "kernel.sample_pass"} <= names
+    assert len(small_parts()) > 40 and {"emitters.firefox.write_threads", "kernel.sample_pass"} <= names

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import perf2x
-from perf2x.tools.tables import result_table
+from perf2x.tools.tables import library_tables as result_table
 from tests.support.command import perf2x as run
 from tests.support.command import recording
 from tests.unit.cli.diff_inputs import QUICK, forged

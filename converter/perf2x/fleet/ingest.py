@@ -15,7 +15,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.base.columnar import Frozen, unique
-from perf2x.base.files.object_stores import is_address
+from perf2x.base.files.remote_files import is_address
 from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.errors import FormatError
 from perf2x.fleet.executors import TaskTotals, done

@@ -18,7 +18,7 @@ from perf2x.sources.dataset.read.stored_part import StoredFacts
 if TYPE_CHECKING:
     from perf2x.model.recording import Recording
     from perf2x.sources.dataset.write.recording_to_store import StoredRecording
-    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.known.location_names import LocationNames
 
 
 def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) -> StoredRecording:
@@ -79,7 +79,7 @@ def _location_names(stitched: Stitched, recording: Recording, context: LoadConte
     if symbols is None:
         return None
     from perf2x.kernel.registry import load_symbol_sources
-    from perf2x.symbolizer.known.place_names import everything, location_names, only_where_recorded
+    from perf2x.symbolizer.known.location_names import everything, location_names, only_where_recorded
 
     symbols = replace(symbols, names="short", inline=True, keep_full_names=False)  # the reader's choice
     wanted = everything if symbols.archives or recording.session.recorded_files else only_where_recorded

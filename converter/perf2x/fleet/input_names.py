@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from perf2x.base.files.object_stores import fsspec, is_address, modified_ns, told_apart
 from perf2x.base.files.read_file import read_file
+from perf2x.base.files.remote_files import fsspec, is_address, modified_ns, told_apart
 from perf2x.base.files.temporary import private_directory
 from perf2x.errors import FormatError
 

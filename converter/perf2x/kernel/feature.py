@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.profile import Profile
     from perf2x.model.recording import Recording
-    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.known.location_names import LocationNames
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 _STEPS = "perf2x.steps"

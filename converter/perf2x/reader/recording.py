@@ -54,8 +54,8 @@ from perf2x.reader.open_input import open_input
 from perf2x.reader.record_block import Block, RecordStream
 from perf2x.reader.records.clamp_values import clamp_samples
 from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
+from perf2x.reader.records.perf_stat import delivered_readings
 from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
-from perf2x.reader.records.stat_readings import delivered_readings
 from perf2x.reader.records.variable_fields import DeliveredSamples
 
 

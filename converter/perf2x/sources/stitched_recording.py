@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.stitcher.call_graphs import UnwindReport
     from perf2x.stitcher.deferred.deferred_join import DeferredReport
-    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.known.location_names import LocationNames
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 

@@ -125,7 +125,7 @@ class CallGraphs:
         def unwinder(events: I64, max_depth: int) -> Unwinder | None:
             if not len(events):
                 return None
-            from perf2x.stitcher.unwound_objects import make_unwinder
+            from perf2x.stitcher.make_unwinder import make_unwinder
 
             return make_unwinder(session, history, finder(), self._session_arch, max_depth)
 

@@ -52,7 +52,7 @@ from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
 from perf2x.stitcher.stacks.frame_keys import FrameKeys, SideTable
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache, equal_inputs
-from perf2x.stitcher.stacks.recorded_spools import RecordedSpools
+from perf2x.stitcher.stacks.sample_stacks import RecordedSpools
 from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows, TimedSamples
 from perf2x.stitcher.stacks.stack_interner import StackInterner, ThreadRows
 from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder

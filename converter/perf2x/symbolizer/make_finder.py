@@ -9,8 +9,8 @@ from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.find.debuginfod import Debuginfod, Progress, cache_directory
 from perf2x.base.binaries.find.object_finder import Fetcher, Finder
 from perf2x.base.binaries.find.perf_archive import Archive, name_key
-from perf2x.base.binaries.find.recorded_files import RecordedFiles
 from perf2x.base.binaries.find.source_files import Fetch
+from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.columnar import flatnonzero
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.profile import Profile

@@ -18,7 +18,7 @@ from perf2x.symbolizer.interrupted_frames import (
     with_exact_twins,
 )
 from perf2x.symbolizer.known.known_names import AskedFirst, Known, KnownNames
-from perf2x.symbolizer.known.place_names import GivenNames, LocationNames
+from perf2x.symbolizer.known.location_names import GivenNames, LocationNames
 from perf2x.symbolizer.make_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult, full_names

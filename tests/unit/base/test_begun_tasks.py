@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from perf2x.base import begun_tasks
-from perf2x.base.begun_tasks import begun
+from perf2x.base import background_tasks as begun_tasks
+from perf2x.base.background_tasks import begun
 from perf2x.base.files.unpack_limit import limit_unpacking, memory_limit
 from perf2x.errors import FormatError
 

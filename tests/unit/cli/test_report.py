@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from perf2x.cli.limits_outcome import Verdict
+from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.report.next_steps import next_steps

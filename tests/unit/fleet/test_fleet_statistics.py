@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from perf2x.base.student import student
+from perf2x.base.students_t import student
 from tests import forge
 from tests.forge import kernel as k
 from tests.support.command import perf2x

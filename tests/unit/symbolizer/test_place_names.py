@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from perf2x.symbolizer.known import place_names
+from perf2x.symbolizer.known import location_names as place_names
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge.addresses import write_addresses
 from tests.support.datasets import add_recordings, rows

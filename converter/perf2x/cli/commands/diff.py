@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perf2x.cli.diff.fail_above import DiffGate
 from perf2x.cli.fail_if import untold_changes
-from perf2x.cli.limits_outcome import Verdict
+from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
 from perf2x.cli.options.input_options import Quiet, Verbose

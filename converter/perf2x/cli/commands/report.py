@@ -8,7 +8,7 @@ from perf2x.cli.fail_if import (
     failed_gates,
     untold_changes,
 )
-from perf2x.cli.limits_outcome import Verdict
+from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.diff_options import ComparisonFlags, MatchFlags
 from perf2x.cli.options.gate_options import GateFlags

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from perf2x.base.files.object_stores import is_address
+from perf2x.base.files.remote_files import is_address
 from perf2x.base.frozen import Frozen
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.output_options import parse_tags

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from perf2x.base.files.object_stores import is_address
+from perf2x.base.files.remote_files import is_address
 from perf2x.errors import FormatError
 from perf2x.model.setting import Argument, Setting
 

@@ -4,14 +4,14 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from perf2x.cli.limits_outcome import Verdict
+from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.render.markdown_table import code
 from perf2x.cli.render.report_formats import Report, side_columns, table_report
 from perf2x.cli.render.screen import change_style
 from perf2x.cli.render.text_table import Column, Layout, number_column
 from perf2x.model.number_format import format_amount
 from perf2x.tools.diff.changed_rows import DiffTable, number_of, rounded
-from perf2x.tools.tables.result_table import COLUMNS
+from perf2x.tools.tables.library_tables import COLUMNS
 
 
 def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = None) -> Report:

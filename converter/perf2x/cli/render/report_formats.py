@@ -12,7 +12,7 @@ from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, numb
 from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
-    from perf2x.tools.tables.result_table import ResultTable
+    from perf2x.tools.tables.library_tables import ResultTable
 
 _EVENT = 60
 """Characters of an event's name in a heading."""

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from perf2x.base.frozen import Frozen
 from perf2x.cli.diff.fail_above import GateVerdict
-from perf2x.cli.limits_outcome import Verdict
+from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.render.stats_json import quality_facts
 from perf2x.cli.render.top_table import total_facts
 from perf2x.kernel.load_result import Loaded

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from perf2x.base.frozen import Frozen
-from perf2x.cli.limits_outcome import Verdict
+from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.render.diff_table import change_layouts
 from perf2x.cli.render.fit_text import first_lines
@@ -23,8 +23,8 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_percent
 from perf2x.model.printable_text import short
+from perf2x.tools.tables.library_tables import ResultTable
 from perf2x.tools.tables.report_tables import Caller, ReportTables, report_tables
-from perf2x.tools.tables.result_table import ResultTable
 from perf2x.tools.tables.top_rows import TopTable
 
 _SENTENCE, _NAME = 1000, 40

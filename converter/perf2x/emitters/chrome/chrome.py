@@ -10,7 +10,7 @@ from typing import Annotated, BinaryIO, cast
 
 from perf2x.base.columnar import I64, flatnonzero
 from perf2x.base.files.background_writer import BackgroundWriter
-from perf2x.emitters.chrome.chrome_drawing import Drawing, drawings_of, slice_events
+from perf2x.emitters.chrome.chrome_slices import Drawing, drawings_of, slice_events
 from perf2x.emitters.chrome.chrome_tracks import (
     counter_events,
     marker_events,

@@ -24,7 +24,7 @@ from perf2x.base.columnar import (
     row_slices,
     sum_at,
 )
-from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, ticks_of, time_chunks
+from perf2x.emitters.chrome.chrome_times import TICK_NS, ids_of, ticks_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
 from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes
 from perf2x.emitters.timeline.counters import TITLE, counters_of, running_steps

@@ -15,7 +15,7 @@ from perf2x.base.columnar import TextInterner, flatnonzero, unique, zeros
 from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes
 from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
 from perf2x.emitters.firefox.shared_tables import category_list, libraries_of, shared_tables
-from perf2x.emitters.firefox.thread_drawing import drawing_of
+from perf2x.emitters.firefox.write_threads import drawing_of
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import FINISHED, START_TIME, Format, Needs
 from perf2x.model.printable_text import one_line

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from perf2x.base.binaries.find.recorded_files import is_own
 from perf2x.base.binaries.find.source_files import SourceFiles
+from perf2x.base.binaries.find.untrusted_paths import is_own
 from perf2x.base.columnar import I64, unique
 from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.listing_options import ListingOptions

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.binaries.find.recorded_files import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.columnar import Frozen, as_int64, flatnonzero, unique, zeros
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import is_real_path, without_deleted

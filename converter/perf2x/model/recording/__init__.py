@@ -1,6 +1,7 @@
 """Event tables, from the reader to the stitcher, in the kernel's terms."""
 
 from perf2x.model.recording.build_ids import KERNEL, build_id_by_name, has_64_bits, kernel_build_id, with_vdso_names
+from perf2x.model.recording.event_names import RECORDING_TERMS, event_name, is_tracepoint, means
 from perf2x.model.recording.events import (
     ALL,
     COUNTED,
@@ -15,8 +16,6 @@ from perf2x.model.recording.events import (
     Want,
 )
 from perf2x.model.recording.lost_samples import counted_losses, final_counts
-from perf2x.model.recording.recorded_files import FileKind, RecordedFile, shown_path
-from perf2x.model.recording.recorded_names import RECORDING_TERMS, event_name, is_tracepoint, means
 from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
 from perf2x.model.recording.sideband import (
     NO_RECORDS,
@@ -34,3 +33,4 @@ from perf2x.model.recording.sideband import (
     Tasks,
     further_mappings,
 )
+from perf2x.model.recording.simpleperf_files import FileKind, RecordedFile, shown_path

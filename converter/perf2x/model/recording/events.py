@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from perf2x.base.abi import EventType
 from perf2x.base.columnar import I32, I64, U8, U64, Frozen, ListArray, SampleColumns, offsets_of, ranges, zeros
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband
+from perf2x.model.recording.simpleperf_files import RecordedFile
 
 COUNTED = (
     "perf stat record counts and does not sample; perf2x info and report tell the totals, "

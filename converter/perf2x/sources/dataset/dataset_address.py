@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from perf2x.base.files.object_stores import is_address
+from perf2x.base.files.remote_files import is_address
 from perf2x.base.frozen import Frozen
 from perf2x.errors import OptionError
 

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from msgspec import json
 
-from perf2x.base.files.object_stores import is_address
+from perf2x.base.files.remote_files import is_address
 from perf2x.base.files.unpack_limit import memory_limit, too_large
 from perf2x.base.frozen import Frozen
 from perf2x.errors import FormatError, OptionError, OutputError, SettingError

@@ -21,7 +21,7 @@ from perf2x.sources.text.read_text import read_text
 from perf2x.sources.text.text_profile import text_profile
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
-from perf2x.symbolizer.known.place_names import LocationNames
+from perf2x.symbolizer.known.location_names import LocationNames
 from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
 from perf2x.symbolizer.symbol_options import SymbolOptions

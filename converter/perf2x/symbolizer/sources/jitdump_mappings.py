@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import ClockId, CpuMode
 from perf2x.base.binaries.find.object_finder import Finder
-from perf2x.base.binaries.find.recorded_files import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.columnar import Frozen, as_int64, as_uint64, flatnonzero, rows_by, searchsorted, zeros
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.diagnostics import Diagnostics, Severity

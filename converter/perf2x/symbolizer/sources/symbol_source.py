@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import field
 
 from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
-from perf2x.base.binaries.find.recorded_files import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.columnar import I32, I64, U64, Frozen, as_int32, offsets_of, zeros
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import Namespaces, Session

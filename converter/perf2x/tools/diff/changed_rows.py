@@ -11,7 +11,7 @@ from perf2x.model.totals.event_columns import Cell, EventColumn, number_text
 from perf2x.model.totals.noise import difference_limits
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import SMALLEST_PART, Change, Comparison, excludes_zero
-from perf2x.tools.tables.result_table import COLUMNS, ResultTable
+from perf2x.tools.tables.library_tables import COLUMNS, ResultTable
 
 
 class ColumnChange(Frozen):

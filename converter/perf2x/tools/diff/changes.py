@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import Frozen, as_int64, cumsum, flatnonzero, sum_at
-from perf2x.base.student import student
+from perf2x.base.students_t import student
 from perf2x.model.profile import Profile
 from perf2x.model.totals.host_noise import HostSpread
 from perf2x.model.totals.noise import Interval, Measured, interval, quantile, share_interval

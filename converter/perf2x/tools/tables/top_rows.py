@@ -10,7 +10,7 @@ from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.profile import Profile, count_threads
 from perf2x.model.totals.event_columns import EventColumn, cell_text, event_columns, with_rows_of
 from perf2x.model.totals.totals import Total, totals
-from perf2x.tools.tables.result_table import ResultTable
+from perf2x.tools.tables.library_tables import ResultTable
 
 
 class TopTable(ResultTable):

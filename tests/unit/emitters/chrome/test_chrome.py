@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.emitters.chrome import chrome as emitter
-from perf2x.emitters.chrome import chrome_drawing
+from perf2x.emitters.chrome import chrome_slices as chrome_drawing
 from perf2x.emitters.chrome.chrome import Chrome
-from perf2x.emitters.chrome.chrome_drawing import drawings_of
+from perf2x.emitters.chrome.chrome_slices import drawings_of
 from perf2x.emitters.timeline.shown_samples import in_ticks, shown_samples
 from perf2x.emitters.timeline.tracks import tracks_of
 from perf2x.errors import OptionError

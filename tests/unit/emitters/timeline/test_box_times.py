@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emitters.timeline import box_times
-from perf2x.emitters.timeline.box_times import BoxChains, order_of, place
+from perf2x.emitters.timeline import place_boxes as box_times
+from perf2x.emitters.timeline.place_boxes import BoxChains, order_of, place
 
 BOXES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 400), st.integers(1, 60)), max_size=25)
 """Track, CPU, moment, length."""

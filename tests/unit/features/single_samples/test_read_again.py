@@ -8,7 +8,7 @@ import pytest
 from perf2x.errors import FormatError
 from perf2x.features.single_samples.reread_samples import _RowsByPosition
 from perf2x.reader import first_walk
-from perf2x.stitcher.stacks.recorded_spools import RecordedSpools
+from perf2x.stitcher.stacks.sample_stacks import RecordedSpools
 from tests import forge
 from tests.forge import kernel as k
 from tests.support.command import perf2x

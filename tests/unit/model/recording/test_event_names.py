@@ -2,7 +2,7 @@
 
 import pytest
 
-from perf2x.model.recording.recorded_names import EventName, event_name
+from perf2x.model.recording.event_names import EventName, event_name
 
 
 @pytest.mark.parametrize(

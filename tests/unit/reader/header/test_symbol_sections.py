@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.model.recording.recorded_files import FileKind, RecordedFile, shown_path
+from perf2x.model.recording.simpleperf_files import FileKind, RecordedFile, shown_path
 from perf2x.reader.header import symbol_sections
 from perf2x.reader.header.section_reader import SectionError, SectionReader
 from perf2x.reader.header.symbol_sections import debug_unwind_files, read_files

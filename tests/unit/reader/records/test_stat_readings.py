@@ -13,7 +13,7 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.recording.events import Samples, Want
 from perf2x.reader import open_recording
 from perf2x.reader.recording import PerfRecording
-from perf2x.reader.records.stat_readings import delivered_readings
+from perf2x.reader.records.perf_stat import delivered_readings
 from tests.forge.events import Event
 from tests.forge.records import Record
 from tests.forge.samples import Sample

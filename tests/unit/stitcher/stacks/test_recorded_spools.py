@@ -7,7 +7,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I32
 from perf2x.model.profile.recorded_samples import DROPPED
-from perf2x.stitcher.stacks.recorded_spools import RecordedSpools
+from perf2x.stitcher.stacks.sample_stacks import RecordedSpools
 
 
 def numbers(*values: int) -> I32:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.binaries.find import recorded_files
+from perf2x.base.binaries.find import untrusted_paths as recorded_files
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics

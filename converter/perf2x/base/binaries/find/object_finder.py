@@ -17,8 +17,8 @@ from msgspec import Struct, field
 from perf2x.base.binaries.elf.build_id_notes import same_build_id, unpadded
 from perf2x.base.binaries.elf.debug_link import debug_link, has_crc, mini_debug_info
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_object
-from perf2x.base.binaries.find.recorded_files import RecordedFiles
 from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.files.sysroot import is_file
 from perf2x.base.mapping_names import without_deleted
 from perf2x.errors import ObjectError

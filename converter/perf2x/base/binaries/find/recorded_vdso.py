@@ -13,8 +13,8 @@ from pathlib import Path
 from perf2x.base.binaries.elf.build_id_notes import same_build_id
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.base.binaries.find.object_finder import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, Finder, ObjectFiles
-from perf2x.base.binaries.find.recorded_files import RecordedOn
 from perf2x.base.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
+from perf2x.base.binaries.find.untrusted_paths import RecordedOn
 from perf2x.base.files.sysroot import VDSO_PATHS, is_file, is_folder_name, sysroot
 from perf2x.base.mapping_names import VDSO
 from perf2x.errors import ObjectError

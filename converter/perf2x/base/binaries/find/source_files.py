@@ -2,7 +2,7 @@
 
 Such paths are data of a recording. Files are read below the folders that the user named, never outside of them,
 whatever ``..`` or symbolic links say; under the recorded path itself only if the user wants that, and below a symfs or
-as `recorded_files.py` allows; and from debuginfod, which finds them by build id. What is no text, made by the kernel,
+as `untrusted_paths.py` allows; and from debuginfod, which finds them by build id. What is no text, made by the kernel,
 or larger than MOST, is refused.
 """
 

@@ -4,9 +4,9 @@ import sys
 from typing import Annotated
 
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.answer_options import AnswerFlags, QueryLimits
 from perf2x.cli.options.dataset_options import Dataset
 from perf2x.cli.options.input_options import Quiet
+from perf2x.cli.options.query_options import AnswerFlags, QueryLimits
 from perf2x.cli.parameters import Only
 from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions

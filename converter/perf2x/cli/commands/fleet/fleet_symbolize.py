@@ -4,8 +4,8 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from perf2x.base.files.object_stores import is_address
 from perf2x.base.files.operating_system import available_cores
+from perf2x.base.files.remote_files import is_address
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.dataset_options import Folder, WorkerFlags

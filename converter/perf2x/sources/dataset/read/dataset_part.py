@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from perf2x.base.begun_tasks import begun
+from perf2x.base.background_tasks import begun
 from perf2x.base.columnar import (
     I64,
     Frozen,

@@ -30,7 +30,7 @@ from perf2x.stitcher.deferred.deferred_join import DeferredReport
 
 if TYPE_CHECKING:
     from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
-    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.known.location_names import LocationNames
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 _WITH_TIMES = "fleet ingest --timeline"

@@ -22,12 +22,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from perf2x.base.begun_tasks import begun
+from perf2x.base.background_tasks import begun
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
 from perf2x.base.frozen import Frozen
-from perf2x.base.student import student
+from perf2x.base.students_t import student
 from perf2x.errors import FormatError, OptionError, Perf2xError
 from perf2x.sources.dataset.dataset_schema import TABLES
 from perf2x.sources.dataset.read.dataset_part import DatasetPart

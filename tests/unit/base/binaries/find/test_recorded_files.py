@@ -9,8 +9,8 @@ import pytest
 
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.binaries.find.object_finder import OTHER_FILE, Finder, ObjectFiles
-from perf2x.base.binaries.find.recorded_files import RecordedFiles, is_own
 from perf2x.base.binaries.find.search_paths import SearchPaths
+from perf2x.base.binaries.find.untrusted_paths import RecordedFiles, is_own
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.reader import open_recording

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.base.binaries.find.recorded_files import RecordedFiles
+from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.features.annotate.source_lines import Sources
 from perf2x.model.listing_options import ListingOptions

@@ -2,8 +2,8 @@
 
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.binaries.find.object_finder import Finder
-from perf2x.base.binaries.find.recorded_files import RecordedFiles
 from perf2x.base.binaries.find.recorded_vdso import find_vdso
+from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.mapping_names import VDSO, is_jitdump, is_real_path, is_vdso
 from perf2x.model.recording import Session, has_64_bits, kernel_build_id
 from perf2x.stitcher.history.profile_mappings import may_hold_code

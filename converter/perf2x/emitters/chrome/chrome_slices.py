@@ -30,7 +30,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.emitters.chrome.box_labels import OFF_CPU, Label, labels_of
-from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, time_chunks
+from perf2x.emitters.chrome.chrome_times import TICK_NS, ids_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.frame_slices import Piles, piles_of
