@@ -113,32 +113,33 @@ class DiffGate(Frozen):
         name that neither recording has.
         """
         self._refuse_total(compared(by).normalize, "where shares are compared")
-        checks = [_Check.of(one, one.kind or by, compared(one.kind or by), self.sort) for one in self.limits]
-        rows = {(check.kind, *row.key) for check in checks for row in check.rows}
-        comparisons = len(rows) + any(check.whole for check in checks)
+        checks = [_Check.of(one, one.kind or by, compared(one.kind or by)) for one in self.limits]
+        rows = {(check.kind, row.key): (check, row) for check in checks for row in check.rows}
+        among = sum(check.comparison.parts([row], self.sort) for check, row in rows.values())
+        among += any(check.whole for check in checks)
         unknown = [check.unknown for check in checks if check.unknown]
         if unknown and not self.allow_unknown:
             raise OptionError(f"{unknown[0]} (--allow-unknown accepts that)")
         verdict = GateVerdict(notes=unknown)
         for check in checks:
-            self._judge(check, comparisons, compared("function"), verdict)
+            self._judge(check, among, compared("function"), verdict)
         return verdict
 
-    def _judge(self, check: "_Check", comparisons: int, functions: "Comparison", verdict: "GateVerdict") -> None:
+    def _judge(self, check: "_Check", among: float, functions: "Comparison", verdict: "GateVerdict") -> None:
         """Add the outcome of one limit."""
-        judged = check.comparison.judged(check.rows, self.confidence, comparisons)
+        judged = check.comparison.judged(check.rows, self.confidence, (among, among))
         for row in judged:
             verdict.intervals[check.kind, *row.key] = row.interval(self.sort)
         if check.kind == "share" and not functions.normalize:
-            costs = functions.judged(judged, self.confidence, comparisons)
+            costs = functions.judged(judged, self.confidence, (among, among))
             dearer = {row.key for row in costs if self._is_growth(row)}
             cheap = [row.name for row in judged if row.key not in dearer and row.moved(self.sort) > check.allowed]
             judged = [row for row in judged if row.key in dearer]
             if cheap:
                 verdict.notes.append(f"shares that grew only because others shrank: {first_of(cheap, _NAMED)}")
         if check.whole:
-            verdict.intervals[WHOLE] = check.comparison.whole_interval(self.confidence, comparisons)
-        growths = [*check.whole_growth(self.confidence, comparisons), *_row_growths(judged, self.sort, check)]
+            verdict.intervals[WHOLE] = check.comparison.whole_interval(self.confidence, among)
+        growths = [*check.whole_growth(self.confidence, among), *_row_growths(judged, self.sort, check)]
         noise = []
         for growth in (growth for growth in growths if growth.change > check.allowed):
             if not self.any_change and growth.interval[0] <= 0:
@@ -213,11 +214,7 @@ def _row_growths(rows: Iterable["Change"], sort: str, check: "_Check") -> Iterat
 
 
 class _Check(Frozen):
-    """One limit and the rows that could exceed it.
-
-    The sum of a function's values in both recordings says nothing about its change, so leaving small ones out favours
-    neither answer; and fewer comparisons have narrower intervals.
-    """
+    """One limit and the rows that it is for."""
 
     limit: GrowthLimit
     kind: str
@@ -231,7 +228,7 @@ class _Check(Frozen):
     """A sentence when neither recording has the limit's name."""
 
     @classmethod
-    def of(cls, limit: GrowthLimit, kind: str, comparison: "Comparison", sort: str) -> "_Check":
+    def of(cls, limit: GrowthLimit, kind: str, comparison: "Comparison") -> "_Check":
         """Choose the rows. Nothing grows by a share of nothing, and normalized wholes are equal."""
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.whole)
         if not comparison.before.whole:
@@ -243,11 +240,10 @@ class _Check(Frozen):
             what = "function" if limit.kind == "share" else limit.kind
             known = no_such(what, limit.pattern, [row.name for row in changes], "the recordings have")
             unknown = f"--fail-above: {known}"
-        rows = [row for row in matching if sum(row.sides(sort)) > check.allowed]
-        return replace(check, rows=rows, whole=limit.whole and not comparison.normalize, unknown=unknown)
+        return replace(check, rows=matching, whole=limit.whole and not comparison.normalize, unknown=unknown)
 
-    def whole_growth(self, confidence: float, comparisons: int) -> Iterator[_Growth]:
+    def whole_growth(self, confidence: float, among: float) -> Iterator[_Growth]:
         """The change of the whole, if the limit holds for it."""
         if self.whole:
             change = self.comparison.whole_after - self.comparison.before.whole
-            yield _Growth("the whole", "", change, self.comparison.whole_interval(confidence, comparisons))
+            yield _Growth("the whole", "", change, self.comparison.whole_interval(confidence, among))

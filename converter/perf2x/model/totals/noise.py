@@ -28,7 +28,7 @@ class Measured(Frozen):
         return Measured(self.value * factor, self.squares * factor * factor, self.typical * factor)
 
 
-def quantile(confidence: float, comparisons: int = 1) -> float:
+def quantile(confidence: float, comparisons: float = 1) -> float:
     """Return the standard deviations for two-sided intervals that hold for all comparisons at once."""
     from statistics import NormalDist  # takes milliseconds, which a plain table does not need
 

@@ -16,6 +16,9 @@ from perf2x.model.transforms.merge_profiles import merge_profiles
 
 SMALLEST_PART = 2000
 """A change below 1/2000 of the whole before reads as 0.0 %."""
+_SORTS = ("self", "total")
+_LEAST = 1e-9
+"""Part of the costs that a line without any has."""
 _BASE = {"pprof::base": "true"}
 """Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
@@ -92,28 +95,49 @@ class Comparison(Frozen):
 
     def changes(self, confidence: float = 0.95) -> list[Change]:
         """Every line of either table by name, with intervals that hold for all lines at once."""
-        pairs = self._pairs()
-        large = sum(max(was.total, now.total * self.scale) * SMALLEST_PART >= self.before.whole for was, now in pairs)
-        reach = self._reach(confidence, len(pairs), large)
-        return [self._change(was, now, reach) for was, now in pairs]
+        rows = [
+            Change(*was.key, was.own, round(now.own * self.scale), was.total, round(now.total * self.scale))
+            for was, now in self._pairs()
+        ]
+        return self.judged(rows, confidence, [self.parts(rows, sort) for sort in _SORTS])
 
-    def judged(self, rows: Iterable[Change], confidence: float, comparisons: int) -> list[Change]:
-        """Return these lines with intervals that hold for that many comparisons at once."""
-        wanted, reach = {row.key for row in rows}, self._reach(confidence, comparisons, comparisons)
-        held = [(was, now) for was, now in self._pairs() if now.key in wanted]
-        return [self._change(was, now, reach) for was, now in held]
+    def parts(self, rows: Iterable[Change], sort: str) -> float:
+        """Sum of the costs of lines in both recordings, as a part of both wholes; of the whole it is 1.
 
-    def whole_interval(self, confidence: float, comparisons: int) -> Interval:
+        Of the errors that a confidence allows, each interval has as much as it has of the costs (a weighted Bonferroni
+        correction), so that small lines do not widen the intervals of large ones. What a line costs in both recordings
+        together says nothing about its change.
+        """
+        return sum(sum(row.sides(sort)) for row in rows) / max(self.before.whole + self.after.whole * self.scale, 1)
+
+    def judged(self, rows: Iterable[Change], confidence: float, among: Sequence[float]) -> list[Change]:
+        """Return these lines with intervals that hold at once for what has ``among`` parts, by itself and in total."""
+        wanted, held = {row.key: row for row in rows}, []
+        for was, now in self._pairs():
+            if (row := wanted.get(was.key)) is None:
+                continue
+            errors = self.hosts.errors.get(row.key, (0.0, 0.0)) if self.hosts else (0.0, 0.0)
+            for sort, error, whole in zip(_SORTS, errors, among, strict=True):
+                reach = self._reach(confidence, whole / max(self.parts([row], sort), _LEAST))
+                limits = self._interval(was.of(sort), now.of(sort), reach[0])
+                row = row.with_interval(sort, _wider(limits, row.moved(sort), reach[1] * error))
+            held.append(row)
+        return held
+
+    def whole_interval(self, confidence: float, comparisons: float = 1) -> Interval:
         """Limits of the change of the whole; the number of samples of a recording counts as random, too."""
         old, new = self._wholes()
-        reach = self._reach(confidence, comparisons, comparisons)
+        reach = self._reach(confidence, comparisons)
         limits = interval(old, new.scaled(self.factor), reach[0])
         return _wider(limits, self.whole_after - self.before.whole, reach[1] * (self.hosts.whole if self.hosts else 0))
 
-    def _reach(self, confidence: float, comparisons: int, of_hosts: int) -> tuple[float, float]:
-        """Deviations of samples and of hosts; of these few tell little, and rows too small to be shown do not count."""
-        among = student(confidence, of_hosts, self.hosts.freedom) if self.hosts else 0.0
-        return quantile(confidence, comparisons), among
+    def _reach(self, confidence: float, comparisons: float) -> tuple[float, float]:
+        """Deviations of samples and of hosts, of which few tell little."""
+        return quantile(confidence, comparisons), (
+            student(confidence, 2 ** math.ceil(math.log2(max(comparisons, 1))), self.hosts.freedom)
+            if self.hosts
+            else 0.0
+        )
 
     def _wholes(self) -> tuple[Measured, Measured]:
         """The sum of all samples of either side, as recorded."""
@@ -129,15 +153,6 @@ class Comparison(Frozen):
         new = {row.key: row for row in self.after.rows}
         keys = sorted(old.keys() | new.keys())
         return [(old.get(key) or Total(*key, 0, 0), new.get(key) or Total(*key, 0, 0)) for key in keys]
-
-    def _change(self, was: Total, now: Total, reach: tuple[float, float]) -> Change:
-        errors = self.hosts.errors.get(was.key, (0.0, 0.0)) if self.hosts else (0.0, 0.0)
-        own, total = round(now.own * self.scale), round(now.total * self.scale)
-        limits = (
-            _wider(self._interval(was.of(sort), now.of(sort), reach[0]), change, reach[1] * error)
-            for sort, change, error in zip(("self", "total"), (own - was.own, total - was.total), errors, strict=True)
-        )
-        return Change(*was.key, was.own, own, was.total, total, *limits)
 
     def _interval(self, was: tuple[int, float], now: tuple[int, float], deviations: float) -> Interval:
         """Limits of the change of a cost, which comes with its squares."""
