@@ -1,6 +1,7 @@
 """Errors that end a conversion or give up an object; damage in single records is counted in diagnostics instead."""
 
 import errno
+from collections.abc import Mapping
 
 _MEMORY_WORDS = (
     "failed to map segment",
@@ -40,6 +41,14 @@ class OptionError(Perf2xError):
 
 class SettingError(OptionError):
     """A setting that cannot be taken."""
+
+
+class SeveralFunctionsError(OptionError):
+    """A name that several functions may have: ``meant`` has each with its cost, the highest first."""
+
+    def __init__(self, typed: str, meant: Mapping[str, str]) -> None:
+        super().__init__(f"{typed!r} may be any of {len(meant)} functions; name one of them in full")
+        self.meant = meant
 
 
 class ObjectError(Perf2xError):

@@ -102,7 +102,10 @@ def test_the_gate(pair: tuple[Path, Path], words: tuple[str, ...], code: int, se
 @pytest.mark.parametrize(
     ("bar", "says"),
     [
-        ("object:o9.so=1", "no object 'o9.so'; the recordings have: o1.so, o2.so, o3.so, o5.so"),
+        (
+            "object:o9.so=1",
+            "no object 'o9.so'; did you mean o5.so or o3.so or o2.so? The recordings have: o1.so, o2.so, o3.so, o5.so",
+        ),
         ("function:prase*=1", "no function 'prase*'; the recordings have: [o1.so], [o2.so], [o3.so], [o5.so]"),
         ("share:prase=1", "no function 'prase'; the recordings have: [o1.so], [o2.so], [o3.so], [o5.so]"),
     ],

@@ -85,11 +85,14 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--event", "cpu-clok"), "no event 'cpu-clok'; the file has: cpu-clock"),
+        (("--event", "cpu-clok"), "no event 'cpu-clok'; did you mean cpu-clock? The file has: cpu-clock"),
         (("--pid", "7"), "no pid 7; the file has: 15980"),
-        (("--comm", "komputer"), "no thread called 'komputer'; the file has: compute, read zero, zufällig, faults"),
+        (
+            ("--comm", "komputer"),
+            "no thread called 'komputer'; did you mean compute? The file has: compute, read zero, zufällig, faults",
+        ),
         (("--cpu", "7"), "no cpu 7; the file has: 0, 1"),
-        (("--dso", "libfoo.so"), "no object 'libfoo.so'; the file has: [kernel.kallsyms], threads"),
+        (("--dso", "nowhere"), "no object 'nowhere'; the file has: [kernel.kallsyms], threads"),
         (("--symbol", "main"), "no function 'main'; the file has: [threads], [libc.so.6], [vdso], [kernel.kallsyms]"),
         (("--symbol", "0x10"), "no sample at 0x10"),
         (("--symbol", "0x10-0x1f"), "no sample at 0x10 to 0x1f"),

@@ -1,16 +1,19 @@
 """``perf2x annotate``: what each source line or instruction of a function costs."""
 
+import shlex
+import sys
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec.structs import replace
 
-from perf2x.cli.messages import print_messages
+from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import Columns, PrintFlags
 from perf2x.cli.parameters import Honouring, Without
 from perf2x.cli.progress import load_shown
-from perf2x.errors import OptionError, SettingError
+from perf2x.errors import OptionError, SettingError, SeveralFunctionsError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.filters.filter_options import Grouping
 from perf2x.model.format_features import ListingSettings
@@ -18,7 +21,7 @@ from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Argument, Setting
 
-Function = Annotated[str, Argument("Name of a function as perf2x top shows it, or a glob.", metavar="FUNCTION")]
+Function = Annotated[str, Argument("Name of a function, with or without its scope, or a glob.", metavar="FUNCTION")]
 Value = Annotated[Literal["period", "samples"], Setting("What to count.", panel="Table")]
 
 
@@ -57,6 +60,12 @@ def annotate(
     lines = found.as_recorded or not found.assembly  # instructions stand alone unless lines are asked for, too
     wanted = replace(found, function=function, source=lines, columns=columns, value=value)
     options = asked.but(listings=wanted, keep_other_events=bool(columns))
-    loaded = load_shown(sources, options, quiet)
+    try:
+        loaded = load_shown(sources, options, quiet)
+    except SeveralFunctionsError as error:
+        for name, cost in islice(error.meant.items(), 10):
+            words = (name if word == function else word for word in sys.argv[1:])
+            print_message(f"{cost:>7}  perf2x {shlex.join(words)}")
+        raise
     form.show(listing_report(loaded.profile, columns))
     print_messages(quality_lines(loaded, verbose), quiet)

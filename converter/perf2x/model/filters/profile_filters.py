@@ -28,6 +28,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.errors import OptionError, SettingError
 from perf2x.model.filters import frame_filters
+from perf2x.model.filters.typed_names import means_function
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.profile import Profile, keep_samples, numbered_names, rewrite_stacks, select_entries
 from perf2x.model.recording import Samples, means
@@ -58,7 +59,7 @@ class Names(Frozen):
     """Other spellings of each known name."""
 
     def matching(self, patterns: Iterable[str], unmatched: UnmatchedFilters | None = None) -> set[int]:
-        """Return the rows of ``known`` that a name or glob matches.
+        """Return the rows of ``known`` that a name or glob matches, of functions as people type them.
 
         A pattern without a match is reported to ``unmatched``.
         """
@@ -72,6 +73,8 @@ class Names(Frozen):
             found = set(named.get(pattern, ()))
             if _GLOB.search(pattern):
                 found.update(*(of_text for text, of_text in named.items() if fnmatchcase(text, pattern)))
+            if not found and self.kind == "function":
+                found.update(*(of_text for text, of_text in named.items() if means_function(pattern, text)))
             unmatched.asked(self.kind, pattern, found, self.known)
             rows |= found
         return rows

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from perf2x.base.diagnostics import Diagnostics, Severity
 from perf2x.base.did_you_mean import close_names
 from perf2x.errors import OptionError
+from perf2x.model.filters.typed_names import last_part
 from perf2x.model.number_format import first_of
 
 _SHOWN = 8
@@ -66,10 +67,9 @@ class UnmatchedFilters:
 
 
 def no_such(kind: str, wanted: object, known: Sequence[str], whose: str = "the file has") -> str:
-    """Return ``no event 'cycle'; the file has: cycles:P, page-faults``; of many names, close ones come first."""
-    names = list(dict.fromkeys(known))
-    if len(names) > _SHOWN:
-        close = close_names(str(wanted), names, _SHOWN // 2)
-        names = [*close, *(name for name in names if name not in close)]
+    """Return ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``."""
+    parts = {part: name for name in reversed(known) for part in (last_part(name), name)}
+    close = {parts[part]: None for part in close_names(last_part(str(wanted)), parts)}
+    meant = f"did you mean {' or '.join(close)}? {whose[0].upper()}{whose[1:]}" if close else whose
     quoted = repr(wanted) if isinstance(wanted, str) else str(wanted)
-    return f"no {kind} {quoted}; {whose}: {first_of(names, _SHOWN) or 'none'}"
+    return f"no {kind} {quoted}; {meant}: {first_of(list(dict.fromkeys(known)), _SHOWN) or 'none'}"

@@ -139,7 +139,9 @@ def test_objects_go_by_path_name_and_build_id(tmp_path: Path) -> None:
         assert counted(tmp_path, path, CodeRequest(name)).branches.count.sum() == 2
     with pytest.raises(OptionError, match=r"lib\.so: file not found"):
         counted(tmp_path, path, CodeRequest(BUILD_ID.hex()[:8]))
-    with pytest.raises(OptionError, match=r"no object 'prig'; the file has: /lib/lib\.so, /bin/prog"):
+    with pytest.raises(
+        OptionError, match=r"no object 'prig'; did you mean /bin/prog\? The file has: /lib/lib\.so, /bin/prog"
+    ):
         counted(tmp_path, path, CodeRequest("prig"))
 
 

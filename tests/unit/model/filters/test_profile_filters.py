@@ -106,7 +106,7 @@ def test_what_is_kept(
 @pytest.mark.parametrize(
     ("how", "pattern", "sentence"),
     [
-        (keep_events, "cycle", "no event 'cycle'; the file has: cycles:P, page-faults"),
+        (keep_events, "cycle", "no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults"),
         (keep_comms, "idle", "no thread called 'idle'; the file has: main, pool-1"),
         (keep_objects, "lib", "no object 'lib'; the file has: [kernel.kallsyms], libc.so.6, app"),
         (keep_functions, "x", "no function 'x'; the file has: sys_read, "),

@@ -110,14 +110,14 @@ def test_seconds(nanoseconds: int, text: str) -> None:
     assert seconds(nanoseconds) == text
 
 
-def test_eight_names_are_shown_close_ones_first() -> None:
+def test_eight_names_are_shown_behind_close_ones() -> None:
     assert no_such("event", "x", []) == "no event 'x'; the file has: none"
     assert no_such("cpu", 3, ["1", "1", "2"]) == "no cpu 3; the file has: 1, 2"
     names = [f"name{at}" for at in range(8)]
     assert no_such("thread", "x", names) == f"no thread 'x'; the file has: {', '.join(names)}"
     nine = [*names, "cycles"]
     assert no_such("event", "cycle", nine) == (
-        f"no event 'cycle'; the file has: cycles, {', '.join(names[:7])} and 1 more"
+        f"no event 'cycle'; did you mean cycles? The file has: {', '.join(names)} and 1 more"
     )
 
 

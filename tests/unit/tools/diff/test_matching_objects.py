@@ -81,9 +81,9 @@ def test_a_given_pair_is_taken_and_a_name_given_to_itself_left_alone() -> None:
     assert match_objects(before, after, {"tool": "app1"})[1] == [("app1", "tool")]
     both = made({"/bin/app1": PARTS, "/bin/app2": PARTS})
     assert match_objects(both, after, {"app2": "app1"})[1] == [("app1", "app2")]
-    with pytest.raises(OptionError, match=r"no object 'app3'; the recording after has: app2, tool"):
+    with pytest.raises(OptionError, match=r"no object 'app3'; did you mean app2\? The recording after has: app2, tool"):
         match_objects(before, after, {"app3": "app1"})
-    with pytest.raises(OptionError, match=r"no object 'app'; the recording before has: app1"):
+    with pytest.raises(OptionError, match=r"no object 'app'; did you mean app1\? The recording before has: app1"):
         match_objects(before, after, {"app2": "app"})
 
 

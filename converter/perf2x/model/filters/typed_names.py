@@ -1,0 +1,28 @@
+"""Functions as people type them: without scopes, parameters, template arguments and suffixes of compilers."""
+
+import re
+
+_SUFFIXES = re.compile(r"(@plt|@@?[A-Z]+_[\d.]+|\.(constprop|isra|part|cold|lto_priv|llvm)\b[.\d]*| const| ?&&?)+$")
+_ARGUMENTS = re.compile(r"(?<!operator)(?<!operator<)<[^<>]*>")
+_PARAMETERS = re.compile(r"(?<!operator)\((?:[^()]|\([^()]*\))*\)$")
+
+_DEEPEST = 20
+"""Arguments of arguments."""
+
+
+def means_function(typed: str, name: str) -> bool:
+    """Return whether a function may be meant: ``insert`` or ``Map::insert(int)`` for ``tree::Map<…>::insert``."""
+    wanted = _bare(typed).removeprefix("::")
+    return bool(wanted) and re.search(rf"(?<![\w$~]){re.escape(wanted)}$", _bare(name)) is not None
+
+
+def last_part(name: str) -> str:
+    """Return a name without scopes, folders and what ``means_function`` does not mind."""
+    return re.split(r"::|/", _bare(name))[-1]
+
+
+def _bare(name: str) -> str:
+    text = _SUFFIXES.sub("", name)
+    for _ in range(_DEEPEST):
+        text = _ARGUMENTS.sub("", text)
+    return _PARAMETERS.sub("", text).rstrip()
