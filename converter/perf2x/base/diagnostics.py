@@ -49,17 +49,21 @@ class Diagnostics(Struct):
 
     counts: dict[str, Count] = field(default_factory=dict)
 
-    def add(self, name: str, severity: Severity, advice: str, count: int = 1, where: str = "") -> None:
-        """Add ``count`` to the counter ``name`` (snake_case), which keeps the first call's advice and ``where``."""
+    def add(self, name: str, advice: str, count: int = 1, where: str = "", severity: Severity | None = None) -> None:
+        """Add ``count`` to the counter ``name`` (snake_case), which keeps the first call's other values.
+
+        The severity of names without words below is LOSS.
+        """
         if count <= 0:
             return
-        entry = self.counts.setdefault(name, Count(name, severity, advice, 0, where))
+        found = severity or next((one for one, words in _WORDS.items() if name in words), Severity.LOSS)
+        entry = self.counts.setdefault(name, Count(name, found, advice, 0, where))
         entry.count += count
 
     def absorb(self, counts: Iterable[Count]) -> None:
         """Add the counts of another Diagnostics."""
         for count in counts:
-            self.add(count.name, count.severity, count.advice, count.count, count.first)
+            self.add(count.name, count.advice, count.count, count.first, count.severity)
 
     @property
     def losses(self) -> list[Count]:
@@ -90,76 +94,81 @@ class Diagnostics(Struct):
 
 
 _WORDS = {
-    "events_joined": "event[s] shown as one",
-    "events_not_counted": "event[s] not counted",
-    "counter_readings": "reading[s] of [a |]counter[s]",
-    "unfinished_file": "unfinished recording[s]",
-    "file_cut": "byte[s] missing at the end of the file",
-    "features_cut": "header section[s] missing at the end of the file",
-    "features_malformed": "damaged header section[s]",
-    "features_unknown": "header section[s] of a newer perf",
-    "wrapper_damaged": "damaged compressed file[s]",
-    "blobs_cut": "block[s] of trace data cut short",
-    "bytes_after_last_record": "unreadable byte[s] after the last whole record",
-    "compressed_bytes_after_last_record": "unreadable byte[s] at the end of the compressed data",
-    "compressed_records_broken": "compressed record[s] that cannot be unpacked",
-    "records_malformed": "damaged record[s]",
-    "records_of_unknown_type": "record[s] of unknown type",
-    "samples_malformed": "damaged sample[s]",
-    "samples_of_unknown_event": "sample[s] of an unknown event",
-    "lost_records": "lost record[s]",
-    "lost_samples": "lost sample[s]",
-    "throttled": "pause[s] of [an |]event[s] that fired too often",
-    "hardware_trace": "block[s] of hardware trace",
-    "trace_truncated": "piece[s] of hardware trace cut short",
-    "trace_partial": "piece[s] of hardware trace with gaps",
-    "trace_collision": "piece[s] of hardware trace with collisions",
-    "spe_records_damaged": "damaged record[s] of Arm SPE",
-    "spe_clock_missing": "recording[s] of Arm SPE without a clock",
-    "objects_unreadable": "unreadable object file[s]",
-    "build_id_mismatch": "file[s] of another build",
-    "objects_replaced": "file[s] changed after the recording",
-    "vmlinux_refused": "vmlinux[ files] of another build",
-    "debuginfod_failed": "failed debuginfod request[s]",
-    "debuginfod_unusable": "unusable file[s] from debuginfod",
-    "debug_info_in_dwo": "missing .dwo file[s]",
-    "counts_without_lines": "count[s] without a line",
-    "debug_info_in_dwz": "missing dwz file[s]",
-    "kallsyms_unreadable": "unreadable [copy|copies] of the kernel's symbols",
-    "kernel_addresses_hidden": "kernel symbol table[s] without addresses",
-    "kernel_place_unknown": "kernel symbol table[s] at [an |]unknown address[es]",
-    "perf_map_of_other_pid": "perf map[s] of another process id",
-    "perf_map_replaced": "address[es] whose code was replaced",
-    "jitdump_missing": "missing jitdump file[s]",
-    "jitdump_lines_outside": "line[s] outside [its|their] compiled code",
-    "jitdump_shared": "process[es] with a shared jitdump file",
-    "jitdump_damaged": "unreadable stretch[es] of [a |]jitdump file[s]",
-    "jitdump_replaced": "piece[s] of compiled code where other code was",
-    "text_lines_not_read": "line[s] of no sample",
-    "text_stacks_cut": "stack[s] that [is|are] too deep",
-    "no_timestamps": "recording[s] without times",
-    "implausible_time": "implausible time[s]",
-    "samples_without_time": "sample[s] at an impossible time",
-    "implausible_cpu": "implausible CPU number[s]",
-    "implausible_period": "sample[s] with an implausible period",
-    "fork_lines_cut": "chain[s] of forks that [is|are] too long",
-    "samples_without_frames": "sample[s] left out that [has|have] no frame left",
-    "patterns_without_frame": "pattern[s] that no frame matches",
-    "guessed_frames": "guessed frame[s]",
-    "guessed_jit_frames": "guessed frame[s] of JIT compiled code",
-    "damaged_unwind_info": "object[s] with damaged unwind information",
-    "stacks_not_unwound": "user stack dump[s] that [was|were] not unwound",
-    "waits_without_stack": "wait[s] without a stack",
-    "waits_without_end": "wait[s] without an end",
-    "guessed_stacks_of_waits": "wait[s] with a guessed stack",
-    "switches_not_sampled": "context switch[es] without a sample",
-    "begins_without_end": "beginning[s] without an end",
-    "ends_without_begin": "end[s] without a beginning",
-    "tracepoints_not_sampled": "tracepoint[s] without a sample",
-    "guessed_ends_of_waits": "wait[s] with a guessed end",
-    "registers_of_unknown_layout": "sample[s] with registers of an unknown layout",
+    Severity.LOSS: {
+        "events_not_counted": "event[s] not counted",
+        "unfinished_file": "unfinished recording[s]",
+        "file_cut": "byte[s] missing at the end of the file",
+        "features_cut": "header section[s] missing at the end of the file",
+        "wrapper_damaged": "damaged compressed file[s]",
+        "blobs_cut": "block[s] of trace data cut short",
+        "bytes_after_last_record": "unreadable byte[s] after the last whole record",
+        "compressed_bytes_after_last_record": "unreadable byte[s] at the end of the compressed data",
+        "compressed_records_broken": "compressed record[s] that cannot be unpacked",
+        "records_malformed": "damaged record[s]",
+        "samples_malformed": "damaged sample[s]",
+        "samples_of_unknown_event": "sample[s] of an unknown event",
+        "lost_records": "lost record[s]",
+        "lost_samples": "lost sample[s]",
+        "throttled": "pause[s] of [an |]event[s] that fired too often",
+        "hardware_trace": "block[s] of hardware trace",
+        "trace_truncated": "piece[s] of hardware trace cut short",
+        "trace_partial": "piece[s] of hardware trace with gaps",
+        "trace_collision": "piece[s] of hardware trace with collisions",
+        "spe_records_damaged": "damaged record[s] of Arm SPE",
+        "objects_unreadable": "unreadable object file[s]",
+        "objects_replaced": "file[s] changed after the recording",
+        "vmlinux_refused": "vmlinux[ files] of another build",
+        "debuginfod_failed": "failed debuginfod request[s]",
+        "debuginfod_unusable": "unusable file[s] from debuginfod",
+        "counts_without_lines": "count[s] without a line",
+        "kallsyms_unreadable": "unreadable [copy|copies] of the kernel's symbols",
+        "kernel_addresses_hidden": "kernel symbol table[s] without addresses",
+        "jitdump_missing": "missing jitdump file[s]",
+        "jitdump_shared": "process[es] with a shared jitdump file",
+        "jitdump_damaged": "unreadable stretch[es] of [a |]jitdump file[s]",
+        "text_lines_not_read": "line[s] of no sample",
+        "text_stacks_cut": "stack[s] that [is|are] too deep",
+        "implausible_time": "implausible time[s]",
+        "samples_without_time": "sample[s] at an impossible time",
+        "implausible_cpu": "implausible CPU number[s]",
+        "implausible_period": "sample[s] with an implausible period",
+        "fork_lines_cut": "chain[s] of forks that [is|are] too long",
+        "stacks_not_unwound": "user stack dump[s] that [was|were] not unwound",
+        "switches_not_sampled": "context switch[es] without a sample",
+        "registers_of_unknown_layout": "sample[s] with registers of an unknown layout",
+        "recordings_failed": "recording[s] failed",
+    },
+    Severity.GUESS: {
+        "features_malformed": "damaged header section[s]",
+        "spe_clock_missing": "recording[s] of Arm SPE without a clock",
+        "build_id_mismatch": "file[s] of another build",
+        "kernel_place_unknown": "kernel symbol table[s] at [an |]unknown address[es]",
+        "perf_map_of_other_pid": "perf map[s] of another process id",
+        "perf_map_replaced": "address[es] whose code was replaced",
+        "jitdump_lines_outside": "line[s] outside [its|their] compiled code",
+        "jitdump_replaced": "piece[s] of compiled code where other code was",
+        "no_timestamps": "recording[s] without times",
+        "guessed_frames": "guessed frame[s]",
+        "guessed_jit_frames": "guessed frame[s] of JIT compiled code",
+        "damaged_unwind_info": "object[s] with damaged unwind information",
+        "guessed_stacks_of_waits": "wait[s] with a guessed stack",
+        "guessed_ends_of_waits": "wait[s] with a guessed end",
+        "readings_extrapolated": "reading[s] extrapolated",
+    },
+    Severity.INFO: {
+        "events_joined": "event[s] shown as one",
+        "counter_readings": "reading[s] of [a |]counter[s]",
+        "features_unknown": "header section[s] of a newer perf",
+        "records_of_unknown_type": "record[s] of unknown type",
+        "debug_info_in_dwo": "missing .dwo file[s]",
+        "debug_info_in_dwz": "missing dwz file[s]",
+        "samples_without_frames": "sample[s] left out that [has|have] no frame left",
+        "patterns_without_frame": "pattern[s] that no frame matches",
+        "waits_without_stack": "wait[s] without a stack",
+        "waits_without_end": "wait[s] without an end",
+    },
 }
-"""What is counted, with the ends of words that stand for one, and for several: ``[s]`` for several alone."""
+"""All that is counted, with the ends of words that stand for one, and for several: ``[s]`` for several alone."""
 
 ENDS_EARLY = frozenset({
     "unfinished_file", "file_cut", "features_cut", "wrapper_damaged", "blobs_cut", "bytes_after_last_record",
@@ -185,5 +194,5 @@ def losses(comments: Iterable[str]) -> list[tuple[str, int, str]]:
 
 def _in_words(name: str, count: int) -> str:
     """Describe ``count`` occurrences of a diagnostic; unknown names are split at their underscores."""
-    words = _WORDS.get(name, name.replace("_", " "))
+    words = next((words[name] for words in _WORDS.values() if name in words), name.replace("_", " "))
     return f"{count:,} {_ENDS.sub(lambda ends: ends[1] or '' if count == 1 else ends[2], words)}"

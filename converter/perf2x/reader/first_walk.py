@@ -12,7 +12,6 @@ from msgspec import Struct, field
 
 from perf2x.base.abi import ENDIAN, HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
 from perf2x.base.columnar import U8, U64, Frozen, sum_of
-from perf2x.base.diagnostics import Severity
 from perf2x.base.files.unpack_limit import format_size, record_limit
 from perf2x.errors import FormatError
 from perf2x.reader.containers.compressed_records import Unpacker
@@ -55,15 +54,14 @@ class TraceBlock(Frozen):
     cpu: int
 
 
-Note = Callable[[str, Severity, str, int, str], None]
-"""Arguments as of Diagnostics.add."""
+Note = Callable[[str, str, int, str], None]
+"""Notes damage; arguments as of Diagnostics.add."""
 
 
 class _Findings(Struct):
     """Findings of the walk so far that are no part of a block, in file order."""
 
-    add: Note
-    """Notes damage."""
+    note: Note
     tracing_data: list[U8] = field(default_factory=list)
     """Data of the HEADER_TRACING_DATA records."""
     traces: list[TraceBlock] = field(default_factory=list)
@@ -72,10 +70,6 @@ class _Findings(Struct):
     """The kernel's symbols that simpleperf put among the records."""
     uncounted: Counter[int] = field(default_factory=Counter)
     """Number of records that no block holds, by type: compressed ones, and those of WIDE."""
-
-    def note(self, name: str, advice: str, count: int = 1, where: str = "") -> None:
-        """Note damage."""
-        self.add(name, Severity.LOSS, advice, count, where)
 
 
 class FirstWalk:
@@ -226,7 +220,7 @@ class _SectionWalk:
             self._findings.note(
                 "compressed_records_broken",
                 "Records inside could not be unpacked, such as perf 6.16 wrote: record without -z.",
-                where=f"{self._section.name}, byte {self._section.start + start:#x}: {error}",
+                1, f"{self._section.name}, byte {self._section.start + start:#x}: {error}",
             )  # fmt: skip
             return
         block.add_unpacked(data, Chunk(start, start + size, len(data)), framed)
@@ -259,7 +253,7 @@ class _SectionWalk:
         if len(data) < length:
             self._findings.note(
                 "blobs_cut", "The file ends inside trace data; it was cut or never finished.",
-                where=f"{self._section.name}, byte {self._section.start + self.at:#x}",
+                1, f"{self._section.name}, byte {self._section.start + self.at:#x}",
             )  # fmt: skip
         if not wide:
             self._findings.tracing_data.append(data)
@@ -304,14 +298,14 @@ class _SectionWalk:
             self._findings.note(
                 "bytes_after_last_record",
                 "The file ends inside a record, or its records are damaged from there on.",
-                count=left, where=f"{self._section.name}, byte {self._section.start + self.at:#x}",
+                left, f"{self._section.name}, byte {self._section.start + self.at:#x}",
             )  # fmt: skip
         if self._unpacker.leftover:
             advice = (
                 "The compressed data ends inside a record. perf (6.1, 7.2) does not write the end of what does not"
                 " compress if its buffers are above 64 KiB: record with -m 16, or without -z."
             )
-            self._findings.note("compressed_bytes_after_last_record", advice, count=self._unpacker.leftover)
+            self._findings.note("compressed_bytes_after_last_record", advice, self._unpacker.leftover, "")
 
 
 def _wide_body(data: U8, order: ByteOrder) -> U8 | None:

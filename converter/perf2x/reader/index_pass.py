@@ -23,7 +23,7 @@ from perf2x.base.columnar import (
     sum_of,
     unique,
 )
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import Event, Session, Sideband, shown_path
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.first_walk import FirstWalk, TraceBlock
@@ -93,11 +93,9 @@ def run_index_pass(
 
 def _note_unknown(read: "_Collector", diagnostics: Diagnostics) -> None:
     unknown = sum(number for kind, number in read.counts.items() if kind not in RECORD_NAMES)
+    diagnostics.add("records_of_unknown_type", "Written by a newer perf; skipped by their size.", count=unknown)
     diagnostics.add(
-        "records_of_unknown_type", Severity.INFO, "Written by a newer perf; skipped by their size.", count=unknown
-    )
-    diagnostics.add(
-        "samples_of_unknown_event", Severity.LOSS,
+        "samples_of_unknown_event",
         "Samples carry an id that no event of the file has; they cannot be decoded.", count=read.strangers,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from perf2x.base.abi import AuxFlag, UserRecordType, is_decoded
 from perf2x.base.columnar import I32, U64, rows_by, sum_of
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import Event, Losts, Session, Sideband, counted_losses
 
 _TRACE_LOSSES = {
@@ -22,22 +22,22 @@ def note_lost_samples(events: Sequence[Event], losts: Losts, diagnostics: Diagno
     losts = counted_losses(events, losts)
     for name, rows in (("lost_records", ~losts.samples_only), ("lost_samples", losts.samples_only)):
         count, where = sum_of(losts.lost[rows]), _by_event(events, losts.event[rows], losts.lost[rows])
-        diagnostics.add(name, Severity.LOSS, "record with a larger buffer (-m) or a lower rate (-F)", count, where)
+        diagnostics.add(name, "record with a larger buffer (-m) or a lower rate (-F)", count, where)
 
 
 def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) -> None:
     """Count throttling and undecoded hardware trace of a file."""
     stopped = sideband.throttles.event[~sideband.throttles.lifted]
     diagnostics.add(
-        "throttled", Severity.LOSS,
+        "throttled",
         "the kernel paused events that fired too often: record with a lower rate (-F)",
         count=len(stopped), where=_by_event(session.events, stopped, np.ones(len(stopped), np.uint64)),
     )  # fmt: skip
     for flag, advice in _TRACE_LOSSES.items():
         lacking = int(np.count_nonzero(sideband.auxes.flags & np.uint64(flag)))
-        diagnostics.add(f"trace_{flag.name.lower()}", Severity.LOSS, advice, lacking)
+        diagnostics.add(f"trace_{flag.name.lower()}", advice, lacking)
     diagnostics.add(
-        "hardware_trace", Severity.LOSS,
+        "hardware_trace",
         _trace_advice(session),
         count=0 if is_decoded(session.features) else sideband.record_counts.get(UserRecordType.AUXTRACE.name, 0),
     )  # fmt: skip

@@ -33,7 +33,7 @@ from perf2x.base.columnar import (
     sum_of,
     take,
 )
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import SettingError
 from perf2x.model.recording import (
     ALL,
@@ -195,11 +195,11 @@ class _DecodingGroups(Frozen):
         if off_cpu:
             samples, whole = override_off_cpu(samples, whole, want, block.order)
         damage.add(
-            "samples_malformed", Severity.LOSS, "Samples whose fields do not fit in them were left out.",
+            "samples_malformed", "Samples whose fields do not fit in them were left out.",
             len(whole) - sum_of(whole),
         )  # fmt: skip
         damage.add(
-            "registers_of_unknown_layout", Severity.LOSS,
+            "registers_of_unknown_layout",
             "Samples have registers in a layout of a newer kernel; their user stack dumps were skipped.",
             0 if unreadable is None else sum_of(unreadable),
         )  # fmt: skip

@@ -24,7 +24,7 @@ from perf2x.base.abi import (
     hardware_trace,
 )
 from perf2x.base.columnar import flatnonzero
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import RecordedFile, Session
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
@@ -90,11 +90,9 @@ class SessionBuilder(Struct):
                 self.features[name] = DECODERS[number](SectionReader(data, self.order))
             elif data:
                 self.features[name] = {"size": len(data)}
-                self.diagnostics.add("features_unknown", Severity.INFO, "Header sections of a newer perf were skipped.")
+                self.diagnostics.add("features_unknown", "Header sections of a newer perf were skipped.")
         except SectionError as error:
-            self.diagnostics.add(
-                "features_malformed", Severity.GUESS, "A header section could not be read.", where=f"{name}: {error}"
-            )
+            self.diagnostics.add("features_malformed", "A header section could not be read.", where=f"{name}: {error}")
         if number == HeaderFeature.EVENT_DESC:
             for index, described in enumerate(self.features.get(name, [])[: len(self.events.events)]):
                 if described["name"]:
@@ -166,7 +164,7 @@ class SessionBuilder(Struct):
                     self.events.own(index, identifier)
         except SectionError as error:
             where = f"{RECORD_NAMES[kind]}: {error}"
-            self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
+            self.diagnostics.add("records_malformed", "A record is cut short or damaged.", where=where)
 
     def _add_trace(self, kind: int, section: SectionReader) -> None:
         """Add a fact on hardware trace: its kind, or what its ticks are in time."""

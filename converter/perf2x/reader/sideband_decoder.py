@@ -31,7 +31,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     zeros,
 )
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import NO_RECORDS, TABLES, DeferredChains, Event, Sideband
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.record_block import Block, copy_records, join_blocks
@@ -169,7 +169,7 @@ class SidebandDecoder:
                 malformed += [(int(bad[0]), kind, len(bad))] if len(bad) else []
         for _, kind, number in sorted(malformed):
             advice = "A record is cut short or damaged."
-            self._noted.add("records_malformed", Severity.LOSS, advice, number, RECORD_NAMES[kind])
+            self._noted.add("records_malformed", advice, number, RECORD_NAMES[kind])
 
     def _decode_of_event(self, block: Block, kind: int, owner: int) -> I64:
         """Decode records of one type and event; return the positions of malformed ones."""

@@ -34,7 +34,7 @@ from perf2x.base.columnar import (
     take,
     zeros,
 )
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.profile import RootFrame
 from perf2x.model.recording import Branches, Event, Samples, Session, UserStacks, Want
 from perf2x.stitcher.call_graph_options import CallGraphOptions
@@ -181,16 +181,15 @@ class CallGraphs:
         """Report guessed frames, unsupported processors and damaged objects."""
         counts = self.counted()
         advice = "code without unwinding information was unwound by frame pointer; install its debug info."
-        diagnostics.add("guessed_frames", Severity.GUESS, advice, counts.guessed - counts.guessed_in_jit)
+        diagnostics.add("guessed_frames", advice, counts.guessed - counts.guessed_in_jit)
         advice = f"just-in-time compiled code was unwound by frame pointer; {DESCRIBED_CODE}."
-        diagnostics.add("guessed_jit_frames", Severity.GUESS, advice, counts.guessed_in_jit)
+        diagnostics.add("guessed_jit_frames", advice, counts.guessed_in_jit)
         if self._unwinder is not None and not self._unwinder.knows_arch:
             advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
-            diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(counts.ends[End.NO_REGISTERS]))
+            diagnostics.add("stacks_not_unwound", advice, int(counts.ends[End.NO_REGISTERS]))
         for problem in sorted(set(counts.problems)):
             diagnostics.add(
                 "damaged_unwind_info",
-                Severity.GUESS,
                 "callers of functions in damaged objects were guessed.",
                 1,
                 problem,

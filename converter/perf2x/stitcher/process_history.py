@@ -43,7 +43,7 @@ from perf2x.base.columnar import (
     take,
     unique_inverse,
 )
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import is_injected, is_jitdump, is_real_path, without_deleted
 from perf2x.model.recording import Comms, Mmaps, Samples, Session, Sideband, Tasks, with_vdso_names
 from perf2x.model.value_limits import LAST_TIME
@@ -193,12 +193,12 @@ class ProcessHistory(Frozen):
         """
         if not self.has_time:
             advice = "times shown are positions in the file; record without --per-thread or with -T"
-            diagnostics.add("no_timestamps", Severity.GUESS, advice)
+            diagnostics.add("no_timestamps", advice)
             return
         impossible = np.count_nonzero((time == 0) | (time == LAST_TIME))
         if impossible > 1:  # a clock may start at 0
             advice = "without a possible time they are drawn at one moment, or not at all"
-            diagnostics.add("samples_without_time", Severity.LOSS, advice, int(impossible))
+            diagnostics.add("samples_without_time", advice, int(impossible))
 
 
 def build_process_history(
@@ -230,7 +230,7 @@ def build_process_history(
     )
     mmaps = _with_copied_text(mmaps, mmap_sequence, spaces)
     diagnostics.add(
-        "fork_lines_cut", Severity.LOSS,
+        "fork_lines_cut",
         f"After {MAX_FORK_DEPTH:,} forks in a row without an exec, processes do not see what was mapped before.",
         count=spaces.lines_cut,
     )  # fmt: skip

@@ -31,7 +31,7 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.base.diagnostics import Count, Severity
+from perf2x.base.diagnostics import Count
 from perf2x.base.mapping_names import is_jitdump, is_vdso
 from perf2x.errors import ObjectError
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
@@ -226,10 +226,10 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
             "a program without a build id was changed after the recording, so that its code has no names: convert "
             "before it is built again, keep the recorded file (--symfs DIR), or link with --build-id."
         )
-        context.diagnostics.add("objects_replaced", Severity.LOSS, advice, where=key.name)
+        context.diagnostics.add("objects_replaced", advice, where=key.name)
     if found.mismatched:
         advice = "files of another build were used, as asked; names may be wrong."
-        context.diagnostics.add("build_id_mismatch", Severity.GUESS, advice, where=key.name)
+        context.diagnostics.add("build_id_mismatch", advice, where=key.name)
     return found
 
 

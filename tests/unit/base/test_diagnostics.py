@@ -1,12 +1,41 @@
 """Counts of what was skipped, lost or guessed."""
 
+import re
+from pathlib import Path
+
+import perf2x
+from perf2x.base import diagnostics as declared
 from perf2x.base.diagnostics import Diagnostics, Severity
 
 
 def test_losses_are_neither_guesses_nor_remarks() -> None:
     diagnostics = Diagnostics()
     for severity in Severity:
-        diagnostics.add(f"a_{severity}", severity, "look again" if severity is Severity.LOSS else "")
+        advice = "look again" if severity is Severity.LOSS else ""
+        diagnostics.add(f"a_{severity}", advice, severity=severity)
     assert [count.name for count in diagnostics.losses] == ["a_loss"]
     sentences = [count.sentence for count in diagnostics.counts.values()]
     assert sentences == ["1 a info", "1 a guess", "1 a loss; look again"]
+
+
+def test_a_name_tells_its_severity() -> None:
+    diagnostics = Diagnostics()
+    for name in ("guessed_frames", "file_cut", "debug_info_in_dwo", "of_a_plugin"):
+        diagnostics.add(name, "")
+    found = {count.name: count.severity for count in diagnostics.counts.values()}
+    assert found == {
+        "guessed_frames": Severity.GUESS, "file_cut": Severity.LOSS,
+        "debug_info_in_dwo": Severity.INFO, "of_a_plugin": Severity.LOSS,
+    }  # fmt: skip
+
+
+def test_what_the_program_counts_is_declared_and_what_is_declared_is_counted() -> None:
+    files = [path for path in Path(perf2x.__file__).parent.rglob("*.py") if path != Path(declared.__file__)]
+    source = "\n".join(path.read_text() for path in files)
+    counted = set(re.findall(r'(?:iagnostics\.add|damage\.add|\bnote)\(\s*"(\w+)"', source))
+    names = [name for words in declared._WORDS.values() for name in words]
+    assert len(names) == len(set(names))
+    assert len(counted) > 40
+    assert counted <= set(names)
+    in_parts = {"trace_truncated", "trace_partial", "trace_collision"}
+    assert {name for name in names if f'"{name}"' not in source} == in_parts

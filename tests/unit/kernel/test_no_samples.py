@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from tests import forge
 from tests.forge.session import container, zstd
 from tests.support.command import perf2x, recording
@@ -192,9 +192,9 @@ def test_losses_are_described_in_words(tmp_path: Path) -> None:
 def test_every_diagnostic_has_words() -> None:
     """Names are said in words of their own, in the singular and in the plural."""
     counts = Diagnostics()
-    counts.add("file_cut", Severity.LOSS, "", 6657)
-    counts.add("lost_samples", Severity.LOSS, "", 1)
-    counts.add("synthetic_elsewhere", Severity.LOSS, "", 2)
+    counts.add("file_cut", "", 6657)
+    counts.add("lost_samples", "", 1)
+    counts.add("synthetic_elsewhere", "", 2)
     assert [count.words for count in counts.counts.values()] == [
         "6,657 bytes missing at the end of the file", "1 lost sample", "2 synthetic elsewhere",
     ]  # fmt: skip

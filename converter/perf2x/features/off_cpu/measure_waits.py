@@ -16,7 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, as_int32, as_uint64, flatnonzero, sum_of, take_rows_of, unique
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import OptionError, SettingError
 from perf2x.features.off_cpu.insert_waits import (
     Waits,
@@ -161,7 +161,7 @@ def _scheduled_waits(
         interval = int(sampling_intervals(profile).max(initial=0))
         _note_stacks(interval, owners, diagnostics)
     _note_ends(spans, diagnostics)
-    diagnostics.add("switches_not_sampled", Severity.LOSS, _SAMPLED, schedule.missed)
+    diagnostics.add("switches_not_sampled", _SAMPLED, schedule.missed)
     left = take_rows_of(schedule.left, spans.left)
     stack = as_int32(np.append(profile.samples.stack, -1)[owners.sample])
     waits = Waits(owners.sample, owners.thread, stack, left.cpu, spans.since, spans.duration, left.kind)
@@ -185,13 +185,13 @@ def _note_stacks(interval: int, owners: Owners, diagnostics: Diagnostics) -> Non
         f"the stack is that of a sample at most {interval / BLOCKED_SHARE / 1e6:.3g} ms before the thread blocked,"
         f" {interval / 1e6:.3g} ms before it was preempted; record with: perf record --off-cpu"
     )
-    diagnostics.add("guessed_stacks_of_waits", Severity.GUESS, advice, sum_of(owners.sample >= 0))
+    diagnostics.add("guessed_stacks_of_waits", advice, sum_of(owners.sample >= 0))
     advice = "context-switch records have no stack, and no sample is near; record with: perf record --off-cpu"
-    diagnostics.add("waits_without_stack", Severity.INFO, advice, sum_of(owners.sample < 0))
+    diagnostics.add("waits_without_stack", advice, sum_of(owners.sample < 0))
 
 
 def _note_ends(spans: WaitSpans, diagnostics: Diagnostics) -> None:
     advice = "the end is only known from the thread's next sample or its exit; record with -a or --switch-events"
-    diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, sum_of(spans.is_guessed))
+    diagnostics.add("guessed_ends_of_waits", advice, sum_of(spans.is_guessed))
     advice = "the recording ends during these waits; they count until its last record"
-    diagnostics.add("waits_without_end", Severity.INFO, advice, sum_of(spans.is_open))
+    diagnostics.add("waits_without_end", advice, sum_of(spans.is_open))

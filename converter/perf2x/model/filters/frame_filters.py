@@ -32,7 +32,6 @@ from perf2x.base.columnar import (
     sum_of,
     take_rows_of,
 )
-from perf2x.base.diagnostics import Severity
 from perf2x.model.filters.frame_patterns import Pattern, matching, patterns_of, renames_of
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.printable_text import bracketed
@@ -205,7 +204,7 @@ def _with_frames(profile: Profile, lines: _FrameLines, stays: Bools, unmatched: 
         return profile
     is_left = _any_line(profile, lines, stays)
     gone = (profile.samples.stack >= 0) & ~_has_any(profile, is_left)
-    unmatched.diagnostics.add("samples_without_frames", Severity.INFO, "", sum_of(profile.samples.count[gone]))
+    unmatched.diagnostics.add("samples_without_frames", "", sum_of(profile.samples.count[gone]))
     cut = _with_lines(keep_samples(profile, ~gone), take_rows_of(lines, stays), arange(len(profile.locations)))
     return rewrite_stacks(cut, lambda rows: select_entries(rows, is_left[rows.values]))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.did_you_mean import close_names
 from perf2x.errors import OptionError
 from perf2x.model.filters.typed_names import last_part
@@ -57,7 +57,7 @@ class UnmatchedFilters:
         """Record whether a pattern matches any frame of a recording; patterns without a match in any are counted."""
         self._idle[pattern] = self._idle.get(pattern, 0) + (not has_match)
         if self._idle[pattern] == self._recordings:
-            self.diagnostics.add("patterns_without_frame", Severity.INFO, "", 1, repr(pattern))
+            self.diagnostics.add("patterns_without_frame", "", 1, repr(pattern))
 
     def check(self) -> None:
         """Raise OptionError for the first filter that no recording matched."""

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import bincount, flatnonzero, sum_of
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.filters.profile_filters import names_event
 from perf2x.model.profile import Profile, ProfileEvent, numbered_names, sum_samples
 from perf2x.model.recording import event_name
@@ -44,7 +44,7 @@ def with_joined_events(
             profile = _joined(profile, rows)
             listed = ", ".join(names[row] for row in rows)
             words = f"{listed} count the same and are shown as one (--event NAME chooses)"
-            diagnostics.add("events_joined", Severity.INFO, words, len(rows))
+            diagnostics.add("events_joined", words, len(rows))
         elif profile.default_event in rows and not told_apart:
             sums = [sum_of(profile.samples.value[profile.samples.event == row]) for row in rows]
             profile = replace(profile, default_event=rows[sums.index(max(sums))])

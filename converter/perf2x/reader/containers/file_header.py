@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from perf2x.base.abi import ATTR_SIZE_VER0, ByteOrder, perffile
 from perf2x.base.columnar import U8, Frozen
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import FormatError
 
 _KINDS = (
@@ -128,12 +128,12 @@ def _clamp_to_file(
         raise FormatError(f"{name}, byte 0x28: data starts at {records.offset:#x}, the file has {file_size:#x} bytes")
     if unfinished:
         diagnostics.add(
-            "unfinished_file", Severity.LOSS,
+            "unfinished_file",
             "perf record was killed, or still runs: its last samples, names and build ids are missing.",
         )  # fmt: skip
     elif records.end > file_size:
         diagnostics.add(
-            "file_cut", Severity.LOSS, "The file is shorter than its header says: copy it again, whole.",
+            "file_cut", "The file is shorter than its header says: copy it again, whole.",
             count=records.end - file_size,
         )  # fmt: skip
     else:
@@ -193,7 +193,7 @@ def _feature_table(container: Container, bits: bytes, diagnostics: Diagnostics) 
         else:
             section = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, at))
         if section is None or section.end > len(container.data):
-            diagnostics.add("features_cut", Severity.LOSS, "Header sections lie past the end of the file.")
+            diagnostics.add("features_cut", "Header sections lie past the end of the file.")
             continue
         features[number] = section
     return features

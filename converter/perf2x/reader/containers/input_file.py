@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
 from perf2x.base.columnar import U8, Frozen
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.operating_system import free_pages, map_file
 from perf2x.base.files.temporary import shown_name
@@ -128,7 +128,7 @@ def _unpacked_chunks(
             chunk = unpacked.read1(CHUNK)
         except damage_errors() as error:
             diagnostics.add(
-                "wrapper_damaged", Severity.LOSS, "The compressed file is cut or damaged: copy it again, whole.",
+                "wrapper_damaged", "The compressed file is cut or damaged: copy it again, whole.",
                 where=f"{name}: {error}",
             )  # fmt: skip
             return

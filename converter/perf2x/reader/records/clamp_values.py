@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import Samples
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 
@@ -38,6 +38,6 @@ def clamped(columns: Mapping[str, Any], damage: Diagnostics) -> dict[str, Any]:
         what, bounded, limit = _LIMITS[name]
         is_wrong = column < limit if name == "cpu" else column > limit
         if is_wrong.any():
-            damage.add(what, Severity.LOSS, _ADVICE, int(np.count_nonzero(is_wrong)))
+            damage.add(what, _ADVICE, int(np.count_nonzero(is_wrong)))
             found[name] = bounded(column, limit)
     return found

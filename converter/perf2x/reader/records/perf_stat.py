@@ -28,7 +28,7 @@ from perf2x.base.columnar import (
     searchsorted,
     take_rows_of,
 )
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import COUNTED, Comms, Readings, Samples, Session, Sideband
 from perf2x.model.value_limits import MOST_PERIOD
 
@@ -51,14 +51,14 @@ def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
 def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) -> None:
     """Report what perf stat read, what it did not count, and what is extrapolated."""
     readings = sideband.readings
-    diagnostics.add("counter_readings", Severity.INFO, COUNTED, len(readings))
+    diagnostics.add("counter_readings", COUNTED, len(readings))
     for event in session.events:
         is_idle = not readings.running[readings.event == event.index].any()
         advice = "perf stat did not count it: the machine cannot, or what was watched did not run"
-        diagnostics.add("events_not_counted", Severity.LOSS, advice, int(is_idle), event.name)
+        diagnostics.add("events_not_counted", advice, int(is_idle), event.name)
     shared = (readings.running > 0) & (readings.running < readings.enabled)
     advice = "counters took turns in the hardware; their counts are extrapolated, as perf's are"
-    diagnostics.add("readings_extrapolated", Severity.GUESS, advice, int(np.count_nonzero(shared)))
+    diagnostics.add("readings_extrapolated", advice, int(np.count_nonzero(shared)))
 
 
 def delivered_readings(sideband: Sideband, session: Session) -> Samples:

@@ -33,7 +33,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique,
 )
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.frozen import Frozen
 from perf2x.model.recording import ALL, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.first_walk import TraceBlock
@@ -186,9 +186,9 @@ class SpeRecording:
                 count += sum_of(kinds_of(_of_period(records, chunk, self._kinds), self._kinds))
             chunk.forget()
         note = self.diagnostics.add
-        note("spe_records_damaged", Severity.LOSS, "Their packets are impossible or missing.", bad)
+        note("spe_records_damaged", "Their packets are impossible or missing.", bad)
         missing = int(timed and self._ticks is None and count > 0)
-        note("spe_clock_missing", Severity.GUESS, "Its samples have no time without a record TIME_CONV.", missing)
+        note("spe_clock_missing", "Its samples have no time without a record TIME_CONV.", missing)
         return count
 
     @property

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
 from perf2x.base.columnar import as_int64, as_uint64, cumsum, falses, flatnonzero, sum_of, trues, zeros
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.source import Lacks
 from perf2x.model.profile import FunctionRow, Meta, PlaceNames, Profile
@@ -51,8 +51,8 @@ class TextRecording(StitchedRecording):
         self._text = text = read_text(file.data, source, done)
         self._header = {key.decode(): value.decode("utf-8", "surrogateescape") for key, value in _HEADER.findall(head)}
         self._profile = text_profile(text, Meta(source=source))
-        diagnostics.add("text_lines_not_read", Severity.LOSS, "nothing could be made of them.", text.not_read)
-        diagnostics.add("text_stacks_cut", Severity.LOSS, "only their innermost frames are shown.", text.cut)
+        diagnostics.add("text_lines_not_read", "nothing could be made of them.", text.not_read)
+        diagnostics.add("text_stacks_cut", "only their innermost frames are shown.", text.cut)
 
     @property
     def lacks(self) -> Lacks:
@@ -129,7 +129,7 @@ class TextRecording(StitchedRecording):
         samples = profile.samples
         if options.needs_times and samples.time is None:
             advice = "times shown are places in the text"
-            self.diagnostics.add("no_timestamps", Severity.GUESS, advice)
+            self.diagnostics.add("no_timestamps", advice)
             samples = replace(samples, time=as_uint64(cumsum(samples.count) - samples.count))
         if "cpu" in options.columns or options.needs_times:
             samples = replace(samples, cpu=samples.cpus)

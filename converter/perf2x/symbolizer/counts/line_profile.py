@@ -35,7 +35,7 @@ from perf2x.base.columnar import (
     unique,
     zeros,
 )
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import SettingError
 from perf2x.model.profile import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts, FunctionCounts, Place
 from perf2x.symbolizer.counts.discriminators import Gcc, Llvm
@@ -65,7 +65,7 @@ class LineProfile:
                 f"of {self._counted:,} counts so many are outside functions with debug information, and compilers take "
                 "what is missing for cold: compile all of it with -g, or name its debug file (--debug-dir)."
             )
-            diagnostics.add("counts_without_lines", Severity.LOSS, advice, missing, where)
+            diagnostics.add("counts_without_lines", advice, missing, where)
 
     def add_samples(self, samples: AddressCounts) -> None:
         """Count plain samples: lines as often as the instruction of theirs that was met most often."""

@@ -13,7 +13,6 @@ from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.base.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import U64, argsort, flatnonzero
-from perf2x.base.diagnostics import Severity
 from perf2x.base.files.sysroot import is_file
 from perf2x.symbolizer.sources.elf_symbols import count_broken, counting_broken
 from perf2x.symbolizer.sources.remembered_lines import place_of, recall, remember
@@ -84,7 +83,7 @@ class _UnitReader:
                     "a part of the debug info lies in a dwz file that was not found; some inlined functions have no "
                     "name. Install debug packages, or give --debug-dir, --debuginfod."
                 )
-                self._context.diagnostics.add("debug_info_in_dwz", Severity.INFO, advice, where=self._file.name)
+                self._context.diagnostics.add("debug_info_in_dwz", advice, where=self._file.name)
             return other
         return None
 
@@ -99,7 +98,7 @@ class _UnitReader:
                 "debug info lies in .dwo files (-gsplit-dwarf) that were not found; inlined functions are missing. "
                 "Keep them where they were compiled, under --symfs or --debug-dir, or make a .dwp beside the program."
             )
-            self._context.diagnostics.add("debug_info_in_dwo", Severity.INFO, advice, where=skeleton.dwo_name)
+            self._context.diagnostics.add("debug_info_in_dwo", advice, where=skeleton.dwo_name)
         return unit
 
     @cached_property

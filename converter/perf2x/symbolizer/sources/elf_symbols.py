@@ -12,7 +12,7 @@ from perf2x.base.binaries.elf.plt import LinkageTable
 from perf2x.base.binaries.elf.symtab import STB_GLOBAL, STT_FUNC, SymbolRows, function_symbols
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import I64, U64, as_uint64
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import ObjectError
 from perf2x.symbolizer.demangle.demangle import full_name
 from perf2x.symbolizer.symbol_index import SymbolColumns, SymbolIndex
@@ -145,4 +145,4 @@ def counting_broken(diagnostics: Diagnostics) -> Iterator[None]:
 def count_broken(diagnostics: Diagnostics, error: ObjectError) -> None:
     """Count an object, or part of one, that cannot be read; the conversion goes on without it."""
     advice = "a file with symbols is damaged; its names are missing. Reinstall the package it came from."
-    diagnostics.add("objects_unreadable", Severity.LOSS, advice, where=str(error))
+    diagnostics.add("objects_unreadable", advice, where=str(error))

@@ -23,7 +23,7 @@ from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.columnar import Frozen, as_int64, as_uint64, flatnonzero, rows_by, searchsorted, zeros
 from perf2x.base.columnar.hashing import secret_key
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.recording import Mmaps, Session, Sideband, further_mappings
@@ -164,19 +164,19 @@ def _open_dumps(
                 "code of a just-in-time compiler has neither names nor call frame information: its jit-PID.dump "
                 "was not found (--perf-map-dir DIR, or perf inject --jit where it is)."
             )
-            diagnostics.add("jitdump_missing", Severity.LOSS, advice, where=filename)
+            diagnostics.add("jitdump_missing", advice, where=filename)
             continue
         if dump.name in opened:
             shared += len(dump.codes)
             if shared > MAX_SHARED_CODE:
                 advice = "many processes name one dump of compiled code; in some of them its functions have no names."
-                diagnostics.add("jitdump_shared", Severity.LOSS, advice, where=filename)
+                diagnostics.add("jitdump_shared", advice, where=filename)
                 continue
         if dump.name not in opened:
             advice = "programs that fork may write records twice, or in part; code that only these told of has no name."
-            diagnostics.add("jitdump_damaged", Severity.LOSS, advice, dump.damaged, filename)
+            diagnostics.add("jitdump_damaged", advice, dump.damaged, filename)
             advice = "lines of compiled code outside that code were left out, and others stand for them."
-            diagnostics.add("jitdump_lines_outside", Severity.GUESS, advice, dump.outside, filename)
+            diagnostics.add("jitdump_lines_outside", advice, dump.outside, filename)
         opened.add(dump.name)
         yield row, dump
 
@@ -192,7 +192,7 @@ def _code_mappings(
             "samples there have the name of the code that came last: times of recording and dump are not comparable"
         )
         advice += "; the runtime counts ticks of the processor." if dump.arch_timestamps else "; record with -k mono."
-        diagnostics.add("jitdump_replaced", Severity.GUESS, advice, _replaced(dump.codes), mmaps.filename[marker])
+        diagnostics.add("jitdump_replaced", advice, _replaced(dump.codes), mmaps.filename[marker])
     return [_CodeMapping(marker, max(code.time, start) if comparable else start, code) for code in dump.codes]
 
 

@@ -102,7 +102,7 @@ class KernelSource(BuiltInSource):
         severity = Severity.LOSS if isinstance(table, str) else Severity.INFO
         advice = "a copy of the kernel's symbols cannot be read; copy /proc/kallsyms again (--kallsyms FILE)."
         for error in self._unreadable:
-            self._context.diagnostics.add("kallsyms_unreadable", severity, advice, where=error)
+            self._context.diagnostics.add("kallsyms_unreadable", advice, where=error, severity=severity)
         return table
 
     def _best_table(self) -> _KernelTable | str:
@@ -129,7 +129,7 @@ class KernelSource(BuiltInSource):
                     advice = (
                         "kernel addresses are hidden on this machine: sysctl kernel.kptr_restrict=0, or run as root."
                     )
-                    self._context.diagnostics.add("kernel_addresses_hidden", Severity.LOSS, advice)
+                    self._context.diagnostics.add("kernel_addresses_hidden", advice)
                 else:
                     self._unreadable.append(str(error))
                 continue
@@ -148,7 +148,7 @@ class KernelSource(BuiltInSource):
             "kernel.kptr_restrict hid the kernel's address when this was recorded; names are right only if the machine "
             "has not been rebooted since. Record as root, or with sysctl kernel.kptr_restrict=0."
         )
-        self._context.diagnostics.add("kernel_place_unknown", Severity.GUESS, advice, where=path)
+        self._context.diagnostics.add("kernel_place_unknown", advice, where=path)
 
     def _recorded_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
         """Copies of the recorded kernel's kallsyms, best first."""

@@ -15,7 +15,6 @@ from perf2x.base.binaries.elf.relocate_module import MODULE_BASE, section_addres
 from perf2x.base.binaries.elf.symtab import raw_symbols
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import U64
-from perf2x.base.diagnostics import Severity
 from perf2x.base.files.sysroot import VMLINUX_PATHS, is_file, is_folder_name
 from perf2x.errors import ObjectError, SettingError
 from perf2x.symbolizer.sources.elf_source import symbols_of
@@ -80,7 +79,7 @@ class VmlinuxSource(BuiltInSource):
         if build_id and file.build_id != build_id and not self._context.finder.search_paths.allow_mismatch:
             if is_named:
                 advice = "the vmlinux given is of another build than the recorded kernel and was not used."
-                self._context.diagnostics.add("vmlinux_refused", Severity.LOSS, advice, where=str(path))
+                self._context.diagnostics.add("vmlinux_refused", advice, where=str(path))
             return None
         return ObjectFiles([file])
 

@@ -27,7 +27,6 @@ from perf2x.base.columnar import (
     unique_known,
 )
 from perf2x.base.columnar.hashing import secret_key
-from perf2x.base.diagnostics import Severity
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root
 from perf2x.base.files.temporary import shown_name
@@ -202,7 +201,7 @@ class PerfMapSource(BuiltInSource):
         names = ([table.names[row] for row in pair] for pair in pairs)
         count = sum(len({jit_function(name).name or name for name in pair}) > 1 for pair in names)
         advice = "a perf map has no times, so that all samples have the name of the code that came last; a jitdump has."
-        self._context.diagnostics.add("perf_map_replaced", Severity.GUESS, advice, count, where)
+        self._context.diagnostics.add("perf_map_replaced", advice, count, where)
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
         """Find the map of a process by name, else by contents; ObjectError if it cannot be read."""
@@ -238,7 +237,7 @@ class PerfMapSource(BuiltInSource):
         if best[0] is not None:
             advice = "a map named after another process id was taken: its addresses are those of the process."
             where = f"{shown_name(best[0])} for {pid}"
-            self._context.diagnostics.add("perf_map_of_other_pid", Severity.GUESS, advice, where=where)
+            self._context.diagnostics.add("perf_map_of_other_pid", advice, where=where)
         return best
 
     def _of_other_ids(self, pid: int) -> list[Path]:

@@ -16,7 +16,7 @@ from typing import IO
 from msgspec import Struct, field
 
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.atomic import atomic_file
 from perf2x.base.files.unpack_limit import FreeSpace, download_limit, format_size
 from perf2x.errors import FormatError, ObjectError
@@ -159,7 +159,7 @@ class Debuginfod(Struct):
 
     def _count(self, name: str, where: str) -> None:
         advice = "a debuginfod server did not deliver a file; names, lines or sources may be missing."
-        self.diagnostics.add(name, Severity.LOSS, advice, where=where)
+        self.diagnostics.add(name, advice, where=where)
 
 
 def _is_miss(path: Path) -> bool:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.base.diagnostics import Severity
 from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.open_sessions import Input, SessionInput, SessionPart
@@ -49,7 +48,6 @@ def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Ro
     failed = [row for row in part.rows if row.values["error"] is not None]
     context.diagnostics.add(
         "recordings_failed",
-        Severity.LOSS,
         "recordings could not be read when they were added; the table of recordings says why.",
         count=len(failed),
         where=next((str(row.values["source"]) for row in failed), ""),
