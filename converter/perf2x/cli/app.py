@@ -100,6 +100,8 @@ class LazyGroup(PlainHelp, TyperGroup):
         if not args and not ctx.resilient_parsing:
             typer.echo(ctx.get_help())
             ctx.exit(USAGE)
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         with report_usage_errors(ctx):
             return super().parse_args(ctx, args)
 
@@ -116,6 +118,10 @@ class LazyGroup(PlainHelp, TyperGroup):
             return typed, LazyGroup(name=typed, family=f"{name} ", help=text, **settings), rest
         if ctx.resilient_parsing:
             return None, None, rest
+        if name == "record":
+            raise OptionError(
+                "perf records, and perf2x reads: perf record --call-graph dwarf -- ./program && perf2x view"
+            )
         if not self._family and (Path(typed).exists() or "." in typed):
             raise OptionError(f"there is no command {typed}; to convert a recording: perf2x convert {typed}")
         raise OptionError(f"there is no command {name}{did_you_mean(name, commands())} (perf2x --help)")

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from perf2x.cli.help import CONTEXT, HelpAll, HelpfulCommand
 from perf2x.cli.plain_parameters import leave_as_typed
+from perf2x.errors import OptionError
 from perf2x.kernel.feature import feature_settings
 from perf2x.model.plugin_options import FINISHED, Format
 from perf2x.model.setting import Argument, Setting, hints_of, setting_of, settings_in, struct_in
@@ -129,6 +130,25 @@ def _chosen(parameter: inspect.Parameter) -> Iterator[Setting]:
             yield replace(one, rare=True) if one.name in hidden else one
 
 
+def _by_name(one: Setting) -> inspect.Parameter:
+    """An argument as an option, which may be given several times."""
+    option = typer.Option(*one.names, hidden=True)
+    return inspect.Parameter(
+        f"{one.name}_by_name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[list[str], option]
+    )
+
+
+def _given(one: Setting, given: dict[str, Any]) -> Any:
+    """Take what was given for a setting; OptionError for one value given by its place and by its name."""
+    value, named = given.pop(one.name), given.pop(f"{one.name}_by_name", ())
+    if one.is_many or not named:
+        return (*(value or ()), *named) if named else value
+    _, *more = values = [*(value,) * (value != one.default), *named]
+    if more:
+        raise OptionError(f"too many recordings: {', '.join(values)}")
+    return values[0]
+
+
 def make_command(name: str, function: Callable[..., None]) -> Any:
     """Make a command of typer of what a function wants; its docstring is the help, with examples behind a ``::``."""
     asked: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
@@ -137,6 +157,7 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
         if chosen := list(_chosen(parameter)):
             asked[parameter.name] = struct_in(parameter.annotation), chosen
         wanted += map(parameter_of, chosen) if chosen else [parameter]
+        wanted += [_by_name(one) for one in chosen if isinstance(one, Argument) and one.names]
     wanted.append(inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
 
     def run(*, help_all: bool = False, **given: Any) -> None:
@@ -144,7 +165,7 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
 
         keep_freed_memory()
         for name, (group, chosen) in asked.items():
-            own = {one.name: given.pop(one.name) for one in chosen}
+            own = {one.name: _given(one, given) for one in chosen}
             given[name] = typed(group, own) if group else _read(chosen[0], own[name]).get(name, chosen[0].default)
         function(**given)
 

@@ -60,7 +60,8 @@ def _meant(option: str, context: Any) -> str:
     from perf2x.cli.format_parameters import options_of_formats
 
     command = context.command
-    known = [name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)]
+    shown = [one for one in command.get_params(context) if not getattr(one, "hidden", False)]
+    known = [name for parameter in shown for name in (*parameter.opts, *parameter.secondary_opts)]
     words = [name for name in _OTHER_WORDS.get(option, ()) if name in known]
     if words:
         return f"; did you mean {' or '.join(words)}?"

@@ -23,8 +23,18 @@ def format_of(output: str | None) -> str:
     best = [name for name, suffix in matching.items() if len(suffix) == longest]
     if len(best) != 1:
         known = ", ".join(f"{name} ({_suffix(point)})" for name, point in formats.items())
+        known = "pprof --for go-pgo, for go build" if output.endswith(".pgo") else known
         raise SettingError(f"the name {output} does not tell the format; name one with ", "to", f": {known}")
     return best[0]
+
+
+def check_name(name: str, output: str) -> None:
+    """OptionError where the output's name tells a format, and not this one; suffixes of many formats tell none."""
+    formats = available(EMITTERS)
+    own = _suffix(formats[name]) if name in formats else ""
+    for other in {*_COMMON_FORMATS, Path(output).suffix[1:]} & formats.keys() - {name}:
+        if own and output.endswith(_suffix(formats[other])) and not _without_gz(output).endswith(_without_gz(own)):
+            raise SettingError(f"the name {output} tells {other}, not ", "to", f" {name}, whose files end with {own}")
 
 
 def _matching_suffixes(output: str, formats: Mapping[str, EntryPoint]) -> dict[str, str]:

@@ -53,12 +53,20 @@ def load_emitter(name: str) -> type[Emitter]:
     """
     found = available(EMITTERS)
     if name not in found:
-        meant = did_you_mean(name, found) or ";"
+        meant = did_you_mean(name, found) or _named_in(name, found) or ";"
         raise OptionError(f"no output format {name!r}{meant} installed: {', '.join(found)}")
     emitter: type[Emitter] = found[name].load()
     if not hasattr(emitter, "needs"):
         raise OptionError(f"{name} ({found[name].value}) is a plugin for another version of perf2x: it has no needs")
     return emitter
+
+
+def _named_in(word: str, formats: Mapping[str, EntryPoint]) -> str:
+    """The middle of a sentence: formats whose suffix, or what their help says they are, has the word."""
+    emitters = {name: point.load() for name, point in formats.items()}
+    said = {name: f"{one.suffix} {one.__doc__}".partition(":")[0].lower() for name, one in emitters.items()}
+    close = [name for name, text in said.items() if word.lower().replace("-", "") in text.replace(" ", "")]
+    return f"; did you mean {' or '.join(close)}?" if close and word else ""
 
 
 def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emitter:

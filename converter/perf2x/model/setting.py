@@ -120,7 +120,7 @@ class Setting(Frozen):
 
 
 class Argument(Setting, frozen=True):
-    """A positional argument of a command; ``metavar`` is its name in the help."""
+    """A positional argument; ``metavar`` is its name in the help, ``names`` are those of an option, not shown there."""
 
 
 class FeatureSettings(Frozen):

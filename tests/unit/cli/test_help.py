@@ -149,7 +149,7 @@ def test_help_ends_with_examples_that_are_commands(command: str) -> None:
 def test_help_shows_few_options(command: str) -> None:
     made = load(command)
     shown = [one for one in made.get_params(made.context_class(made, **CONTEXT)) if one.name not in made.rare]
-    assert len([one for one in shown if one.param_type_name == "option"]) <= 20
+    assert len([one for one in shown if one.param_type_name == "option" and not one.hidden]) <= 20
 
 
 def test_help_of_convert_is_short() -> None:

@@ -33,7 +33,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 def test_every_option_has_a_case() -> None:
-    assert (PARAMETERS - {"inputs", "help_all"}) | FLAGS.keys() == {*CASES, *NO_PAIRS}
+    assert (PARAMETERS - {"inputs", "inputs_by_name", "help_all"}) | FLAGS.keys() == {*CASES, *NO_PAIRS}
     spelled = {word for option in command("convert").params for word in (*option.opts, *option.secondary_opts)}
     spelled |= {word for name in FORMATS for entry in settings_in(load_emitter(name)).values() for word in entry.names}
     assert {case.words[0] for cases in CASES.values() for case in cases} <= spelled

@@ -162,6 +162,30 @@ def test_small_commands_load_no_pydantic() -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("words", [["info"], ["top", "-q"], ["convert", "-t", "collapsed", "-o", "-", "-q"], ["dump"]])
+def test_recordings_may_be_given_as_perf_takes_them(words: list[str]) -> None:
+    source = recording("calls")
+    expected = perf2x(*words, source)
+    assert (expected.code, expected.out != "") == (0, True)
+    assert perf2x(*words, "-i", source) == perf2x(*words, f"--input={source}") == expected
+    assert " -i" not in perf2x(words[0], "--help-all").out
+
+
+def test_every_command_that_takes_recordings_takes_them_by_name() -> None:
+    params = {name: command(name).params for name in commands()}
+    by_place = {name for name, found in params.items() if any(one.metavar == "INPUT" for one in found)}
+    assert by_place == {name for name, found in params.items() if any("-i" in one.opts for one in found)}
+    assert len(by_place) >= 9
+
+
+def test_recordings_by_place_and_by_name_are_added() -> None:
+    first, second = recording("calls"), recording("events")
+    words = ("convert", "-t", "collapsed", "-o", "-", "-q", "--no-symbols")
+    assert perf2x(*words, first, "-i", second).out == perf2x(*words, first, second).out
+    assert perf2x("annotate", "-i", first, "[calls]").out == perf2x("annotate", "[calls]", first).out != ""
+    assert perf2x("info", first, "-i", second).said == f"perf2x: too many recordings: {first}, {second}"
+
+
 STRANGER = '''"""A command of somebody else."""
 
 from typing import Annotated

@@ -70,6 +70,7 @@ def application(name: str) -> Callable[[], object]:
 def prepared(folder: Path) -> Path:
     """The corpus's recordings by name, one with debug info, an empty build-id cache, and nothing else."""
     (folder / "none").mkdir()
+    (folder / "empty.data").touch()
     (folder / "inlines").symlink_to(Path(__file__).parents[1] / "features" / "annotate" / "data")
     for case in CORPUS.iterdir():
         if case.is_dir():

@@ -55,7 +55,7 @@ def convert(
     from perf2x.kernel.registry import notes
     from perf2x.kernel.stage_timer import Stages
 
-    sources = recordings(inputs)
+    sources = recordings(inputs, writes=written.output is None)
     name = written.format()
     if written.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")

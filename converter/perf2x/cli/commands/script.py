@@ -8,15 +8,11 @@ from perf2x.cli.parameters import Honouring
 from perf2x.cli.progress import load_shown
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.setting import Setting
-
-InputFile = Annotated[str | None, Setting("The recording, as perf takes it.", ("--input", "-i"), "FILE")]
 
 
 def script(
     inputs: Inputs = (),
     *,
-    input_file: InputFile = None,
     emitter: PerfScript,
     asked: Annotated[LoadOptions, Honouring(*PerfScript().needs.honours)],
     quiet: Quiet = False,
@@ -35,7 +31,7 @@ def script(
     from perf2x.cli.render.summary import quality_lines
     from perf2x.kernel.options_for_format import options_for_format
 
-    sources = recordings([*inputs, *([input_file] if input_file else ())])
+    sources = recordings(inputs)
     options = options_for_format(asked, "perf-script", emitter.needs)
     loaded = load_shown(sources, options, quiet)
     with open_output(STDOUT, inputs=sources) as out:

@@ -16,9 +16,11 @@ FORMATS = {
 
 def format_to_write(to: str | None, output: str | None) -> str | None:
     """The format given by --to or by the output's suffix; None for the table alone. OptionError for any other."""
-    if to is not None or output is None:
+    found = next((name for name, (suffixes, _) in FORMATS.items() if (output or "").endswith(suffixes)), to)
+    if to is not None and found != to:
+        raise OptionError(f"the name {output} tells {found}, not --to {to}, whose files end with {FORMATS[to][0][0]}")
+    if output is None:
         return to
-    found = next((name for name, (suffixes, _) in FORMATS.items() if output.endswith(suffixes)), None)
     if found is None:
         known = " or ".join(FORMATS)
         raise OptionError(f"--output {output}: the name does not tell the format; name one with --to: {known}")

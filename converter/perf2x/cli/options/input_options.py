@@ -12,12 +12,14 @@ from perf2x.model.setting import Argument, Setting
 
 DEFAULT = "perf.data"
 
-Input = Annotated[str, Argument("The recording; - is standard input.", metavar="INPUT")]
+AS_PERF_TAKES_IT = ("--input", "-i")
+Input = Annotated[str, Argument("The recording; - is standard input.", AS_PERF_TAKES_IT, "INPUT")]
 Inputs = Annotated[
     tuple[str, ...],
     Argument(
         "Recordings; files of one session are joined, others are summed. - is standard input.",
-        metavar="INPUT",
+        AS_PERF_TAKES_IT,
+        "INPUT",
         shown_default=DEFAULT,
     ),
 ]
@@ -25,14 +27,15 @@ Quiet = Annotated[bool, Setting("Print nothing on standard error.", ("--quiet", 
 Verbose = Annotated[bool, Setting("Print more on standard error.", ("--verbose", "-v"))]
 
 
-def recordings(named: Sequence[str]) -> tuple[str, ...]:
-    """The inputs, ``perf.data`` by default; FormatError for one that does not exist."""
+def recordings(named: Sequence[str], writes: bool = False) -> tuple[str, ...]:
+    """The inputs, ``perf.data`` by default; FormatError for one that does not exist, perhaps meant to be written."""
     sources = tuple(named or (DEFAULT,))
     if DEFAULT in sources and not Path(DEFAULT).exists():
         raise FormatError("there is no perf.data here; name a recording, or make one: perf record -g -- ./program")
     for source in sources:
         if source != "-" and not Path(source).exists() and not is_address(source) and not _is_dataset(source):
-            raise FormatError(f"{source}: {os.strerror(errno.ENOENT)}")
+            meant = f"; to write it: -o {source}" if writes and source in sources[1:] else ""
+            raise FormatError(f"{source}: {os.strerror(errno.ENOENT)}{meant}")
     return sources
 
 

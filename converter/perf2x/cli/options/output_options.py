@@ -53,11 +53,14 @@ class OutputFlags(Frozen):
         return {"tags": tuple(parse_tags(self.tags, inputs)) if self.tags else ()}
 
     def format(self) -> str:
-        """Name of the format; OptionError when the output's suffix does not tell it."""
-        if self.to or self.is_default():
-            return self.to or DEFAULT_FORMAT
-        from perf2x.kernel.format_suffix import format_of
+        """Name of the format; OptionError when the output's suffix does not tell it, or tells another."""
+        if self.is_default():
+            return DEFAULT_FORMAT
+        from perf2x.kernel.format_suffix import check_name, format_of
 
+        if self.to:
+            check_name(self.to, self.output or "")
+            return self.to
         return format_of(self.output)
 
     def is_default(self) -> bool:

@@ -19,7 +19,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import FormatError
 
 _KINDS = (
-    (rb"\x7fELF", "an ELF program or library; give the recording of it"),
+    (rb"\x7fELF", "an ELF program or library; record it first: perf record -g -- ./program"),
     (rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|BM....\0{4}", "an image"),
     (rb"SIMPLEPERF", "simpleperf's protobuf; give the perf.data that it was made of"),
     (rb"%PDF", "a PDF document"),
@@ -80,7 +80,7 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
     magic = data[:8].tobytes()
     is_known = magic == perffile.MAGIC_LEGACY or magic in _MAGICS
     if not len(data):
-        raise FormatError(f"{name}: not a perf.data file: it is empty")
+        raise FormatError(f"{name}: not a perf.data file: it is empty; perf record failed")
     if len(data) < (perffile.PIPE_HEADER_SIZE if is_known else len(perffile.MAGIC)):
         raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are not a whole header")
     order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
