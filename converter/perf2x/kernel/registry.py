@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.sources.symbol_source import SymbolSource
 
 EMITTERS = "perf2x.emitters"
-SYMBOL_SOURCES = "perf2x.symbol_sources"
+_SYMBOL_SOURCES = "perf2x.symbol_sources"
 
 
 class Emitter(Protocol):
@@ -93,4 +93,4 @@ def notes(emitter: Emitter, profile: View) -> tuple[str, ...]:
 
 def load_symbol_sources() -> "list[type[SymbolSource]]":
     """Return every installed symbol source, including built-in ones, for ``symbolize`` in symbolizer/symbolize.py."""
-    return [point.load() for point in available(SYMBOL_SOURCES).values()]
+    return [point.load() for point in available(_SYMBOL_SOURCES).values()]

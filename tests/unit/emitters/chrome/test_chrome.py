@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.emitters.chrome import chrome as emitter
-from perf2x.emitters.chrome import chrome_slices as chrome_drawing
+from perf2x.emitters.chrome import chrome_slices
 from perf2x.emitters.chrome.chrome import Chrome
 from perf2x.emitters.chrome.chrome_slices import drawings_of
 from perf2x.emitters.timeline.shown_samples import in_ticks, shown_samples
@@ -183,7 +183,7 @@ def test_events_are_the_same_however_many_are_written_together(builder, monkeypa
     texts, pieces = [], []
     for size in (1, 1 << 16):
         for at_once in ("_FEWEST_AT_ONCE", "_FRAMES_AT_ONCE"):
-            monkeypatch.setattr(chrome_drawing, at_once, size)
+            monkeypatch.setattr(chrome_slices, at_once, size)
         monkeypatch.setattr(emitter, "_AT_ONCE", size)
         pieces.append([len(shown) for shown, _ in drawing.runs()])
         out = io.BytesIO()

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from perf2x.base import background_tasks as begun_tasks
+from perf2x.base import background_tasks
 from perf2x.base.background_tasks import begun
 from perf2x.base.files.unpack_limit import limit_unpacking, memory_limit
 from perf2x.errors import FormatError
@@ -37,5 +37,5 @@ def test_the_users_limit_holds_in_tasks() -> None:
 
 
 def test_no_thread_begins_where_address_space_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(begun_tasks, "address_space_left", lambda: 1 << 30)
+    monkeypatch.setattr(background_tasks, "address_space_left", lambda: 1 << 30)
     assert begun({"here": threading.get_ident})["here"]() == threading.get_ident()
