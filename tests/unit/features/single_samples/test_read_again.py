@@ -13,7 +13,7 @@ from tests import forge
 from tests.forge import kernel as k
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS
-from tests.unit.stitcher.stacks.test_recorded_spools import batch, numbers
+from tests.unit.stitcher.stacks.test_sample_stacks import batch, numbers
 
 RAW_EVENT = forge.Event(sample_type=k.IP | k.TID | k.TIME | k.CALLCHAIN | k.RAW | k.PERIOD)
 
