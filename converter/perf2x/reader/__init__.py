@@ -1,4 +1,4 @@
-"""Reads perf.data: bytes to event tables."""
+"""Reads perf.data: converts bytes to event tables."""
 
 from perf2x.reader.recording import PerfRecording, open_recording
 

@@ -1,4 +1,4 @@
-"""All events of a recording, and the lookup of the event that a record belongs to.
+"""All events of a recording, and the lookup of a record's event.
 
 Source of truth: evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id_pos in tools/perf/util.
 """
@@ -28,7 +28,7 @@ class EventTable(Struct):
     """The first event that has each id, by the id's key (see base/columnar/hashing.py)."""
     _ids: KeyNumbers | None = None
     changes: int = 0
-    """Grows whenever other records may belong to an event than before."""
+    """Incremented when records may belong to different events than before."""
 
     def add(self, event: Event) -> None:
         """Append an event."""
@@ -71,7 +71,7 @@ class EventTable(Struct):
         return self._owners_at(block, position, block.starts + (1 + position))
 
     def of_others(self, block: Block) -> I32:
-        """Return (n,) event of each record that is no sample, from its trailer; −1 for unknown ids."""
+        """Return (n,) event of each record that is not a sample, from its trailer; −1 for unknown ids."""
         back = self._id_position_from_end()
         return self._owners_at(block, back, block.starts + ((block.sizes >> 3) - back))
 
@@ -83,7 +83,7 @@ class EventTable(Struct):
         return owners if inside.all() else np.where(inside, owners, np.int32(-1))
 
     def _known_ids(self) -> KeyNumbers:
-        """Events by id. The kernel counts ids up, so that they lie close together."""
+        """Return events by id. The kernel counts ids up, so that they are close together."""
         if self._ids is None:
             ids = numbers_from_keys(self._owners)
             order = argsort(ids)

@@ -29,37 +29,39 @@ from perf2x.reader.record_block import (
 from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 
 SPAN = 4 << 20
-"""Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""
+"""Approximate bytes of records in a block: small enough for the cache, large enough to amortize numpy's calls."""
 FEW_RECORDS = 24576
-"""A block with fewer records goes on beyond ``SPAN``: records with user stack dumps are large, and the steps out of
-their functions are as many for few samples as for many."""
+"""A block with fewer records continues beyond ``SPAN``.
+
+Records with user stack dumps are large, and unwinding few samples takes as many steps as unwinding many.
+"""
 _AUXTRACE_SIZE = HEADER_SIZE + 36
 LARGEST_BLOCK = 120 << 20
-"""Bytes at which a block ends, however few its records."""
+"""Bytes at which a block ends, however few records it has."""
 _LARGEST_RECORD = 1 << 16
 
 
 class TraceBlock(Frozen):
-    """Hardware trace behind an AUXTRACE record: bytes [start, stop) of a section."""
+    """Hardware trace after an AUXTRACE record: bytes [start, stop) of a section."""
 
     section: DataSection
     start: int
     stop: int
     offset: int
-    """Offset of its first byte in the AUX buffer, which counts on when that wraps."""
+    """Offset of its first byte in the AUX buffer, which keeps counting when the buffer wraps."""
     queue: int
     """Number of the buffer."""
     tid: int
-    """Thread that was traced, −1 for all of a CPU."""
+    """Traced thread, −1 for all of a CPU."""
     cpu: int
 
 
 Note = Callable[[str, str, int, str], None]
-"""Notes damage; arguments as of Diagnostics.add."""
+"""Reports damage; arguments as of Diagnostics.add."""
 
 
 class _Findings(Struct):
-    """Findings of the walk so far that are no part of a block, in file order."""
+    """Findings of the walk so far that are not in a block, in file order."""
 
     note: Note
     tracing_data: list[U8] = field(default_factory=list)
@@ -67,16 +69,16 @@ class _Findings(Struct):
     traces: list[TraceBlock] = field(default_factory=list)
     """Blocks of hardware trace."""
     kallsyms: U8 | None = None
-    """The kernel's symbols that simpleperf put among the records."""
+    """The kernel's symbols in a record of simpleperf."""
     uncounted: Counter[int] = field(default_factory=Counter)
-    """Number of records that no block holds, by type: compressed ones, and those of WIDE."""
+    """Number of records that no block has, by type: compressed ones, and those of WIDE."""
 
 
 class FirstWalk:
-    """One walk over all sections: iterate ``blocks`` to its end, then ``finish``."""
+    """One walk over all sections: iterate ``blocks`` to the end, then call ``finish``."""
 
     def __init__(self, sections: Sequence[DataSection], order: ByteOrder, note: Note) -> None:
-        """``note`` gets the damage, in file order: that before a block's end before the block."""
+        """``note`` is called with damage, in file order: damage before a block's end before the block is yielded."""
         self._sections = list(sections)
         self._order: ByteOrder = order
         self.findings = _Findings(note)
@@ -110,7 +112,7 @@ class FirstWalk:
 
 
 class _BlockBuilder:
-    """One block in the making."""
+    """Builds one block."""
 
     def __init__(self, position: int) -> None:
         self.position = position
@@ -123,13 +125,13 @@ class _BlockBuilder:
 
     @property
     def is_full(self) -> bool:
-        """The block is large enough."""
+        """Whether the block is large enough."""
         if self.length < SPAN // 2:
             return False
         return self.length >= LARGEST_BLOCK or self._records >= FEW_RECORDS
 
     def add_plain(self, section: U8, chunk: Chunk, headers: U64, sizes: Sizes) -> None:
-        """Add records as they lie in the section."""
+        """Add the records of a chunk of the section."""
         last = self._chunks[-1] if self._chunks else None
         if last is not None and last.complete < 0 and last.stop == chunk.start:  # one slice for both: nothing is copied
             chunk = Chunk(last.start, chunk.stop)
@@ -141,7 +143,7 @@ class _BlockBuilder:
         self._add_records(headers, sizes)
 
     def add_unpacked(self, data: U8, chunk: Chunk, framed: FramedRecords) -> None:
-        """Add the records that were compressed in a chunk; there may be none, and the chunk is kept all the same."""
+        """Add the records that were compressed in a chunk; even without records the chunk is kept."""
         if framed.length:
             self._parts.append(data)
             self._add_records(framed.headers, framed.sizes)
@@ -172,7 +174,7 @@ class _SectionWalk:
         self._split: list[U8] = []
         """Parts of a record that simpleperf split."""
         self._room = record_limit(section.file.on_disk)
-        """Number of records that may still come: tables grow with each of them."""
+        """Number of further records allowed, because each makes tables grow."""
 
     def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
         """Yield the blocks of all records; ``position`` is that of the first."""
@@ -237,7 +239,7 @@ class _SectionWalk:
             )
 
     def _pass_trailing_data(self, kind: int, size: int) -> None:
-        """Step over the bytes that follow AUXTRACE and HEADER_TRACING_DATA; ``at`` is behind the record already."""
+        """Skip the bytes that follow AUXTRACE and HEADER_TRACING_DATA; ``at`` is after the record already."""
         record = self._section.data[self.at - size : self.at].data
         wide = kind == UserRecordType.AUXTRACE
         code, need = ("Q", HEADER_SIZE + 8) if wide else ("I", HEADER_SIZE + 4)
@@ -264,7 +266,7 @@ class _SectionWalk:
         self.at += len(data)
 
     def _pass_wide(self, kind: int) -> bool:
-        """Read the record of simpleperf that begins at ``at``, and step over it; False if it is damaged or cut."""
+        """Read simpleperf's record at ``at``, and skip it; False if it is damaged or truncated."""
         body = _wide_body(self._section.data[self.at :], self._order)
         if body is None:
             return False
@@ -292,7 +294,7 @@ class _SectionWalk:
             self._findings.kallsyms = body[4 : 4 + size]
 
     def note_leftover(self) -> None:
-        """Note what is left behind the last whole record."""
+        """Report the bytes left after the last complete record."""
         left = len(self._section.data) - self.at
         if left:
             self._findings.note(
@@ -309,7 +311,7 @@ class _SectionWalk:
 
 
 def _wide_body(data: U8, order: ByteOrder) -> U8 | None:
-    """Return what is behind the header of simpleperf's record at the start of ``data``; None if it is not whole."""
+    """Return the body of simpleperf's record at the start of ``data``; None if it is incomplete."""
     if len(data) < HEADER_SIZE:
         return None
     _, upper, lower = struct.unpack_from(order + "IHH", data[:HEADER_SIZE].data)

@@ -1,4 +1,4 @@
-"""The index pass: meets every record once, decodes the side-band, and keeps each sample's event for the sample pass."""
+"""The index pass: reads every record once, decodes the side-band, and keeps each sample's event for the sample pass."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ from perf2x.reader.sideband_decoder import FileClock, SidebandDecoder
 
 Progress = Callable[[int, int], None]
 Owners = npt.NDArray[np.int16] | I32
-"""(samples of a block,) event of each sample, −1 where no event has its id."""
+"""(samples of a block,) event of each sample, −1 for an unknown id."""
 
 
 class RecordingIndex(Frozen, eq=False):
@@ -51,16 +51,16 @@ class RecordingIndex(Frozen, eq=False):
     sideband: Sideband
     stream: RecordStream
     sample_count: int
-    """Samples as perf script counts them: split by group member, those of unknown events left out."""
+    """Number of samples that perf script prints: split by group member, without those of unknown events."""
     owners: list[Owners]
     """By block."""
     others: list[I32]
-    """By block: rows of the records that are no samples."""
+    """By block: rows of the records that are not samples."""
     delivered: list[DeliveredSamples] | None
-    """By block: samples that group reads are delivered as; None when the recording has no group reads."""
+    """By block: samples delivered from group reads; None if the recording has no group reads."""
     traces: list[TraceBlock]
     late_events: EventTable | None
-    """All events, if records came before an event that they may belong to: whose they are is to be asked again."""
+    """All events, if some were defined after records that may belong to them, so that those must be looked up again."""
 
 
 def run_index_pass(
@@ -71,9 +71,9 @@ def run_index_pass(
 ) -> RecordingIndex:
     """Read all records once.
 
-    Damage is noted in ``diagnostics`` in file order. ``progress`` is called with bytes done and bytes in all.
-    ``events`` are those that records may belong to, if they are known better than from the records before.
-    FormatError when there are more records than a file of this size can hold.
+    Damage is added to ``diagnostics`` in file order. ``progress`` is called with bytes done and in total. ``events``
+    are those that records may belong to, if already known. FormatError for more records than a file of this size can
+    have.
     """
     collector = _Collector(opened.builder, diagnostics, events)
     walk = FirstWalk(opened.sections, opened.builder.order, collector.note_damage)
@@ -101,24 +101,24 @@ def _note_unknown(read: "_Collector", diagnostics: Diagnostics) -> None:
 
 
 class _Collector:
-    """An index in the making: takes one block after another."""
+    """Builds an index from one block after another."""
 
     def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics, events: EventTable | None) -> None:
         self.counts = Counter[int]()
         self.strangers = 0
-        """Samples whose event is not known."""
+        """Samples of unknown events."""
         self._builder = builder
         self._diagnostics = diagnostics
         self._events = events or builder.events
         self._changes = self._events.changes
         self._are_late = False
-        """Events changed behind records that may belong to them."""
+        """Whether events changed after records that may belong to them."""
         self._owners: list[Owners] = []
         self._others: list[I32] = []
         self._clock = FileClock()
         self._sideband = SidebandDecoder(self._events, self._clock, diagnostics)
         self._readings: list[tuple[int, CounterReadings]] = []
-        """Of group reads, with the numbers of their blocks."""
+        """Values of group reads, with the numbers of their blocks."""
 
     def add(self, block: Block) -> None:
         """Read the next block."""
@@ -145,12 +145,12 @@ class _Collector:
         self._owners.append(narrow_owners(owners))
 
     def note_damage(self, *damage: Any) -> None:
-        """Note damage of the stream, behind that of the records before it; arguments as of Diagnostics.add."""
+        """Add damage of the stream, after that of the records before it; arguments as of Diagnostics.add."""
         self._sideband.note_damage()
         self._diagnostics.add(*damage)
 
     def finish(self, walk: FirstWalk) -> RecordingIndex:
-        """Return the index of the whole stream, which was walked to its end."""
+        """Return the index of the whole stream, which must have been walked to its end."""
         stream = walk.finish()
         self.counts.update(walk.findings.uncounted)
         delivered = delivered_samples(self._readings, len(self._owners)) if self._readings else None
@@ -195,7 +195,7 @@ def _read_counters(samples: Block, owners: I32, table: EventTable) -> Iterator[C
         return
     numbers: dict[SampleLayout, int] = {}
     firsts: list[Event] = []
-    kind_of_event = minus_ones(len(events) + 1)  # the last is of owner −1
+    kind_of_event = minus_ones(len(events) + 1)  # the last entry is for owner −1
     for row, event in enumerate(events):
         if is_group_read(event):
             kind_of_event[row] = numbers.setdefault(sample_layout(event), len(numbers))
@@ -206,7 +206,7 @@ def _read_counters(samples: Block, owners: I32, table: EventTable) -> Iterator[C
 
 
 def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterReadings:
-    """Counter values of samples that have the event's layout, one row per sample and member of the group."""
+    """Return counter values of samples with the event's layout, one row per sample and group member."""
     kind = event.sample_type
     head, at = FieldCursor(block), FieldCursor(block)
     at.skip(words_before_read(kind))
@@ -223,12 +223,12 @@ def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterR
 
 
 def narrow_owners(owners: I32) -> Owners:
-    """Store event numbers in 16 bits where they fit, as for up to 32,768 events, and once where all are equal."""
+    """Store event numbers in 16 bits if they fit, as for up to 32,768 events, and once if all are equal."""
     if len(owners) and (owners == owners[0]).all():
         return np.broadcast_to(owners[:1].copy(), len(owners))
     return owners.astype(np.int16) if owners.max(initial=0) <= np.iinfo(np.int16).max else owners
 
 
 def is_group_read(event: Event) -> bool:
-    """Tell events whose samples are delivered by the growth of the counters in them."""
+    """Return whether an event's samples are delivered as increments of the counters in them."""
     return bool(event.sample_type & SampleType.READ and event.read_format & ReadFormat.ID)

@@ -1,9 +1,9 @@
 """Several files of one recording session (``perf record --switch-output``) as one recording.
 
-The files are put in order of time and their positions follow one another, so that everything behind the reader sees one
-long recording: a stack whose deferred record is in the next file is completed like any other. perf synthesizes records
-of the running processes, at time 0, whenever it opens a file. Those of a later file hold from the start of that file if
-an earlier one already knows the process; otherwise they hold from the start of the session.
+Files are sorted by time and their positions are concatenated, so that everything after the reader sees one long
+recording: a stack whose deferred record is in the next file is completed like any other. perf synthesizes records of
+the running processes, at time 0, whenever it opens a file. Those of a later file apply from the start of that file if
+an earlier file already has the process; otherwise from the start of the session.
 """
 
 import hashlib
@@ -44,16 +44,19 @@ class JoinedRecording:
         return None if None in found else hashlib.blake2b(repr(found).encode(), digest_size=16).digest()
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
-        """Yield the batches of each part in turn, at their positions in the whole; a shard has its part of each."""
+        """Yield the batches of each part in turn, at their positions in the session.
+
+        A shard has a share of each part.
+        """
         for part, shift in zip(self._parts, self._shift, strict=True):
             for batch in part.samples(want, shard):
                 yield replace(batch, position=batch.position + shift)
 
 
 def session_key(session: Session) -> bytes:
-    """A digest that is equal for files of one run of perf record: one machine, and events with the same kernel ids.
+    """Return a digest that is equal for files of one run of perf record: one machine, and the same kernel event ids.
 
-    simpleperf writes one file in a run, with the names that this file needs.
+    simpleperf writes one file per run, with the names that this file needs.
     """
     own = session.source if session.recorded_files else ""
     machine = session.hostname, session.os_release, session.arch, session.byte_order, own
@@ -66,10 +69,10 @@ def session_key(session: Session) -> bytes:
 
 
 def order_by_time(parts: Sequence[Recording]) -> list[Recording]:
-    """Sort files by the time of their first record that has one; files without times keep their order.
+    """Sort files by their first recorded time; files without times keep their order.
 
-    perf begins each file that it opens with synthesized records. A file without them continues another, and comes after
-    those that have them.
+    perf starts each file with synthesized records. A file without them continues another, and comes after those that
+    have them.
     """
     return sorted(parts, key=lambda part: (not _has_synthesized(part.sideband), _first_time(part.sideband)))
 
@@ -84,7 +87,7 @@ def _first_time(sideband: Sideband) -> int:
 
 
 def _align_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
-    """Move synthesized records of processes that are known already from time 0 to the start of their file."""
+    """Move synthesized records of already known processes from time 0 to the start of their file."""
     known: I32 = np.zeros(0, np.int32)
     settled = []
     for part in parts:

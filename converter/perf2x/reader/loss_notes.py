@@ -1,4 +1,4 @@
-"""Notes what the recording reports as missing, with advice."""
+"""Reports what the recording itself declares as missing, with advice."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ _TRACE_LOSSES = {
 
 
 def note_lost_samples(events: Sequence[Event], losts: Losts, diagnostics: Diagnostics) -> None:
-    """Count what was lost of a whole recording, which may be several files: each loss once."""
+    """Count the losses of a whole recording, which may be several files: each loss once."""
     losts = counted_losses(events, losts)
     for name, rows in (("lost_records", ~losts.samples_only), ("lost_samples", losts.samples_only)):
         count, where = sum_of(losts.lost[rows]), _by_event(events, losts.event[rows], losts.lost[rows])
@@ -44,7 +44,7 @@ def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) 
 
 
 def _trace_advice(session: Session) -> str:
-    """Say what the trace is, and the command that makes samples of it."""
+    """Return the kind of trace, and the command that makes samples from it."""
     known: Any = session.features.get("hardware_trace", {})
     name = known.get("name") or "hardware trace"
     how = known.get("itrace", "i100usl")
@@ -54,7 +54,7 @@ def _trace_advice(session: Session) -> str:
 
 
 def _by_event(events: Sequence[Event], owner: I32, numbers: U64) -> str:
-    """Format sums by event: ``cycles: 120, instructions: 3``; those of no event are left out."""
+    """Format sums by event: ``cycles: 120, instructions: 3``; those of no event are omitted."""
     sums = {index: sum_of(numbers[rows]) for index, rows in rows_by(owner)}
     totals = [(event.name, sums.get(event.index, 0)) for event in events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

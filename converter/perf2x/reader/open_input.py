@@ -22,16 +22,16 @@ from perf2x.reader.session_builder import SessionBuilder
 
 
 class OpenedInput(Frozen):
-    """An input whose header sections are read and whose records are not."""
+    """An input with decoded header sections and unread records."""
 
     builder: SessionBuilder
     sections: list[DataSection]
 
 
 def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFile | None = None) -> OpenedInput:
-    """Open ``path``; "-" is standard input. FormatError when it is no recording.
+    """Open ``path``; "-" is standard input. FormatError if it is not a recording.
 
-    ``source`` is its name in the session; empty for the path. ``mapped`` is the input, if it was mapped already.
+    ``source`` is its name in the session; empty for the path. ``mapped`` is the input, if already mapped.
     """
     name = input_name(path)
     directory = Path(path) if path != "-" and Path(path).is_dir() else None
@@ -43,7 +43,7 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFi
     builder = SessionBuilder(source or name, container.order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)
     builder.add_container(container)
     limit = builder.features.get("compressed", {}).get("mmap_len", 0)
-    init_map = container.features.get(HeaderFeature.SIMPLEPERF_INIT_MAP)  # maps, as if in front
+    init_map = container.features.get(HeaderFeature.SIMPLEPERF_INIT_MAP)  # mappings, as if recorded first
     parts = [container.records] if init_map is None else [init_map, container.records]
     sections = [DataSection(file, part.offset, part.end, container.name, limit) for part in parts]
     for thread_file in [] if directory is None else _thread_files(directory):
@@ -63,7 +63,7 @@ def _main_file(directory: Path) -> str:
 
 
 def _thread_files(directory: Path) -> list[str]:
-    """data.0, data.1, … by number; empty ones are left out."""
+    """Return data.0, data.1, … by number, without empty ones."""
     found = [(re.fullmatch(r"data\.([0-9]{1,9})", file.name), file) for file in directory.iterdir()]
     numbered = sorted((int(match[1]), file) for match, file in found if match and file.is_file())
     return [str(file) for _, file in numbered if file.stat().st_size]

@@ -1,14 +1,14 @@
-"""Blocks of whole records: the uncompressed record stream of a recording, which can be read any number of times.
+"""Blocks of complete records: the uncompressed record stream of a recording, which can be read any number of times.
 
 The first walk (first_walk.py) finds the record boundaries and keeps a byte for each of them, two where records are
 large. Every later walk yields the same blocks without looking for boundaries again. Compressed records are unpacked
-anew on each walk, not kept.
+again on each walk, not kept.
 
 ::
 
-    section   |rec|rec|COMPRESSED ……………|rec|AUXTRACE|blob …… |rec|      as it lies in the file
-    block     |rec|rec|rec rec rec rec|rec|AUXTRACE|rec|               as it is handed out
-    position   0   ^offsets in the stream of handed-out records
+    section   |rec|rec|COMPRESSED ……………|rec|AUXTRACE|blob …… |rec|      bytes of the file
+    block     |rec|rec|rec rec rec rec|rec|AUXTRACE|rec|               bytes as yielded
+    position   0   ^offsets in the stream of yielded records
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,9 +26,9 @@ from perf2x.reader.containers.input_file import InputFile
 from perf2x.reader.record_framing import header_types
 
 Sizes = npt.NDArray[np.uint16]
-"""(records,) bytes of each record, header included."""
+"""(records,) bytes of each record, including the header."""
 PackedSizes = npt.NDArray[np.uint16] | U8
-"""The same, or words instead of bytes, if all records are whole words and at most 255 of them, as most samples are."""
+"""The same, or in words instead of bytes if all records are at most 255 whole words, as most samples are."""
 _WORD_SHIFT = np.uint16(3)
 
 
@@ -43,7 +43,7 @@ class Block(Frozen):
     starts: I64
     """(n,) index in ``words`` of each record's header."""
     sizes: I64
-    """(n,) bytes of each record, header included."""
+    """(n,) bytes of each record, including the header."""
     headers: U64
     """(n,) struct perf_event_header of each record."""
     positions: I64
@@ -60,12 +60,12 @@ class Block(Frozen):
         return (self.headers >> np.uint64(32 if self.order == "<" else 16)).astype(np.uint16)
 
     def payload(self, row: int) -> bytes:
-        """Bytes of one record behind its header."""
+        """Return the bytes of one record after its header."""
         start = int(self.starts[row]) * 8
         return self.data[start + 8 : start + int(self.sizes[row])].tobytes()
 
     def only(self, rows: I64) -> "Block":
-        """Select records, in the same words. Rows must be in range: clipping is three times as fast as checking."""
+        """Select records, in the same words. Rows must be in range: clipping takes a third of the time of checking."""
         return replace(
             self,
             starts=take(self.starts, rows, mode="clip"),
@@ -83,9 +83,9 @@ def make_block(
     left_out: I32 | None = None,
     headers: U64 | None = None,
 ) -> Block:
-    """Make a block of ``data``, which holds records of these sizes and nothing else; without the rows ``left_out``.
+    """Make a block of ``data``, which consists of records of these sizes, without the rows ``left_out``.
 
-    ``headers``, if they are read already, are those of the rows that are not left out.
+    ``headers``, if already read, are those of the remaining rows.
     """
     if np.bitwise_or.reduce(sizes) & 7:
         data, starts, positions = _align_records(data, as_int64(sizes))
@@ -103,7 +103,7 @@ def make_block(
 
 
 def copy_records(block: Block) -> Block:
-    """Copy the words of the block's records, so that those of all other records can be freed."""
+    """Copy the words of the block's records, so that all other records can be freed."""
     counts = (block.sizes + 7) >> 3
     data = take(block.data.view("V8"), ranges(block.starts, counts)).view(np.uint8)  # in the file's byte order
     return replace(block, data=data, words=_native_words(data, block.order), starts=offsets_of(counts)[:-1])
@@ -149,7 +149,7 @@ def _align_records(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
 
 
 class DataSection(Frozen):
-    """Consecutive records in one file: its data section, or the whole of a ``data.N``."""
+    """Consecutive records in one file: its data section, or a whole ``data.N``."""
 
     file: InputFile
     start: int
@@ -158,7 +158,7 @@ class DataSection(Frozen):
     name: str
     """Name of the file in messages."""
     decompressed_limit: int = 0
-    """Most bytes that one compressed record may unpack to; 0 when the file does not say."""
+    """Maximum bytes that one compressed record may unpack to; 0 if unknown."""
 
     @property
     def data(self) -> U8:
@@ -166,21 +166,21 @@ class DataSection(Frozen):
         return self.file.data[self.start : self.stop]
 
     def forget(self, start: int, stop: int) -> None:
-        """Tell the system that bytes [start, stop) of the section are not needed for now."""
+        """Advise the system that bytes [start, stop) of the section are not needed for now."""
         self.file.forget(self.start + start, self.start + stop)
 
 
 class Chunk(Frozen):
-    """Part of a block: bytes [start, stop) of the section as they are, or the records compressed in them."""
+    """Part of a block: bytes [start, stop) of the section, or the records compressed in them."""
 
     start: int
     stop: int
     complete: int = -1
-    """Bytes of whole records that a compressed chunk unpacks to; −1 for a chunk that is not compressed."""
+    """Bytes of complete records in a compressed chunk; −1 for a chunk that is not compressed."""
 
 
 class BlockPlan(Frozen):
-    """Recipe for reading one block again."""
+    """How to read one block again."""
 
     position: int
     """Offset of the block in the stream."""
@@ -208,9 +208,9 @@ class RecordStream(Frozen, eq=False):
         numbers, total = count(), sum(map(len, self.plans))
         for section, plans in zip(self.sections, self.plans, strict=True):
             unpacker = Unpacker(section.decompressed_limit, len(section.data))
-            for plan, number in zip(plans, numbers, strict=False):  # the numbers never end
+            for plan, number in zip(plans, numbers, strict=False):  # the numbers are endless
                 if not shard.holds(number, total) and all(chunk.complete < 0 for chunk in plan.chunks):
-                    continue  # compressed chunks are unpacked all the same: later ones build on them
+                    continue  # compressed chunks are unpacked anyway, because later ones depend on them
                 parts = [self._read(section, chunk, unpacker) for chunk in plan.chunks]
                 if shard.holds(number, total):
                     yield number, make_block(join_bytes(parts), plan.sizes, plan.position, self.order, left_out[number])
@@ -222,7 +222,7 @@ class RecordStream(Frozen, eq=False):
 
 
 def packed_sizes(sizes: Sizes) -> PackedSizes:
-    """Sizes as they are kept: there are as many as records, tens of millions of them."""
+    """Pack sizes for storage: there is one per record, tens of millions."""
     words = sizes >> _WORD_SHIFT
     if np.bitwise_or.reduce(sizes) & 7 or words.max(initial=0) > np.iinfo(np.uint8).max:
         return sizes
@@ -230,7 +230,7 @@ def packed_sizes(sizes: Sizes) -> PackedSizes:
 
 
 def unpacked_sizes(packed: PackedSizes) -> Sizes:
-    """Return what ``packed_sizes`` packed."""
+    """Undo ``packed_sizes``."""
     return packed.astype(np.uint16) << _WORD_SHIFT if packed.dtype == np.uint8 else packed.view(np.uint16)
 
 

@@ -26,7 +26,7 @@ WIDE = frozenset(
         SimpleperfRecordType.SIMPLEPERF_TRACING_DATA,
     }
 )
-"""simpleperf's records that may have more than 64 KiB: framing stops in front of one of them."""
+"""simpleperf's records that may exceed 64 KiB: framing stops before one."""
 SPECIAL: frozenset[int] = WIDE | frozenset(
     {
         UserRecordType.HEADER_TRACING_DATA,
@@ -35,20 +35,20 @@ SPECIAL: frozenset[int] = WIDE | frozenset(
         UserRecordType.COMPRESSED2,
     }
 )
-"""Records that change how the bytes after or inside them are read: framing stops after one of the others."""
+"""Records that change how the bytes after or inside them are read: framing stops after one, except for WIDE."""
 
 _STEPS = 32
-"""Number of records that are followed one by one before looking for a run again."""
+"""Number of records followed one by one before looking for a run again."""
 _SHORT_RUN = 8
-"""Shorter runs do not pay: a payload full of lookalikes must not cost more than one without."""
+"""Shorter runs do not pay off: a payload full of lookalikes must not cost more than one without."""
 _LARGE = 128
-"""Words per record above which following sizes one by one costs less than looking at every word."""
+"""Words per record above which following sizes one by one is cheaper than examining every word."""
 _USER_TYPES = 64
 """Record types from here on are perf's own, those below are the kernel's (PERF_RECORD_USER_TYPE_START)."""
 
 
 class FramedRecords(Frozen):
-    """Whole records from the start of some bytes."""
+    """Complete records from the start of some bytes."""
 
     headers: U64
     """(n,) struct perf_event_header of each record, as a word in native byte order."""
@@ -57,7 +57,7 @@ class FramedRecords(Frozen):
     length: int
     """Sum of the sizes."""
     special: int
-    """Type of the last record when it is one of SPECIAL, of the next one when it is one of WIDE, else 0."""
+    """Type of the last record if it is one of SPECIAL, of the next one if that is one of WIDE, else 0."""
     broken: bool
     """The bytes after ``length`` start with an impossible header."""
 
@@ -65,9 +65,9 @@ class FramedRecords(Frozen):
 def frame_records(
     data: U8, order: ByteOrder, careful: bool = False, specials: frozenset[int] = SPECIAL
 ) -> FramedRecords:
-    """Follow the sizes until the last whole record of ``data``, a special or an impossible one (size below 8).
+    """Follow the sizes to the last complete record of ``data``, a special or an impossible one (size below 8).
 
-    ``careful`` is for bytes where special records are expected, so that nothing behind them is framed.
+    ``careful`` is for bytes where special records are expected, so that nothing after them is framed.
     """
     if careful:
         return _follow_carefully(data, order, specials)
@@ -90,7 +90,7 @@ def header_types(headers: U64, order: ByteOrder) -> U32:
 
 
 def _first_irregular(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
-    """Return the first row that is special, or whose size is no multiple of 8; the number of rows if none is."""
+    """Return the first row that is special, or whose size is not a multiple of 8; the number of rows if none is."""
     types = header_types(headers, order)
     perfs = flatnonzero(types >= _USER_TYPES)
     special = (row for row, kind in zip(perfs.tolist(), types[perfs].tolist(), strict=True) if kind in specials)
@@ -99,7 +99,7 @@ def _first_irregular(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrd
 
 
 def _follow_words(words: U64, order: ByteOrder) -> U64:
-    """Return the headers of whole records; they are wrong from the first record on whose size is no multiple of 8.
+    """Return the headers of complete records; wrong from the first record whose size is not a multiple of 8.
 
     Small records are found in runs, large ones are followed one by one.
     """
@@ -122,10 +122,10 @@ def _follow_words(words: U64, order: ByteOrder) -> U64:
 
 
 class _HeaderRuns:
-    """Runs of words that look like headers, as most headers do and few other words.
+    """Runs of words that look like headers, as headers do and few other words.
 
-    Where each lookalike's size leads exactly to the next, the whole run is proven once the first is known to be a
-    header. Between runs the sizes are followed one by one::
+    If each lookalike's size leads exactly to the next, the whole run is proven once the first is known to be a header.
+    Between runs the sizes are followed one by one::
 
         looks like a header   a     b   c      x  d     e          x lies inside c
         leads to              b     c   d      ?  e     …
@@ -139,7 +139,7 @@ class _HeaderRuns:
         self._ends = flatnonzero(np.append(self.following[:-1] != self.words[1:], True))
 
     def at(self, start: int) -> tuple[U64, int]:
-        """Return the headers of the run that begins at word ``start``, and the word behind it; none without a run."""
+        """Return the headers of the run that begins at word ``start``, and the word after it; none without a run."""
         first = int(self.words.searchsorted(start))
         if first == len(self.words) or self.words[first] != start:
             return self._headers[:0], start
@@ -165,7 +165,7 @@ def _size(header: U64, order: ByteOrder) -> I64:
 
 
 def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[U64, int, bool]:
-    """Return up to ``_STEPS`` headers, the word behind them, and False where that is no header."""
+    """Return up to ``_STEPS`` headers, the word after them, and False if that is not a header."""
     shift, view, end = 48 if order == "<" else 0, words.data, len(words)
     headers = array("Q")
     while at < end and len(headers) < _STEPS:

@@ -1,14 +1,14 @@
-"""An opened recording: indexed and finished, ready for any number of sample passes.
+"""An opened recording: indexed, ready for any number of sample passes.
 
-Its digest covers what it has in common with every earlier or cut state of it: events, and the records up to the first
-sample.
+Its fingerprint covers what it has in common with every earlier or truncated state of it: events, and the records up to
+the first sample.
 
 ::
 
     killed, or still running   |header|attrs|records …|SAMPLE|…
     cut                        |header|attrs|records …|SAMPLE|………
     whole                      |header|attrs|records …|SAMPLE|………………………|features|
-                                       └───── digest ──────┘
+                                       └── fingerprint ───┘
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,14 +70,14 @@ def open_recording(
 ) -> Recording:
     """Open a recording and run the index pass; ``path`` "-" is standard input.
 
-    ``source`` is the input's name in the session where it is not the path. ``progress`` is called with bytes done and
-    bytes in all. ``itrace`` chooses the samples to make of Arm SPE trace, as in perf; "": all. FormatError when the
-    input cannot be read, SettingError for an ``itrace`` that chooses none of its trace. ``mapped`` is the input, if it
-    was mapped already.
+    ``source`` is the input's name in the session, if it is not the path. ``progress`` is called with bytes done and in
+    total. ``itrace`` selects the samples to make from Arm SPE trace, as in perf; "": all. ``mapped`` is the input, if
+    already mapped. FormatError if the input cannot be read, SettingError for an ``itrace`` that selects none of its
+    trace.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     if path == "-" and mapped is None:
-        mapped = map_input(path, diagnostics)  # which can be read once
+        mapped = map_input(path, diagnostics)  # a pipe can only be read once
     known = [replace(count) for count in diagnostics.counts.values()]
     index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress)
     if index.late_events is not None:
@@ -96,19 +96,19 @@ def open_recording(
 
 
 class PerfRecording(Frozen, eq=False):
-    """The Recording of model/recording/events.py: an index, and the stream that samples are decoded from."""
+    """The Recording of model/recording/events.py: an index, and the stream from which samples are decoded."""
 
     session: Session
     sideband: Sideband
     sample_count: int
-    """Samples as perf script counts them."""
+    """Number of samples that perf script prints."""
     diagnostics: Diagnostics
     _index: RecordingIndex
     _groups: "_DecodingGroups"
 
     @property
     def fingerprint(self) -> bytes | None:
-        """Digest that the finished recording and all earlier states of it share."""
+        """Digest shared by the finished recording and all earlier states of it."""
         return _fingerprint(self.session.events, self._index.stream)
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
@@ -141,7 +141,7 @@ class PerfRecording(Frozen, eq=False):
 
 
 def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) -> Samples:
-    """Replace group reads by the samples that they are delivered as."""
+    """Replace group reads by the samples delivered from them."""
     split = is_group_read[batch.event]
     if not split.any():
         return batch
@@ -160,16 +160,16 @@ def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) 
 
 
 class _DecodingGroups(Frozen):
-    """Samples that are decoded together: those of one layout that are read in one way."""
+    """Groups of samples that are decoded together: those of one layout, read in the same way."""
 
     groups: list[tuple[SampleLayout, bool]]
-    """SampleLayout, and whether what a BPF program measured overrides the fields."""
+    """Layout, and whether a BPF program's measurement overrides the fields."""
     of_event: I64
     """(events,) row of ``groups``."""
     periods: U64
-    """(events,) period of a sample that carries none."""
+    """(events,) period of a sample without one."""
     is_group_read: Bools
-    """(events,) samples are delivered by the growth of the counters in them."""
+    """(events,) whether samples are delivered as increments of the counters in them."""
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> "_DecodingGroups":
@@ -180,7 +180,7 @@ class _DecodingGroups(Frozen):
         return cls(list(groups), as_int64(of_event), as_uint64(periods), np.array(reads, np.bool_))
 
     def decode(self, block: Block, owners: I32, want: Want, damage: Diagnostics) -> Samples:
-        """Decode samples group by group, and join the groups in file order; ``owners`` are their events."""
+        """Decode samples group by group, and merge the groups in file order; ``owners`` are their events."""
         if len(self.groups) == 1:
             return self._decode_group(block, owners, 0, want, damage)
         parts = []

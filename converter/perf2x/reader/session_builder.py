@@ -36,12 +36,12 @@ from perf2x.reader.record_block import Block
 from perf2x.reader.records.record_names import RECORD_NAMES, SESSION_RECORDS
 
 _SHORT_CLOCK = 18
-"""Bytes by which newer versions of perf made TIME_CONV longer, for clocks that wrap."""
+"""Bytes that newer versions of perf added to TIME_CONV, for clocks that wrap."""
 _NAMES = {int(feature): feature.name.lower() for feature in HeaderFeature}
 
 
 class SessionBuilder(Struct):
-    """A Session in the making."""
+    """Builds a Session."""
 
     source: str
     order: ByteOrder
@@ -120,7 +120,7 @@ class SessionBuilder(Struct):
     def _join_groups(self) -> None:
         """Set group leaders from GROUP_DESC, which lists leaders and group sizes (process_group_desc in header.c).
 
-        Groups stand in order and apart; one that begins within another is none, so that each event is set once.
+        Groups are disjoint and in order; one that begins within another is ignored, so that each event is set once.
         """
         groups = self.features.get("group_desc", [])
         leaders = [event.group_leader for event in self.events.events]
@@ -155,7 +155,7 @@ class SessionBuilder(Struct):
             elif kind in (UserRecordType.AUXTRACE_INFO, UserRecordType.TIME_CONV):
                 self._add_trace(kind, section)
             elif kind == UserRecordType.THREAD_MAP:
-                named = section.entries("q16s")  # signed ids of threads, and names
+                named = section.entries("q16s")  # signed thread ids, and names
                 self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, text(comm)) for tid, comm in named]
             elif kind == UserRecordType.STAT_CONFIG:
                 self.aggregation = dict(section.entries("QQ")).get(0, -1)
@@ -167,7 +167,7 @@ class SessionBuilder(Struct):
             self.diagnostics.add("records_malformed", "A record is cut short or damaged.", where=where)
 
     def _add_trace(self, kind: int, section: SectionReader) -> None:
-        """Add a fact on hardware trace: its kind, or what its ticks are in time."""
+        """Add a fact on hardware trace: its kind, or the conversion of its ticks."""
         if kind == UserRecordType.AUXTRACE_INFO:
             number, _ = section.numbers("II")
             self.trace = hardware_trace(number, section.numbers(f"{section.left // 8}Q"))
@@ -177,7 +177,7 @@ class SessionBuilder(Struct):
             self.ticks |= dict(zip(("cycles", "mask", "_", "short"), section.numbers("QQBB"), strict=True))
 
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
-        """Add a feature section unless it is the end mark, an empty one numbered with the writer's HEADER_LAST_FEATURE.
+        """Add a feature section, except for the end mark: an empty one numbered with the writer's HEADER_LAST_FEATURE.
 
         That number is a real section in a newer perf (perf_event__synthesize_features in header.c).
         """
@@ -238,7 +238,7 @@ class SessionBuilder(Struct):
         self._join_groups()
         if self.trace:
             self.features["hardware_trace"] = self.trace | ({"clock": self.ticks} if self.ticks else {})
-        clock = clock if clock and clock["wall_clock_ns"] else None  # perf stat does not look at it
+        clock = clock if clock and clock["wall_clock_ns"] else None  # perf stat does not use it
         clock_id = clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1)
         return Session(
             source=self.source,
@@ -268,9 +268,9 @@ _MOST_TIDS = 1 << 31
 
 
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:
-    """Distance from recorded times to the time of day.
+    """Return the offset from recorded times to the time of day.
 
-    CLOCK_REALTIME is that itself; CLOCK_DATA says how long perf took from one look at it to the next.
+    0 for CLOCK_REALTIME; CLOCK_DATA has a reading of both clocks.
     """
     if clock_id == ClockId.REALTIME:
         return 0
@@ -281,9 +281,9 @@ _COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")
 
 
 def with_vdso(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Name the copies of vDSOs that perf and perf-read-vdso32 made ``[vdso]``, ``[vdso32]`` and ``[vdsox32]``.
+    """Name the copies of vDSOs made by perf and perf-read-vdso32 ``[vdso]``, ``[vdso32]`` and ``[vdsox32]``.
 
-    Several copies of one name that differ keep theirs.
+    Several different copies of one name keep theirs.
     """
     named = dict(build_ids)
     for kind in ("vdso", "vdso32", "vdsox32"):

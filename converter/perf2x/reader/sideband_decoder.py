@@ -1,9 +1,9 @@
 """Decodes side-band records (all but samples) of many blocks together, and collects them in tables.
 
-Records without a time get the latest one of the samples before them in the file. Only recordings without sample_id_all
-(kernels before 2.6.38, or perf told so) have such records. perf handles them at once when it reads them, which is that
-time up to one round of its buffers (perf_session__process_event in tools/perf/util/session.c). In a recording without
-any times, all times are 0 and the file's order counts.
+Records without a time get the latest time of the samples before them in the file. Only recordings without sample_id_all
+(kernels before 2.6.38, or on request) have such records. perf handles them as it reads them, which is that time up to
+one round of its buffers (perf_session__process_event in tools/perf/util/session.c). In a recording without any times,
+all times are 0 and the file's order counts.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID
 
 
 def _has_trailer(event: Event | None) -> bool:
-    """Tell whether records of this event that are no samples have a sample_id trailer, and so a time if samples do."""
+    """Return whether an event's records other than samples have a sample_id trailer, and so a time if samples do."""
     return event is not None and "sample_id_all" in event.flags
 
 
@@ -54,7 +54,7 @@ class FileClock(Struct):
     _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
     """(positions + 1,) latest time before the block, then after each of its samples."""
     is_running: bool = False
-    """Some records take their time from the clock; ``at`` must be called before the next block."""
+    """Whether records take their time from the clock; ``at`` must then be called before the next block."""
 
     def pass_samples(self, block: Block, events: Sequence[Event]) -> None:
         """Read the times of a block of samples, unless every record has its own time."""
@@ -75,12 +75,12 @@ class FileClock(Struct):
 
 
 class _TableBuilder(Struct):
-    """One table in the making: the decoded parts, in order."""
+    """Builds one table from decoded parts, in order."""
 
     kind: type[ColumnTable]
     parts: list[Any] = field(default_factory=list)
     chains: ListInterner = field(default_factory=ListInterner)
-    """Of deferred chains, each once: a long system call repeats one user stack a thousand times."""
+    """Deferred chains, each once: a long system call repeats one user stack a thousand times."""
 
     def append(self, columns: dict[str, Any], keep: Bools) -> None:
         """Add the rows of ``columns`` where ``keep`` (n,) holds; columns that the table lacks are dropped."""
@@ -103,21 +103,21 @@ class _TableBuilder(Struct):
 
 
 def in_order(table: ColumnTable) -> ColumnTable:
-    """Return a table in the order of its kind: deferred chains by cookie, thread and time, others as in the file."""
+    """Sort a table by its kind: deferred chains by cookie, thread and time, others as in the file."""
     names = ("position", "time", "tid", "cookie") if isinstance(table, DeferredChains) else ("position",)
     order = lexsort([getattr(table, name) for name in names])
     return table if np.all(order[1:] > order[:-1]) else take_rows_of(table, order)
 
 
 _MANY = 4096
-"""Number of records that are decoded at once: a call costs by the block."""
+"""Number of records decoded at once, because calls cost per block."""
 
 
 class SidebandDecoder:
-    """Takes the side-band records of one block after another; ``finish`` returns the tables.
+    """Decodes the side-band records of one block after another; ``finish`` returns the tables.
 
-    Records wait until there are enough of them. ``note_damage`` must come before anything that a record's meaning or
-    the order of the diagnostics depends on: a new event, damage in the stream.
+    Records are buffered until there are enough. ``note_damage`` must be called before anything that affects a record's
+    meaning or the order of diagnostics: a new event, damage in the stream.
     """
 
     def __init__(self, events: EventTable, clock: FileClock, diagnostics: Diagnostics) -> None:
@@ -129,7 +129,7 @@ class SidebandDecoder:
         self._noted = Diagnostics()
 
     def add(self, records: Block) -> None:
-        """Add the side-band records of a block; the clock has passed the block's samples."""
+        """Add the side-band records of a block; the clock must have passed the block's samples."""
         if len(records.sizes) >= _MANY or self._clock.is_running:
             self.decode_waiting()
             self._decode(records)
@@ -145,7 +145,7 @@ class SidebandDecoder:
             self._waiting.clear()
 
     def note_damage(self) -> None:
-        """Note the damage of all records so far, in an order that does not depend on how many were decoded at once."""
+        """Report the damage of all records so far, in an order independent of how many were decoded at once."""
         self.decode_waiting()
         self._diagnostics.absorb(sorted(self._noted.counts.values(), key=lambda count: count.name))
         self._noted.counts.clear()
@@ -158,7 +158,7 @@ class SidebandDecoder:
         return replace(NO_RECORDS, **tables, record_counts=named, stream_end=end)
 
     def _decode(self, block: Block) -> None:
-        """Decode records by type, and by event where trailers differ between events."""
+        """Decode records by type, and by event if trailers differ between events."""
         malformed: list[tuple[int, int, int]] = []
         types, owners = block.types, self._events.of_others(block)
         for kind, of_kind in rows_by(types):

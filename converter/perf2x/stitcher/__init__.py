@@ -1,1 +1,1 @@
-"""Event tables to full stacks: deferred, from branch records, or unwound."""
+"""Event tables to complete stacks: recorded, deferred, from branch records, or unwound."""

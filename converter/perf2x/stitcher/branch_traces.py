@@ -1,7 +1,7 @@
-"""Branch stacks → counts of one object's branches, and of the code that ran between two of them.
+"""Counts one object's branches, and the code that ran between two of them, from branch stacks.
 
-A branch stack lists the last taken branches, newest first, so that code ran without a jump from where one branch led
-to where the next newer one left::
+A branch stack has the last taken branches, newest first. Between the target of one branch and the source of the next
+newer one, code ran without a jump::
 
     newest   C ─▶ D        D … the sample
              B ─▶ C'       C' … C ran
@@ -75,7 +75,7 @@ class CodeCounter:
             self._samples = [sum_addresses(self._samples)]
 
     def result(self) -> tuple[BranchCounts, AddressCounts]:
-        """Return what was counted."""
+        """Return the counts."""
         return sum_branches(self._branches), sum_addresses(self._samples)
 
     def _counted(self, branches: Branches, epoch: I64) -> BranchCounts:
@@ -95,9 +95,9 @@ class CodeCounter:
 
 
 def _next_branches(source: U64, target: U64, sample: I64) -> U64:
-    """Return (n,) where the next branch left, of branches newest first; NOT_RECORDED for the newest of each ``sample``.
+    """Return (n,) the source of the next branch, of branches newest first; NOT_RECORDED for the newest of a sample.
 
-    Also where it left from or the branch led to lies outside the object.
+    Also where that source, or the branch's target, is outside the object.
     """
     newer = of_previous(source, NOT_RECORDED)
     return np.where(~begins_run(sample) & (newer != EXTERNAL) & (target != EXTERNAL), newer, NOT_RECORDED)

@@ -1,8 +1,8 @@
 """Completes samples whose user part is not a recorded callchain: ``--call-graph dwarf`` and ``--call-graph lbr``.
 
-Connects unwinder and stitcher: the process history finds the mappings of the unwinder's addresses, and the unwound
-chains go into the samples for the stitcher. Most recordings have nothing to unwind, so the unwinder and the readers of
-objects are imported on demand.
+Connects unwinder and stitcher: the process history finds the mappings of the unwinder's addresses, and unwound chains
+are put into the samples for the stitcher. Most recordings need no unwinding, so the unwinder and the readers of object
+files are imported on demand.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from perf2x.stitcher.unwind.unwinder import Unwinder
 
 DESCRIBED_CODE = "compilers describe theirs with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
-"""Advice on compiled code that no call frame information covers."""
+"""Advice on JIT-compiled code without call frame information."""
 _MAX_COPY = 65528
 """Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
 _ROOTS = {
@@ -68,13 +68,13 @@ class UnwindReport(Frozen):
     ends: dict[End, int]
     frames: int = 0
     guessed: int = 0
-    """Frames left by frame pointer, for lack of unwind information."""
+    """Frames left by frame pointer because there was no unwind information."""
     asked: int = 0
-    """Bytes of stack that were requested, 0 when nothing was unwound."""
+    """Requested bytes of stack, 0 if nothing was unwound."""
     cut_in_jit: int = 0
     """Samples with the end NO_UNWIND_INFO whose last frame is JIT-compiled code."""
     dumps_missing: bool = False
-    """Whether a compiler announced a dump of its code that was not found."""
+    """Whether a runtime announced a jitdump that was not found."""
 
     @property
     def samples(self) -> int:
@@ -83,7 +83,7 @@ class UnwindReport(Frozen):
 
     @property
     def better_size(self) -> int:
-        """The size to record with when copies were too short."""
+        """The dump size to record with, if dumps were too short."""
         return min(max(4 * self.asked, 32768), _MAX_COPY)
 
 
@@ -105,7 +105,7 @@ class UnwindCounts(Struct):
 
 
 class CallGraphs:
-    """Completes the batches of one recording; keeps objects and rules from one batch to the next."""
+    """Completes the batches of one recording; keeps objects and rules between batches."""
 
     def __init__(
         self, session: Session, history: ProcessHistory, finder: Callable[[], Finder], options: CallGraphOptions
@@ -116,7 +116,10 @@ class CallGraphs:
         self._linked = _event_indices(session, _keeps_link) if session.arch == "aarch64" else self._copied[:0]
         self._depth = _branch_record_count(session)
         self._call_addresses = np.uint64(session.has_call_addresses)
-        """1 where the recorded part of a chain has no return addresses: then those that are unwound are moved, too."""
+        """1 if recorded chains have addresses within calls instead of return addresses.
+
+        Unwound ones are then moved, too.
+        """
         self._session_arch = session.arch or "x86_64"
         self._state = empty_lbr_state()
         self._counts = UnwindCounts()
@@ -132,16 +135,16 @@ class CallGraphs:
         self._unwinder = unwinder(self._copied, options.max_depth)
         self._leaf_unwinder = unwinder(self._linked, LEAF_FRAMES)
         self._mappings = DirectMappedCache(columns=2)
-        """Mappings by process image and address: callers repeat, from depth to depth and from sample to sample."""
+        """Mappings by process image and address: callers repeat between depths and samples."""
 
     @property
     def want(self) -> Want:
-        """Columns that samples must be read with."""
+        """The columns of samples that are needed."""
         stacks = Want.STACKS if len(self._copied) or len(self._linked) else Want(0)
         return stacks | (Want.BRANCHES if len(self._called) else Want(0))
 
     def complete(self, samples: Samples) -> tuple[Samples, U8 | None]:
-        """Samples with whole chains, and (n,) the RootFrame of each; None where nothing was unwound."""
+        """Return samples with complete chains, and (n,) the RootFrame of each; None if nothing was unwound."""
         root: U8 | None = None
         if len(self._called) and samples.branches is not None:
             samples = replace(samples, chain=self._with_calls(samples, samples.branches))
@@ -159,7 +162,7 @@ class CallGraphs:
 
     @property
     def in_order(self) -> bool:
-        """True when a batch depends on those before it."""
+        """Whether batches must be processed in order, because one depends on those before."""
         return self._options.stitch_lbr and len(self._called) > 0
 
     def counted(self) -> UnwindCounts:
@@ -172,7 +175,7 @@ class CallGraphs:
         self._counts.add(unwound)
 
     def report(self, diagnostics: Diagnostics) -> UnwindReport:
-        """Figures of all batches so far; ``diagnostics`` tell whether dumps of compiled code are missing."""
+        """Return figures of all batches so far; ``diagnostics`` shows whether jitdumps are missing."""
         counts, missing = self._counts, diagnostics["jitdump_missing"] > 0
         ends = {end: int(counts.ends[end]) for end in End if counts.ends[end]}
         return UnwindReport(ends, counts.frames, counts.guessed, self._asked if ends else 0, counts.cut_in_jit, missing)
@@ -245,7 +248,7 @@ class CallGraphs:
 
 
 def completes_stacks(session: Session) -> bool:
-    """Return whether any event copies stacks, or records calls in branch records or the link register."""
+    """Return whether any event records stack dumps, calls in branch records, or the link register."""
     return any(_copies_stack(event) or _keeps_calls(event) or _keeps_link(event) for event in session.events)
 
 
@@ -259,7 +262,7 @@ def _copies_stack(event: Event) -> bool:
 
 
 def _keeps_link(event: Event) -> bool:
-    """Return whether AArch64's link register is sampled beside chains by frame pointer."""
+    """Return whether AArch64's link register is sampled along with chains by frame pointer."""
     kept = SampleType.REGS_USER | SampleType.STACK_USER | SampleType.CALLCHAIN
     needed = SampleType.REGS_USER | SampleType.CALLCHAIN
     return event.sample_type & kept == needed and bool(event.sample_regs_user >> 30 & 1)
@@ -271,7 +274,7 @@ def _keeps_calls(event: Event) -> bool:
 
 
 def _branch_record_count(session: Session) -> int:
-    """Return number of branch records that the processor keeps (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
+    """Return the number of the processor's branch records (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
     several = session.features.get("pmu_caps")
     units = [session.features.get("cpu_pmu_caps"), *(several.values() if isinstance(several, dict) else ())]
     texts = [str(caps.get("branches", "")) for caps in units if isinstance(caps, dict)]

@@ -1,4 +1,4 @@
-"""The unwinder of a recording: its mappings, and the files that it unwinds by."""
+"""Makes the unwinder of a recording from its mappings and their files."""
 
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.binaries.find.object_finder import Finder
@@ -36,6 +36,6 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
 
 
 def _is_jit(name: str) -> bool:
-    """True for a dump of compiled code and for memory without a file: all that is no path and no part of the kernel."""
+    """Return True for a jitdump and for memory without a file: neither a path nor a part of the kernel."""
     by_kernel = name.startswith("[") and not name.startswith("[anon")
     return is_jitdump(name) or not (by_kernel or is_real_path(name))

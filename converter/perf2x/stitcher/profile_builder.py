@@ -1,9 +1,7 @@
-"""Builds a Profile from stitched samples, in an order that depends on the records, not on their position in the file.
+"""Builds a Profile from stitched samples; row order depends on the records, not on their positions in the file.
 
 Every table is sorted by content (strings, mappings, locations, threads, samples), so that two files with the same
 records in different order, or one file read in two parts, give the same profile.
-
-Events of the recording become events in the profile's terms.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +54,7 @@ from perf2x.stitcher.stitch import SampleTotals, StitchResult
 from perf2x.stitcher.timeline_tables import losses, parents, thread_names, thread_switches
 
 _NO_CGROUP = 2**64 - 1
-"""The id of samples that do not carry one."""
+"""The id of samples without one."""
 _CgroupNames = Callable[[I64], I64]
 """Returns the name of each row's cgroup, as a string index."""
 
@@ -64,7 +62,7 @@ _CgroupNames = Callable[[I64], I64]
 def build_profile(session: Session, history: ProcessHistory, result: StitchResult) -> Profile:
     """Build the profile of all stitched samples; only root frames have lines yet.
 
-    Raises FormatError when the periods add up to more than sums can hold.
+    Raises FormatError if the periods add up to more than 64 bits.
     """
     if result.totals.period >= MOST_VALUE:
         raise too_much(session.source)
@@ -96,9 +94,9 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
 
 
 def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringInterner) -> tuple[Threads, I32]:
-    """Threads sorted by pid, tid and name, and (threads,) the row of each: threads of equal ids and name share one.
+    """Return threads sorted by pid, tid and name, and (threads,) the row of each; equal threads share one.
 
-    A process goes by the name that its leader had when the thread was sampled first.
+    A process is named after its main thread at the time of the first sample.
     """
     texts, pid, tid, seen = history.names.texts, found.pid, found.tid, found.first_sequence
     comm = thread_names(texts, found.comm, tid)
@@ -122,10 +120,10 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
 def _resolve_stacks(
     history: ProcessHistory, result: StitchResult, strings: StringInterner
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
-    """Mappings and locations sorted by content, the prefix tree over them, and the tree node of every stack."""
+    """Return mappings and locations sorted by content, the prefix tree over them, and the tree node of every stack."""
     keys, index = distinct_keys(result.stacks.values)
     mappings, locations, functions, rank = _locations(history, result, keys, strings)
-    del keys  # as many as there are different addresses, which may be most of a file
+    del keys  # one per distinct address, which may be most of a file
     parent, item, leaf = prefix_tree(ListArray(result.stacks.offsets, rank[index]), innermost_first=True)
     return mappings, locations, functions, Stacks(parent, item), leaf
 
@@ -133,11 +131,11 @@ def _resolve_stacks(
 def _locations(
     history: ProcessHistory, result: StitchResult, keys: U64, strings: StringInterner
 ) -> tuple[Mappings, Locations, Functions, I32]:
-    """Mappings and locations sorted by content, and (keys,) the location of each of the distinct keys."""
+    """Return mappings and locations sorted by content, and (keys,) the location of each distinct key."""
     frames = decode_keys(keys, history.layout, result.side_table)
     mappings, row_of_group = history.mappings.table(result.hit, strings)
     mapping = row_of_group[frames.mapping]
-    # no call stands in front of a mapping's first byte; such frames may equal others now
+    # no call precedes a mapping's first byte; such frames may now equal others
     called = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])
     lookup = frames.address - as_uint64(called)
     order, rank = group_rows([mapping, frames.address, lookup, as_int64(frames.mode), frames.root])
@@ -157,7 +155,7 @@ def _locations(
 
 
 def _sum_rows(rows: SampleRows) -> ProfileSamples:
-    """One row per event, thread and stack (and cpu, cgroup and data source where requested), in this order."""
+    """Return one row per event, thread and stack (and cpu, cgroup and data source if requested), sorted."""
     return sum_sample_rows(
         ProfileSamples(
             event=rows.event,
@@ -173,9 +171,9 @@ def _sum_rows(rows: SampleRows) -> ProfileSamples:
 
 
 def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _CgroupNames) -> ProfileSamples:
-    """One row per sample; samples of the same time are ordered by content.
+    """Return one row per sample; samples of equal times are sorted by content.
 
-    Columns change where they are, one after the other: there is not room for millions of samples twice.
+    Columns change in place, one by one, because a second copy of millions of samples takes too much memory.
     """
     rows.thread[:], rows.stack[:] = np.append(thread_rank, -1)[rows.thread], np.append(leaf, -1)[rows.stack]
     order = argsort_rows([rows.time, rows.thread, rows.event, rows.stack, rows.value])
@@ -187,7 +185,7 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
         thread=rows.thread,
         stack=rows.stack,
         value=rows.value,
-        count=np.broadcast_to(np.int64(1), len(rows)),  # no memory
+        count=np.broadcast_to(np.int64(1), len(rows)),  # without a copy
         time=rows.time,
         cpu=rows.cpu,
         cgroup=None if rows.cgroup is None else as_int32(cgroups(rows.cgroup[order])),
@@ -197,11 +195,11 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
 
 
 def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64:
-    """(n,) string index of each row's cgroup path: the id where no record names it, "" for samples without an id."""
+    """Return (n,) string index of each row's cgroup path; the id if unnamed, "" for samples without an id."""
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
     ids, index = unique_inverse(cgroup.view(np.uint64))
     texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
-    strings.add_all(sorted(texts))  # not in the order of ids, which other boots give to other paths
+    strings.add_all(sorted(texts))  # sorted by path, because ids differ from boot to boot
     return as_int64(strings.add_all(texts))[index]
 
 
@@ -248,6 +246,9 @@ def profile_event(event: Event, leader: int = -1) -> ProfileEvent:
 
 
 def _is_read_by_leader(event: Event) -> bool:
-    """Tell members of a group whose leader alone is sampled (``{a,b}:S``); perf gives them no period."""
+    """Return whether an event is in a group of which only the leader is sampled (``{a,b}:S``).
+
+    Its period is not set.
+    """
     reads = event.sample_type & SampleType.READ and event.read_format & ReadFormat.GROUP
     return bool(reads) and event.sample_period == 0 and event.group_leader not in (-1, event.index)

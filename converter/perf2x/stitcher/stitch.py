@@ -59,13 +59,13 @@ from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder
 
 
 class SampleTotals(Frozen):
-    """The span and the sum of all samples, also of those that are dropped."""
+    """Time span and period of all samples, including dropped ones."""
 
     first_ns: int | None = None
-    """None without samples that carry a time."""
+    """None without samples that have a time."""
     last_ns: int | None = None
     period: float = 0.0
-    """The sum of all periods; a float shows when it does not fit int64."""
+    """The sum of all periods, as a float, which shows when it exceeds int64."""
 
     def plus(self, other: "SampleTotals") -> "SampleTotals":
         """Totals of both."""
@@ -75,7 +75,7 @@ class SampleTotals(Frozen):
 
 
 def _totals_of(samples: Samples) -> SampleTotals:
-    """Totals of one batch; the latest time there is stands for none."""
+    """Return the totals of one batch; the last possible time stands for none."""
     period = float(samples.period.sum(dtype=float))
     time = np.zeros(0, np.uint64) if samples.time is None else samples.time
     known = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
@@ -85,10 +85,10 @@ def _totals_of(samples: Samples) -> SampleTotals:
 
 
 class StitchResult(Frozen):
-    """Distinct threads and stacks of many samples, and the sums of samples that are alike.
+    """Distinct threads and stacks of many samples, and sums of equal samples.
 
-    Numbers of threads, stacks and side-table addresses hold within one result only. Columns may be views of the
-    stitcher that made it: take the result last.
+    Numbers of threads, stacks and side-table addresses are only valid within one result. Columns may be views of the
+    stitcher that made it, so take the result last.
     """
 
     stacks: ListArray
@@ -96,10 +96,10 @@ class StitchResult(Frozen):
     side_table: SideTable
     """Addresses that frame keys refer to by number."""
     hit: Bools
-    """(recorded mappings + 1,) whether a frame lies in each mapping; the last entry is for none."""
+    """(recorded mappings + 1,) whether a frame is in each mapping; the last row is for none."""
     threads: ThreadRows
     samples: SampleRows
-    """Sums; empty where there is a timeline."""
+    """Sums; empty if there is a timeline."""
     timeline: TimedRows | None
     recorded: RecordedRows | None
     totals: SampleTotals
@@ -111,7 +111,7 @@ _LOW = np.int64(0xFFFFFFFF)
 
 
 class ThreadEpochs:
-    """Numbers of threads in an interner, and epochs of their processes."""
+    """Looks up the interner's thread of samples, and the epoch of its process."""
 
     def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool = True) -> None:
         """Without ``by_thread``, a thread is the first one of its name (``StackInterner.namesakes``)."""
@@ -119,12 +119,12 @@ class ThreadEpochs:
         self._moments = DirectMappedCache(columns=2, bits=13)
         """(thread << 32 | epoch) by sequence number and by pid and tid."""
         self._named = DirectMappedCache(columns=2, bits=12)
-        """Threads by name and start, and pid and tid: most changes are of other threads."""
+        """Threads by name and start, and pid and tid: most changes concern other threads."""
 
     def of(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
         """Return (n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
 
-        A processor's samples lie together in a recording, so that most runs of them are one thread's.
+        A CPU's samples are contiguous in a recording, so that most runs of them have one thread.
         """
         ids = pid << _HALF | tid & _LOW
         begins = begins_run(ids, sequence)
@@ -157,25 +157,26 @@ class StitchOptions(Frozen):
     timeline: bool = False
     """Keep one row per sample, in time order."""
     by_thread: bool = True
-    """False: sum samples of threads that have one name; all threads are listed, those without a name stay apart."""
+    """False: sum samples of threads with the same name; all threads are listed, and unnamed ones stay separate."""
     extra: tuple[str, ...] = ()
-    """Columns that tell samples apart besides event, thread and stack: ``cpu``, ``cgroup``, ``data_src``, and
-    ``position`` of a timeline."""
+    """Columns in addition to event, thread and stack by which samples stay separate.
+
+    ``cpu``, ``cgroup``, ``data_src``, and ``position`` for a timeline.
+    """
     per_process: bool = False
-    """Keep code at the addresses where each process had it, as in a history built with ``per_process``; else code of
-    the same file has one address."""
+    """Keep each process's own addresses, as in a history built with ``per_process``; else a file has one address."""
     deferred_missing: str = "mark"
-    """``mark``: add a root frame that says so; ``kernel-only``: add none; ``drop``: leave such samples out."""
+    """``mark``: add a root frame with the reason; ``kernel-only``: add none; ``drop``: drop such samples."""
     as_recorded: bool = False
-    """Keep thread and stack of each sample, in the order of the file, beside the sums."""
+    """Keep thread and stack of each sample, in file order, in addition to the sums."""
     merge_callchains: bool = True
-    """False: join nothing; a root frame marks the samples whose user part is in a record of its own."""
+    """False: join nothing; a root frame marks the samples whose user part is in another record."""
     user_only: frozenset[int] = frozenset()
-    """Events that exclude the kernel. Since Linux 7.3 their samples that were taken in it have the address 0."""
+    """Events that exclude the kernel. Since Linux 7.3 their samples taken in the kernel have address 0."""
 
 
 class Stitcher:
-    """Turns samples into interned stacks. Pass every batch to ``add``, in any order, then take the ``result``."""
+    """Converts samples to interned stacks. Pass every batch to ``add``, in any order, then take the ``result``."""
 
     def __init__(self, history: ProcessHistory, options: StitchOptions) -> None:
         self._history = history
@@ -193,7 +194,7 @@ class Stitcher:
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
-        """Add a batch. ``root`` (n,) holds a RootFrame for samples whose user part the unwinder cut short."""
+        """Add a batch. ``root`` (n,) has a RootFrame for samples whose user part the unwinder cut short."""
         if not len(samples):
             return
         chain = samples.chain
@@ -225,7 +226,7 @@ class Stitcher:
         return self._stacks(samples, chain, none, none + 1, sequence, self._threads.of(pid, tid, sequence)[1])
 
     def result(self) -> StitchResult:
-        """Return the result of all batches so far, and clear the cache that speeds up further batches."""
+        """Return the result of all batches so far, and clear the cache for further batches."""
         self._cache.clear()
         self._sums.settle()
         return StitchResult(
@@ -241,7 +242,7 @@ class Stitcher:
         )
 
     def absorb(self, result: StitchResult) -> None:
-        """Add what a stitcher of the same history and options made of other batches."""
+        """Add the result of a stitcher with the same history and options for other batches."""
         numbers = self._keys.absorb(result.side_table, result.hit)
         by_thread = self._options.by_thread
         renumbering = self._interner.absorb(result.stacks, result.threads, numbers, by_thread=by_thread)
@@ -263,7 +264,7 @@ class Stitcher:
         return roots
 
     def _hidden(self, samples: Samples, chain: ListArray, alone: Bools) -> I64:
-        """Rows of events that exclude the kernel whose address is 0, and whose chain has markers only."""
+        """Return rows with address 0 of events that exclude the kernel, and whose chain has only markers."""
         rows = flatnonzero(alone & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
         held = chain[rows]
@@ -272,7 +273,7 @@ class Stitcher:
         return found
 
     def _add_rows(self, samples: Samples, chain: ListArray, record: I64, roots: I64) -> tuple[I32, I32]:
-        """Intern threads and stacks of samples, which are returned, and sum up or keep their rows."""
+        """Intern threads and stacks of samples, and sum or keep their rows; return both numbers."""
         sequence = self._history.sequence_of(samples)
         pid, tid = as_int64(samples.pid), as_int64(samples.tid)
         thread, epoch = self._threads.of(pid, tid, sequence)
@@ -322,7 +323,7 @@ def _bits(words: U64 | None, count: int, missing: int) -> I64:
 
 
 def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:
-    """values[index] where valid, −1 elsewhere; ``values`` may be empty when nothing is valid."""
+    """Return values[index] where valid, −1 elsewhere; ``values`` may be empty if nothing is valid."""
     taken = minus_ones(len(index))
     taken[valid] = values[index[valid]]
     return taken

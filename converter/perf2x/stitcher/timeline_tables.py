@@ -1,4 +1,4 @@
-"""Tables that timelines show besides samples: context switches, lost records, forks."""
+"""Tables of timelines other than samples: context switches, lost records, forks."""
 
 from collections.abc import Sequence
 
@@ -29,11 +29,11 @@ from perf2x.model.recording import Event, Losts, Switches, Tasks, final_counts
 from perf2x.stitcher.process_history import ProcessHistory
 
 _EXIT_DEAD = 0x10
-"""The bit of prev_state (include/linux/sched.h) of a thread that has ended."""
+"""The bit of prev_state (include/linux/sched.h) of an exiting thread."""
 
 
 def thread_switches(history: ProcessHistory, threads: Threads, strings: StringInterner) -> ThreadSwitches | None:
-    """Context switches of the threads that have samples, their exits included; None without any record of switches."""
+    """Return the context switches, and exits, of threads with samples; None if no switches were recorded."""
     if not len(history.sideband.switches):
         return None
     switches = _with_exits(history.sideband.switches, history.sideband.exits)
@@ -44,7 +44,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
         (int(pid), int(tid), table[comm]): row
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
-    # A thread that took another name may have samples under one of them only.
+    # A renamed thread may have samples under only one of its names.
     any_name = {(pid, tid): row for (pid, tid, _), row in index.items()}
     columns = [as_int64(switches.pid), as_int64(switches.tid), names]
     first, group = group_rows(columns)
@@ -83,7 +83,7 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
 
 
 def losses(events: Sequence[Event], losts: Losts) -> Losses:
-    """Return what the recording says it lost; of what it says twice, when it was lost, and the rest at the end."""
+    """Return the recorded losses; of losses reported twice, the rows with times, and the remainder at the end."""
     table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
     is_final = final_counts(events, losts)
     if is_final.any():
@@ -96,9 +96,9 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
 
 
 def parents(forks: Tasks, threads: Threads) -> I32:
-    """Return (threads,) a thread of the process that forked each one's process, −1 where nobody with samples did.
+    """Return (threads,) a thread of the parent of each one's process, −1 if the parent has no samples.
 
-    Of a pid that was used twice the last fork counts.
+    Of a reused pid, the last fork counts.
     """
     born = flatnonzero(forks.pid != forks.ppid)
     born = born[argsort_rows([forks.time[born], forks.position[born]])]
@@ -109,9 +109,9 @@ def parents(forks: Tasks, threads: Threads) -> I32:
 
 
 def thread_names(texts: list[str], name: I64, tid: I64) -> DictionaryColumn[str]:
-    """(n,) names of threads by their numbers, −1 for those that no record names.
+    """Return (n,) names of threads by index, perf's ``:TID`` for −1.
 
-    perf's names stand for those (thread__comm_str in tools/perf/util/thread.c).
+    See thread__comm_str in tools/perf/util/thread.c.
     """
 
     def text(key: int) -> str:

@@ -1,1 +1,1 @@
-"""Addresses to functions, files, lines and inlined frames."""
+"""Resolves addresses to functions, files, lines and inlined frames."""

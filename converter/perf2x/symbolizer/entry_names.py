@@ -1,15 +1,15 @@
 """Names of code that is entered without a call: exception entries, padding, signal trampolines.
 
-A return address is looked up one byte earlier, inside the call. Behind such code there is no call, so the address is
-that of the interrupted instruction, and one byte earlier may be another function::
+A return address is looked up one byte earlier, inside the call. After such code there is no call: the address is that
+of the interrupted instruction, and one byte earlier may be another function::
 
     exc_page_fault          called by the entry
     asm_exc_page_fault+42   entry: behind its call
     mas_prev+0              interrupted; one byte earlier lies __pfx_mas_prev
 
-Sources of truth: the kernel's arch/*/kernel/entry*.S and its unwinders, which report pt_regs.ip (or its like) as
-recorded behind an entry. On powerpc perf_callchain_kernel puts a context marker in front of such an address, so
-nothing is needed here.
+Sources of truth: the kernel's arch/*/kernel/entry*.S and its unwinders, which report pt_regs.ip (or its equivalent) as
+recorded after an entry. On powerpc perf_callchain_kernel puts a context marker before such an address, so nothing is
+needed here.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ import numpy as np
 from perf2x.base.columnar import I64, U8, Bools, Frozen, falses, flatnonzero, unique_inverse
 
 _PADDING = ("__pfx_", "__cfi_")
-"""Prefixes of symbols for the bytes in front of a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""
+"""Prefixes of symbols for the bytes before a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""
 
 _STARTS = frozenset({
     "__restore_rt", "__restore", "__default_rt_sa_restorer", "__default_sa_restorer",  # C libraries
@@ -29,8 +29,10 @@ _STARTS = frozenset({
     "__start_context",
     "ret_from_fork", "ret_from_fork_asm", "ret_from_kernel_thread", "return_to_handler",  # kernel
 })  # fmt: skip
-"""Code whose first byte is put on a stack as a return address without a call in front of it: signal trampolines (by
-the kernel), coroutines (makecontext), new tasks (copy_thread), function graph tracing."""
+"""Code whose first byte is put on a stack as a return address without a preceding call.
+
+Signal trampolines (by the kernel), coroutines (makecontext), new tasks (copy_thread), function graph tracing.
+"""
 
 
 class EntryRole(IntFlag):
@@ -38,16 +40,16 @@ class EntryRole(IntFlag):
 
     NONE = 0
     ENTRY = 1
-    """Entered by the processor: the frame behind it was interrupted."""
+    """Entered by the processor: the frame after it was interrupted."""
     PART = 2
     """Entered or called by another entry, depending on kernel and address."""
     CALLS_PARTS = 4
-    """Calls those: in front of it, a PART has been called."""
+    """Calls those: a PART before it has been called."""
     CALLS_ENTRIES = 8
-    """Calls entries as if it were the processor (KVM, for a host interrupt that arrived in the guest)."""
+    """Calls entries as the processor would (KVM, for a host interrupt that arrived in the guest)."""
 
 
-# plain numbers: arithmetic of flags takes a microsecond each
+# plain numbers, because flag arithmetic takes a microsecond each
 _ENTRY, _PART, _CALLS_PARTS, _CALLS_ENTRIES = (int(role) for role in EntryRole if role)
 
 
@@ -69,7 +71,7 @@ _X86_BEFORE_5_8 = """
     kvm_posted_intr_wakeup_ipi kvm_posted_intr_nested_ipi xen_hvm_callback_vector hyperv_callback_vector
     hyperv_reenlightenment_vector hv_stimer0_callback_vector
 """
-"""Entries of entry_64.S before Linux 5.8 gave them the prefix asm_; some are C functions now, which those call."""
+"""Entries of entry_64.S before Linux 5.8 prefixed them with asm_; some are now C functions, called by the entries."""
 _X86_PARTS = """
     error_entry xen_error_entry error_return paranoid_entry paranoid_exit common_interrupt_return handle_exception
 """
@@ -104,7 +106,7 @@ _MACHINES = {
     "x86_64": _X86, "i386": _X86, "i486": _X86, "i586": _X86, "i686": _X86, "aarch64": _ARM64, "arm": _ARM,
     "riscv": _RISCV, "s390": _S390, "loongarch": _LOONGARCH, "mips": _MIPS,
 }  # fmt: skip
-"""By the beginning of uname -m."""
+"""By prefix of uname -m."""
 _CALL_PARTS = ("asm_", "xen_asm_", "fred_")
 _CALL_ENTRIES = ("vmx_do_", "asm_fred_entry_from_kvm")
 
@@ -112,7 +114,7 @@ _CALL_ENTRIES = ("vmx_do_", "asm_fred_entry_from_kvm")
 def entry_roles(machine: str, names: Sequence[str]) -> U8:
     """Return (n,) EntryRoles of a kernel's functions; ``machine`` is uname -m.
 
-    Where that was not recorded, names of x86-64 and arm64 count, which are theirs alone.
+    If it was not recorded, names that only x86-64 and arm64 have are used.
     """
     known = [entries for name, entries in _MACHINES.items() if machine.startswith(name)]
     known = known if machine else [_X86, _ARM64]
@@ -136,7 +138,7 @@ def _role(entries: _CpuEntries, name: str) -> int:
 
 
 def is_interrupted(callee: U8, caller: U8) -> Bools:
-    """Return (n,) whether each caller stands behind its callee because it was interrupted, not because it called it.
+    """Return (n,) whether each caller was interrupted, instead of having called its callee.
 
     Both are EntryRoles.
     """
@@ -146,10 +148,10 @@ def is_interrupted(callee: U8, caller: U8) -> Bools:
 
 
 def not_called(lookup: I64, exact: I64, names: Sequence[str]) -> Bools:
-    """Return (n,) whether names tell that addresses are no return addresses.
+    """Return (n,) whether names show that addresses are not return addresses.
 
     ``lookup`` and ``exact`` (n,) are the functions (rows of ``names``, −1 for none) one byte before each address and at
-    it. Padding holds no calls, and no call stands in front of a start.
+    it. Padding contains no calls, and no call precedes a start.
     """
     found = falses(len(lookup))
     rows = flatnonzero((exact >= 0) & (lookup != exact))
@@ -162,7 +164,7 @@ def not_called(lookup: I64, exact: I64, names: Sequence[str]) -> Bools:
 
 
 def without_padding(name: str) -> str:
-    """Return the name of the function that padding belongs to: the one behind it."""
+    """Return the name of the function that padding belongs to: the one after it."""
     if not name.startswith(_PADDING):
         return name
     return next(name.removeprefix(prefix) for prefix in _PADDING if name.startswith(prefix))

@@ -1,14 +1,15 @@
-"""Take nothing off the addresses of kernel frames that were interrupted, once their callees have names.
+"""Restores the exact addresses of interrupted kernel frames, once their callees have names.
 
-Names tell which frames stand behind entries. Return addresses among them get a twin, the same address as that of an
-instruction, which is named as well; then those frames become the twins, and locations that no stack needs go::
+Names show which frames follow entries. Return addresses among them get a copy of the location that is an exact
+instruction address (its *twin*), which is symbolized as well; those frames then become the twins, and unused locations
+are dropped::
 
     stacks   schedule ─ mas_prev (return) ┬ asm_exc_page_fault     interrupted
                                           └ mas_next               called
     result   schedule ┬ mas_prev (exact)  ─ asm_exc_page_fault
                       └ mas_prev (return) ─ mas_next
 
-The work is that of the rows of the tree, whatever the number of samples.
+The work grows with the rows of the tree, not with the number of samples.
 """
 
 import numpy as np
@@ -36,7 +37,7 @@ from perf2x.model.profile import Locations, Profile, Stacks, depths, equal_rows,
 from perf2x.symbolizer.entry_names import EntryRole, entry_roles, is_interrupted
 
 _FACTS = ("address", "mapping", "mode", "synthetic")
-"""Columns of locations that a twin has from its own."""
+"""Columns of locations that a twin copies."""
 
 
 def are_kernel_returns(locations: Locations) -> Bools:
@@ -69,9 +70,9 @@ def behind_entries(profile: Profile, machine: str) -> I64:
 
 
 def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool) -> Profile:
-    """Use the twins behind entries and drop all others; ``profile`` has names, ``machine`` is uname -m.
+    """Use the twins after entries and drop all others; ``profile`` has names, ``machine`` is uname -m.
 
-    ``moved``: names took locations to other addresses (``not_called``), and those that are equal now become one.
+    ``moved``: names changed addresses of locations (``not_called``), so equal locations are merged.
     """
     stacks, samples = profile.stacks, profile.samples
     row = _interrupting_rows(stacks, _roles(profile, machine))
@@ -93,7 +94,7 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool
 
 
 def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
-    """Rows of the tree whose parents they interrupted; ``role`` (locations,) has EntryRoles."""
+    """Return rows of the tree that interrupted their parents; ``role`` (locations,) has EntryRoles."""
     rows = flatnonzero((role[stacks.location] & (EntryRole.ENTRY | EntryRole.PART) != 0) & (stacks.parent >= 0))
     behind = stacks.location[stacks.parent[rows]]
     return rows[is_interrupted(role[stacks.location[rows]], role[behind])]
@@ -111,18 +112,18 @@ def _roles(profile: Profile, machine: str) -> U8:
 
 
 class _Tree(Frozen):
-    """A tree of stacks while it changes: new rows stand behind those that were there."""
+    """A tree of stacks that is being changed: new rows are appended."""
 
     parent: I64
     location: I64
     beside: I64
-    """(new rows,) the row that each was split from."""
+    """(new rows,) the row from which each was split."""
 
 
 def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
-    """The tree with the parents of ``rows`` at their twins.
+    """Return the tree with the parents of ``rows`` replaced by their twins.
 
-    A parent that has other children, or samples of its own (``leaves``), stays; a new row has the twin.
+    A parent with other children, or with samples of its own (``leaves``), stays, and a new row has the twin.
     """
     parent, location = as_int64(stacks.parent), as_int64(stacks.location)
     shared = falses(len(parent) + 1)
@@ -134,7 +135,7 @@ def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
     new[split] = len(parent) + arange(len(split))
     chosen = falses(len(parent))
     chosen[rows] = True
-    chosen = np.append(chosen, chosen[split])  # what interrupted the row interrupted the new one
+    chosen = np.append(chosen, chosen[split])  # whatever interrupted the row also interrupted the new one
     location[alone] = twin[location[alone]]
     location = np.append(location, twin[location[split]])
     parent = np.append(parent, parent[split])
@@ -143,11 +144,11 @@ def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
 
 
 def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
-    """The tree without equal rows, parents in front of children, and the row of each of ``before``."""
+    """Return the tree without equal rows, parents before children, and the new row of each of ``before``."""
     count = len(before)
     changed = flatnonzero(tree.location != np.append(before.location, minus_ones(len(tree.beside))))
     same = equal_rows(tree.parent, tree.location, changed)
-    if (before.parent[1:] >= before.parent[:-1]).all():  # level by level: a new row follows the one it was split from
+    if (before.parent[1:] >= before.parent[:-1]).all():  # sort by level: a new row follows the one it was split from
         place = np.append(2 * arange(count), 2 * tree.beside + 1)
     else:
         place = depths(tree.parent)
@@ -161,7 +162,7 @@ def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
 
 
 def _keeps_order(number: I64, profile: Profile) -> bool:
-    """Return whether rows of samples differ as before and are in order; ``number`` is the new row of each stack."""
+    """Return whether rows of samples stay distinct and sorted; ``number`` is the new row of each stack."""
     used = falses(len(profile.stacks) + 1)
     used[profile.samples.stack] = True
     rows = number[used[:-1]]
@@ -169,9 +170,9 @@ def _keeps_order(number: I64, profile: Profile) -> bool:
 
 
 def _equal_locations(locations: Locations) -> I64:
-    """Return (locations,) the first location that equals each; made-up ones equal none.
+    """Return (locations,) the first equal location of each; synthetic ones are all different.
 
-    Return addresses differ as they did before: only those that are exact now may equal others.
+    Return addresses stay distinct: only those that have become exact may equal others.
     """
     first = arange(len(locations))
     rows = flatnonzero((locations.lookup == locations.address) & ~locations.synthetic)
@@ -181,7 +182,10 @@ def _equal_locations(locations: Locations) -> I64:
 
 
 def _kept_locations(before: Stacks, after: Stacks, twin: I32) -> I64:
-    """Locations that stay, in order: those in stacks, and those that were in none before; a twin follows its own."""
+    """Return the locations that stay, in order: those in stacks, and those that were in none before.
+
+    Twins come last.
+    """
     count = len(twin) - np.count_nonzero(twin >= 0)
     keep: Bools = arange(len(twin)) < count
     keep[before.location] = False
@@ -198,7 +202,7 @@ def _without_twins(profile: Profile, twin: I32) -> Profile:
 
 
 def _take_locations(profile: Profile, rows: I64) -> Profile:
-    """The profile with some of its locations, all that its stacks need, in the given order."""
+    """Return the profile with some of its locations, all that its stacks need, in the given order."""
     number = np.full(len(profile.locations), -1, np.int32)
     number[rows] = np.arange(len(rows), dtype=np.int32)
     stacks = Stacks(profile.stacks.parent, number[profile.stacks.location])

@@ -1,7 +1,4 @@
-"""Make the object finder from the symbol options, to be shared by unwinder and symbolizer.
-
-Make the context of symbol sources from a recording.
-"""
+"""Makes the object finder from the symbol options, shared by unwinder and symbolizer, and the context of sources."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +17,10 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None) -> Finder:
-    """Make a finder that searches everything ``options`` names; use one per conversion, as it keeps what it found."""
+    """Make a finder that searches everything in ``options``.
+
+    Use one per conversion, because it caches what it finds.
+    """
     fetchers: list[Fetcher] = []
     objects = _ArchivedObjects(archives_of(options))
     if options.archives:
@@ -39,13 +39,13 @@ def make_source_fetcher(options: SymbolOptions, diagnostics: Diagnostics) -> Fet
 def _debuginfod(
     options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None
 ) -> Debuginfod | None:
-    """Make a client of the servers; those in DEBUGINFOD_URLS may be others than of the web."""
+    """Make a client of the servers; those in DEBUGINFOD_URLS are not necessarily the web's."""
     urls = tuple(url.rstrip("/") for url in options.debuginfod_urls if url.startswith(("http://", "https://")))
     return Debuginfod(urls, cache_directory(), diagnostics, progress) if urls else None
 
 
 def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:
-    """The tarballs that the user named."""
+    """Return the tarballs that the user named."""
     return tuple(Archive(path) for path in options.archives)
 
 
@@ -56,7 +56,7 @@ class _ArchivedObjects:
         self._archives = archives
 
     def by_build_id(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        """Objects of a kind that the finder asks for, ``executable`` or ``debuginfo``."""
+        """Yield objects of a kind that the finder asks for, ``executable`` or ``debuginfo``."""
         members = {"executable": ("elf", "vdso"), "debuginfo": ("debug",)}[kind]
         for archive in self._archives:
             found = archive.member(build_id, members)
@@ -64,7 +64,7 @@ class _ArchivedObjects:
                 yield open_elf(found[1], found[0])
 
     def by_name(self, name: str) -> Iterator[ElfObject]:
-        """Objects of a recorded name."""
+        """Yield objects of a recorded name."""
         for archive in self._archives:
             for kind in ("elf", "vdso", "debug"):
                 found = archive.member(name_key(name), (kind,))
@@ -82,7 +82,7 @@ def make_context(
 ) -> Context:
     """Collect the facts that sources need; those of the kernel come from the first kernel mapping.
 
-    A profile without kernel frames has none: its kernel is told by the recording's ``sideband``, where there is one.
+    For a profile without kernel frames, they come from the recording's ``sideband``, if there is one.
     """
     recorded = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
     reference, build_id = ("", 0), recorded

@@ -24,12 +24,14 @@ class ObjectKey(Frozen):
     name: str
     build_id: bytes
     pid: int
-    """Set for ANONYMOUS only, as its names mean nothing outside the process; else −1, also for data. Its name is empty,
-    but for data, and for code whose names the recording has."""
+    """A process id for ANONYMOUS, whose names are only valid in it; else −1, also for data.
+
+    The object's name is then empty, except for data and for code whose names the recording has.
+    """
 
 
 class MappedObject(Frozen):
-    """One object of a profile with its mappings and the locations that are wanted of it."""
+    """One object of a profile, with its mappings and the requested locations."""
 
     key: ObjectKey
     mappings: I64
@@ -43,7 +45,7 @@ class MappedObject(Frozen):
 
 
 def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
-    """The kind of object that a mapping's recorded name stands for."""
+    """Return the kind of object for a mapping's recorded name."""
     if is_kernel:
         if filename.startswith(_KERNEL_PREFIXES) or not filename:
             return DsoKind.KERNEL
@@ -54,10 +56,10 @@ def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
 
 
 def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = None) -> list[MappedObject]:
-    """Objects with ``wanted`` locations, in order of their first mappings; unmapped kernel code comes last.
+    """Return objects with ``wanted`` locations, in order of their first mappings; unmapped kernel code comes last.
 
-    ``wanted`` (locations,) are by default those without names. Mappings without a build id have the one that
-    ``session`` holds by name.
+    ``wanted`` (locations,) are by default those without names. Mappings without a build id get the one from ``session``
+    by name.
     """
     keys: dict[ObjectKey, list[int]] = {}
     for row in range(len(profile.mappings)):
@@ -78,7 +80,7 @@ def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = No
 
 
 def _locations_by_object(profile: Profile, rows: list[list[int]], wanted: Bools) -> list[I64]:
-    """Wanted locations of each object, ascending; ``rows`` are the mappings of each object."""
+    """Return the wanted locations of each object, ascending; ``rows`` are the mappings of each object."""
     owner = zeros(len(profile.mappings))
     for index, mappings in enumerate(rows):
         owner[mappings] = index
@@ -90,7 +92,7 @@ def _locations_by_object(profile: Profile, rows: list[list[int]], wanted: Bools)
 
 
 def object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
-    """The object of a mapping."""
+    """Return the object of a mapping."""
     mappings, strings = profile.mappings, profile.strings
     name = strings[int(mappings.filename[row])]
     carried = bytes.fromhex(strings[int(mappings.build_id[row])])
@@ -114,10 +116,10 @@ def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
 
 
 def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:
-    """(2 * locations,) addresses to look up: svmas in files, else recorded addresses (see DsoKind).
+    """Return (2 * locations,) addresses to look up: ELF addresses in files, else recorded addresses (see DsoKind).
 
-    Behind that of ``locations.lookup`` stands that of ``locations.address``, for a second try: where locations are in
-    order, so are these.
+    The address for ``locations.lookup`` is followed by that for ``locations.address``, for a second try. If locations
+    are sorted, so are these.
     """
     locations, mappings = profile.locations, profile.mappings
     offset = np.empty(2 * len(mapped.locations), np.uint64)
@@ -128,14 +130,14 @@ def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> 
     offset.reshape(-1, 2)[:] += shift[locations.mapping[mapped.locations], None]
     if found.code is not None:
         svma, inside = found.code.svma(offset)
-        return np.where(inside, svma, offset)  # offsets outside all segments will not be found
+        return np.where(inside, svma, offset)  # offsets outside all segments are never found
     if found.files:
         return _svmas_without_code(found.files[0], offset, int(mappings.offset[mapped.mappings].min()))
     return offset
 
 
 def _svmas_without_code(debug: ElfObject, offset: U64, first: int) -> U64:
-    """Convert file offsets to svmas with a debug file alone, in which the offsets of segments differ.
+    """Convert file offsets to ELF addresses with only a debug file, in which the offsets of segments differ.
 
     ``objcopy --only-keep-debug`` keeps addresses and sizes, not offsets. The executable segment began at the offset of
     the first mapping, rounded to pages.
@@ -148,6 +150,6 @@ def _svmas_without_code(debug: ElfObject, offset: U64, first: int) -> U64:
 
 
 def vdso_files(context: Context, mapped: MappedObject) -> ObjectFiles:
-    """The files of the vDSO that ``mapped`` stands for; programs of 32 bits have theirs below 4 GiB."""
+    """Return the files of a vDSO; that of 32-bit programs is mapped below 4 GiB."""
     is_64 = mapped.start >= 2**32
     return find_vdso(context.finder, context.session, mapped.key.build_id, context.kernel_build_id, is_64=is_64)

@@ -1,6 +1,6 @@
-"""Resolve the addresses of one object with all symbol sources; results can be sent between processes.
+"""Resolves the addresses of one object with all symbol sources; results can be sent between processes.
 
-Names of functions in the style that was asked for.
+Functions are named in the requested style.
 """
 
 import re
@@ -44,11 +44,11 @@ from perf2x.symbolizer.symbol_options import NameStyle
 
 _LINKER, _LINKER_PREFIX = "[linker]", "__dl_"
 _LINKERS = re.compile(r"/linker(?:64)?(?:_\w+)?$")
-"""Android's, whose build prefixes all symbols; other libraries have functions that begin so (``__dl_iterate_phdr``)."""
+"""Android's linker, whose build prefixes all symbols; other libraries have functions with that prefix."""
 
 
 def function_row(function: Function, style: NameStyle) -> FunctionRow:
-    """A function as the profile has it; the short name is the source's own where it has one."""
+    """Return a function for the profile; the short name is the source's own if it has one."""
     shown = linked = function.system_name or function.name
     if style == "short":
         shown = function.name or short_name(function.system_name)
@@ -58,7 +58,7 @@ def function_row(function: Function, style: NameStyle) -> FunctionRow:
 
 
 def full_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Full names by system name, of functions that are displayed under another: (displayed name, system name)."""
+    """Return full names by system name, of functions displayed under another: (displayed name, system name)."""
     pairs = ((name, system_name, _full(Function(system_name, name))) for name, system_name in names)
     return {system_name: full for name, system_name, full in pairs if full != name}
 
@@ -70,7 +70,7 @@ def _full(function: Function) -> str:
 
 
 def _of_linker(function: Function) -> Function:
-    """A function of Android's linker, marked as simpleperf marks it."""
+    """Return a function of Android's linker, marked as by simpleperf."""
     if not function.system_name.startswith(_LINKER_PREFIX):
         return function
     return replace(function, name=_LINKER + short_name(function.system_name.removeprefix(_LINKER_PREFIX)))
@@ -79,8 +79,7 @@ def _of_linker(function: Function) -> Function:
 class ResolveResult(Frozen):
     """Functions and lines of one object's locations.
 
-    Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first, and none if no source names
-    it.
+    Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first; none if no source knows it.
     """
 
     start: I64
@@ -88,7 +87,7 @@ class ResolveResult(Frozen):
     count: I64
     """(locations,)"""
     is_exact: Bools
-    """(locations,) whether the name tells that the address is no return address."""
+    """(locations,) whether the name shows that the address is not a return address."""
     function: I32
     """(rows,) index into ``functions``."""
     line: I32
@@ -96,20 +95,20 @@ class ResolveResult(Frozen):
     functions: list[FunctionRow]
     """In order of first appearance; some may be equal."""
     has_inlines: Bools
-    """(locations,) whether their sources tell inlined functions."""
+    """(locations,) whether their sources include inlined functions."""
     reason: str
     """The reason why locations have no name."""
     counts: Sequence[Count] = ()
-    """Diagnostics that came up in this object."""
+    """Diagnostics of this object."""
 
     def split(self, counts: Sequence[int]) -> "Iterator[ResolveResult]":
-        """Yield the results of one object after another, which have so many locations; all share the rows."""
+        """Yield the results of one object after another, with these numbers of locations; all share the rows."""
         for first, end in pairwise([0, *accumulate(counts)]):
             part = {name: getattr(self, name)[first:end] for name in ("start", "count", "is_exact", "has_inlines")}
             yield replace(self, **part)
 
     def names(self, rows: I64) -> PlaceNames:
-        """Return the names of some locations, whose numbers are their rows."""
+        """Return the names of some locations; row numbers become place numbers."""
         lines = ranges(self.start[rows], self.count[rows])
         function, line = (as_int64(column[lines]) for column in (self.function, self.line))
         flags = self.is_exact[rows], self.has_inlines[rows]
@@ -143,9 +142,9 @@ class ObjectResolver:
             before, at = outermost[lookup], outermost[exact]
             is_exact, starts = not_called(before, at, [row[1] for row in functions]), (at >= 0) & (before != at)
             if mapped.key.kind is DsoKind.ANONYMOUS:
-                # calls cannot be looked at: Erlang's machine keeps continuations on the stack, the first byte of a
-                # function, stored, not called; calls seldom end where the next function begins, as runtimes align
-                # functions and put headers in front of them
+                # calls cannot be checked: Erlang's machine keeps continuations on the stack, the first byte of a
+                # function, stored, not called; calls seldom end where the next function begins, because runtimes align
+                # functions and put headers before them
                 is_exact |= starts
             elif found.code is not None:
                 is_exact |= _without_call(found.code, address[exact], starts)
@@ -200,7 +199,7 @@ class _SourceAnswers(Frozen):
     """Answers of all sources for an object's unique addresses."""
 
     start: I64
-    """(addresses,) first row in the rows of all parts, end to end."""
+    """(addresses,) first row among the concatenated rows of all parts."""
     count: I64
     """(addresses,)"""
     parts: list[Symbols]
@@ -213,14 +212,14 @@ class _SourceAnswers(Frozen):
 
 
 def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
-    """The object's files; none for what is no file."""
+    """Return the object's files; none if it has no file."""
     key = mapped.key
     if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
         return ObjectFiles()
     if is_vdso(key.name):
         return vdso_files(context, mapped)
     found = context.find(key.name, key.build_id, mapped.pid)
-    is_program = not is_jitdump(key.name)  # a runtime goes on writing its dump
+    is_program = not is_jitdump(key.name)  # a runtime may still be writing its dump
     if found.doubtful and not found.files and is_program and context.recorded.made_here:
         advice = (
             "a program without a build id was changed after the recording, so that its code has no names: convert "
@@ -234,7 +233,7 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
 
 
 def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
-    """(function index of every row, one table of the functions that rows of any part refer to)."""
+    """Return the function index of every row, and one table of the functions used by any part."""
     functions: list[Function] = []
     columns = [np.zeros(0, np.int32)]
     for part in parts:
@@ -247,7 +246,7 @@ def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
 
 
 def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
-    """Return (addresses,) the function that each address lies in, −1 where no source names it."""
+    """Return (addresses,) the function of each address, −1 if no source knows it."""
     last = (answers.start + answers.count - 1)[answers.count > 0]
     outermost = minus_ones(len(answers.count))
     outermost[answers.count > 0] = function[last]
@@ -255,10 +254,10 @@ def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
 
 
 def _without_call(code: ElfObject, svma: U64, starts: Bools) -> Bools:
-    """Return (n,) whether no call ends at an address whose function is another than that of the byte in front of it.
+    """Return (n,) whether no call ends at an address at which another function starts.
 
-    Only those few (``starts``) are looked at: chains without frame pointers hold addresses of functions that nobody
-    called. A call may end a function (of one that never returns), so its bytes decide.
+    Only those few (``starts``) are checked: chains without frame pointers contain addresses of functions that were
+    never called. A call may end a function (if the callee never returns), so its bytes decide.
     """
     sites, found = CallSites(code), falses(len(svma))
     found[starts] = [not sites.may_return_to(one) for one in svma[starts].tolist()]
@@ -266,7 +265,7 @@ def _without_call(code: ElfObject, svma: U64, starts: Bools) -> Bools:
 
 
 def _of_kind(kind: DsoKind, functions: list[FunctionRow]) -> list[FunctionRow]:
-    """The functions; of the kernel each itself, for what its padding is called."""
+    """Return the functions; for the kernel, padding gets the name of its function."""
     if kind not in (DsoKind.KERNEL, DsoKind.MODULE):
         return functions
     return [

@@ -22,11 +22,11 @@ class ProfileLineBuilder:
         columns = (table.name, table.system_name, table.filename, table.start_line)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self._functions: dict[tuple[int, int, int, int], int] = {row: index for index, row in enumerate(rows)}
-        # lines in the order of their arrival; locations refer to them by first row and count
+        # lines in order of arrival; locations refer to them by first row and count
         self._line_function: list[AnyArray] = [profile.locations.line_function]
         self._line_number: list[AnyArray] = [profile.locations.line_number]
         self._first = 0
-        """Row of the first of the lines that were added last."""
+        """Row of the first line added last."""
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
@@ -46,11 +46,11 @@ class ProfileLineBuilder:
 
     @property
     def moved(self) -> bool:
-        """Whether a name tells of any location that it is no return address."""
+        """Whether any name shows that its location is not a return address."""
         return bool(self._is_exact.any())
 
     def _function_numbers(self, functions: Sequence[FunctionRow]) -> list[int]:
-        """Numbers of functions in the profile's table; new functions are appended to it."""
+        """Return numbers of functions in the profile's table; new functions are appended to it."""
         strings, known = self._strings, self._functions
         result = []
         for name, system_name, filename, start_line in functions:
@@ -81,7 +81,7 @@ class ProfileLineBuilder:
 
 
 def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:
-    """Set ``has_functions``, ``has_filenames`` and so on of mappings in which a line has such a value."""
+    """Set ``has_functions``, ``has_filenames`` etc. of mappings with such lines."""
     mapping = repeat(locations.mapping, np.diff(locations.line_offsets))
     has_file, has_line = functions.filename[locations.line_function] > 0, locations.line_number > 0
 

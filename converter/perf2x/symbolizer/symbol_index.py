@@ -33,7 +33,7 @@ from perf2x.base.columnar import (
 
 PAGE = 4096
 _MAX_NESTING = 1000
-"""Levels of symbols within symbols. Real tables have two; a hostile one must not take forever."""
+"""Maximum nesting of symbols. Real tables have two levels; a hostile one must not take forever."""
 _MAX_ROUNDS = 64
 """Rounds of pointer doubling, enough for every real table; fewer shortcuts only cost more steps."""
 
@@ -47,7 +47,7 @@ class SymbolColumns(Frozen):
     type: U8
     binding: U8
     name: Callable[[int], str]
-    """Returns the name of a row. A function, as decoding all names would take longer than the lookups."""
+    """Returns the name of a row. A function, because decoding all names would take longer than the lookups."""
     shown: Callable[[str], str] = str
     """Returns the form of a name that perf displays (demangled), which decides ties."""
 
@@ -87,7 +87,7 @@ class SymbolIndex:
         return start, end
 
     def _hit(self, address: U64) -> tuple[I64, I64, I64]:
-        """Addresses that lie in a group, the groups that they hit, and the place of each address's among these."""
+        """Return the addresses in a group, the groups that they hit, and the index of each address's among these."""
         last = searchsorted(self._start, address, "right") - 1
         if len(self._start):
             last = self._climb(last, address)
@@ -185,7 +185,7 @@ class _Groups(Frozen):
 
 
 class _Nesting:
-    """Nesting of all groups of a table, computed when an address lies behind the end of the nearest group."""
+    """Nesting of all groups of a table, computed when an address is after the end of the nearest group."""
 
     def __init__(self, last: I64, reach: U64) -> None:
         """``last`` (groups,) is the last symbol of each group, ascending; ``reach`` (groups,) its farthest end."""

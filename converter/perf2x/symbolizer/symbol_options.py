@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.find.search_paths import SearchPaths
 
 _KALLSYMS = re.compile(rb"[0-9a-f]{1,16} \w |\x1f\x8b|\xfd7zXZ|\x28\xb5\x2f\xfd|BZh")
-"""First line of the file, or of what gzip, xz, zstd and bzip2 make of it."""
+"""First line of the file, or the magic of gzip, xz, zstd and bzip2."""
 
 
 def _read_kallsyms(setting: str, text: str) -> Path:
@@ -22,9 +22,9 @@ def _read_kallsyms(setting: str, text: str) -> Path:
 
 
 def _is_kallsyms(path: Path) -> bool:
-    """Return whether a file begins as a kallsyms file, or is compressed.
+    """Return whether a file starts like kallsyms, or is compressed.
 
-    ``<(zcat kallsyms.gz)`` is a pipe; it is read once, from its beginning to its end.
+    ``<(zcat kallsyms.gz)`` is a pipe, which can only be read once, from start to end.
     """
     if not path.is_file():
         return path.is_fifo()
@@ -51,7 +51,7 @@ def _read_servers(setting: str, urls: Iterable[str]) -> tuple[str, ...]:
 
 
 def _place(words: str, *names: str, metavar: str = "DIR", **more: object) -> Setting:
-    """Declare a place to look in: what has addresses in files asks for it."""
+    """Declare a path to search; inputs without addresses in files refuse it."""
     return Setting(words, names, metavar, asks="files", **{"rare": True} | more)  # type: ignore[arg-type]
 
 
@@ -116,20 +116,20 @@ class SymbolOptions(Frozen):
         bool, _place("Also use files of another build.", "--allow-build-id-mismatch", metavar="")
     ] = False
     cache_dir: Path | None = None
-    """Directory of what is remembered of objects; None: the user's cache directory."""
+    """Directory of cached source locations; None: the user's cache directory."""
     names: Annotated[
         NameStyle,
         Setting("Names of functions: short, full (with types) or mangled (as linked).", metavar="HOW", group=NAMES),
     ] = "short"
     keep_full_names: bool = False
-    """Fill ``Profile.full_names``, for outputs that have a place for them."""
+    """Fill ``Profile.full_names``, for outputs that can carry them."""
     inline: Annotated[
         bool,
         Setting("Source lines and inlined functions.", ("--inline/--no-inline",), panel=ON, group=INLINE, rare=True),
     ] = True
     """False: one function per address."""
     lines: bool = True
-    """False: read debug info only where there is no symbol table."""
+    """False: read debug info only if there is no symbol table."""
 
     def search_paths(self) -> "SearchPaths":
         """Search paths for the object finder."""

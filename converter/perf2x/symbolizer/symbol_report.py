@@ -63,6 +63,6 @@ def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason:
 
 
 def sorted_report(rows: list[ObjectReport]) -> SymbolReport:
-    """Make the report from rows in any order; rows without frames are left out."""
+    """Make the report from rows in any order; rows without frames are dropped."""
     rows.sort(key=lambda row: (-row.unnamed, -row.named, row.name, row.build_id))
     return SymbolReport(tuple(row for row in rows if row.named + row.unnamed))

@@ -29,7 +29,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
 
 READ_MICROSECONDS, UNIT_MICROSECONDS = 20, 5000
-"""Time to read each KiB of ``.debug_info``, and to read a unit: as many as addresses at most."""
+"""Time to read each KiB of ``.debug_info``, and to read a unit; at most one unit per address."""
 
 
 def symbolize(
@@ -56,8 +56,8 @@ class ProfileSymbolizer:
 
         symbolizer.costs() ──▶  symbolizer.resolve(unit), for each unit, anywhere  ──▶  symbolizer.finish(results)
 
-    Locations that already have lines keep them; those that no source knows stay without lines. An object that cannot be
-    read is counted in the diagnostics and stays unnamed.
+    Locations that already have lines keep them; those unknown to all sources stay without lines. An unreadable object
+    is counted in the diagnostics and stays unnamed.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class ProfileSymbolizer:
         known: KnownNames | None = None,
         given: LocationNames | None = None,
     ) -> None:
-        """``sources`` are the classes behind the entry points (``perf2x.kernel.registry``).
+        """``sources`` are the classes of the entry points (``perf2x.kernel.registry``).
 
-        ``known`` has the names of earlier recordings, which are not looked up again, and gets those of this one;
+        ``known`` has the names of earlier recordings, which are not looked up again, and collects those of this one;
         ``given`` are names of this profile's own locations that were found earlier.
         """
         self._context, self._profile = context, profile
@@ -91,7 +91,7 @@ class ProfileSymbolizer:
         return self._context.finder.is_local
 
     def costs(self) -> list[int]:
-        """Estimated microseconds to find, open and ask the objects of each unit; finds the files of all objects."""
+        """Return the estimated microseconds to find, open and query the objects of each unit; finds all files."""
         units = [[self._first.asked[number] for number in unit] for unit in self._units]
         each = 3 if self._context.options.lines else 0
         return [
@@ -100,7 +100,7 @@ class ProfileSymbolizer:
         ]
 
     def _debug_info_cost(self, mapped: MappedObject) -> int:
-        """Estimated microseconds to read the units of debug info that an object's addresses lie in."""
+        """Return the estimated microseconds to read the debug info units that contain an object's addresses."""
         if mapped.key.kind is not DsoKind.FILE or not self._context.options.lines:
             return 0
         file = self._context.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
@@ -116,10 +116,10 @@ class ProfileSymbolizer:
         return [self._resolver.resolve(self._first.asked[number]) for number in self._units[unit]]
 
     def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
-        """Combine the results of all units, in the order of units.
+        """Combine the results of all units, in order.
 
         Returns the profile with functions, lines and correct ``has_*`` flags, and a report of all objects. Neither
-        depends on the process that did a unit.
+        depends on which process did a unit.
         """
         by_object = {
             number: result
@@ -143,9 +143,9 @@ class ProfileSymbolizer:
         return _with_full_names(whole) if self._context.options.keep_full_names else whole, sorted_report(rows)
 
     def _with_named_twins(self, named: Profile) -> tuple[Profile, I32]:
-        """Append twins for return addresses behind entries, and name them as any location.
+        """Append twins for return addresses after entries, and name them like any location.
 
-        Their addresses have been asked about once, as those of instructions: nothing new is counted or reported.
+        Their addresses have already been looked up as exact ones: nothing new is counted or reported.
         """
         behind = behind_entries(named, self._context.session.arch)
         rows = behind[are_kernel_returns(self._profile.locations)[behind]]
@@ -160,7 +160,7 @@ class ProfileSymbolizer:
         return lines.finish(profile), twin
 
     def _asked_first(self, profile: Profile, twins: I64) -> AskedFirst:
-        """Find what to ask about: the twins of these locations, which stand behind all others, or those others."""
+        """Return what to look up: the twins of these locations, which come last, or the other locations."""
         is_wanted = arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
         objects = mapped_objects(profile, self._context.session, is_wanted)
         known: list[Callable[[MappedObject], Known | None]] = []
@@ -172,10 +172,10 @@ class ProfileSymbolizer:
 
 
 def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
-    """Object numbers by unit of work; objects without an address to look up are left out.
+    """Return object numbers by unit of work; objects without an address to look up are left out.
 
-    Objects of one build form a unit, as they share what is remembered of it; so do all objects without a file, as
-    sources remember what they found out about the kernel.
+    Objects of one build form a unit, because they share a cache; so do all objects without a file, because sources
+    cache what they find out about the kernel.
     """
     units: dict[bytes | str, list[int]] = {}
     for number, mapped in enumerate(objects):
@@ -187,7 +187,7 @@ def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
 
 
 def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:
-    """Frames outside all mappings."""
+    """Return the report row of frames outside all mappings."""
     locations = profile.locations
     unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
     unnamed = falses(sum_of(unmapped))
@@ -203,7 +203,7 @@ def _with_full_names(profile: Profile) -> Profile:
 def in_function_order(profile: Profile, kept: int) -> Profile:
     """Sort the functions that lines need by their texts and first lines, and drop all others.
 
-    The first ``kept`` strings stay, the others follow in the order in which functions need them.
+    The first ``kept`` strings stay; the others follow in the order in which functions need them.
     """
     old, strings = profile.functions, profile.strings
     used = falses(len(old))

@@ -21,14 +21,14 @@ from perf2x.errors import FormatError
 from perf2x.reader.record_framing import FramedRecords, frame_records
 
 _MOST_EACH = 64 << 20
-"""Most bytes that a compressed record, of at most 64 KiB, may unpack to; less where the ring buffers are smaller."""
+"""Maximum bytes that a compressed record, of at most 64 KiB, may unpack to; less if the ring buffers are smaller."""
 
 
 class Unpacker:
-    """Unpacks the compressed records of one section in file order, bounded by ``limit`` each and the policy of
-    base/files/unpack_limit.py over all.
+    """Unpacks the compressed records of one section in file order.
 
-    The first bytes that are no zstd, or no records, end the stream: later ones depend on them.
+    Bounded by ``limit`` for each, and by the policy of base/files/unpack_limit.py for all. The first bytes that are not
+    zstd, or not records, end the stream, because later ones depend on them.
     """
 
     def __init__(self, limit: int, packed_total: int) -> None:
@@ -41,11 +41,14 @@ class Unpacker:
 
     @property
     def leftover(self) -> int:
-        """Number of bytes of a last record that is incomplete."""
+        """Number of bytes of an incomplete last record."""
         return len(self._tail)
 
     def unpack(self, record: U8, order: ByteOrder) -> tuple[U8, FramedRecords]:
-        """Return the whole records that this one completes, framed; ValueError when they cannot be unpacked."""
+        """Return the complete records that this one contains or completes, framed.
+
+        ValueError if it cannot be unpacked.
+        """
         if self._broken:
             raise ValueError(self._broken)
         try:
@@ -93,13 +96,13 @@ def _zstd_payload(record: U8, order: ByteOrder) -> bytes:
 
 
 class _TooLargeError(ValueError):
-    """The data unpacks to more than the limit."""
+    """The unpacked data exceeds the limit."""
 
 
 class _ZstdStream:
     """One zstd stream that arrives in chunks, as perf writes it: flushed after every chunk, never ended.
 
-    ``feed`` raises ValueError for bytes that are no zstd, _TooLargeError for those that unpack to more than the limit.
+    ``feed`` raises ValueError for bytes that are not zstd, _TooLargeError for those that unpack to more than the limit.
     """
 
     def __init__(self) -> None:
@@ -107,7 +110,7 @@ class _ZstdStream:
 
     def feed(self, chunk: bytes, limit: int) -> bytes:
         """Unpack a chunk as far as it is complete, to at most ``limit`` bytes."""
-        module = unpacker("zstd", FormatError)  # most recordings have nothing to unpack
+        module = unpacker("zstd", FormatError)  # most recordings are not compressed
         self._decompressor = self._decompressor or module.ZstdDecompressor()
         parts: list[bytes] = []
         room = limit

@@ -1,11 +1,11 @@
-"""Reads the container around the records: file header, attributes, sections; both file mode and pipe mode.
+"""Reads the container around the records: file header, attributes, sections; in file mode and pipe mode.
 
 Source of truth: perf_session__read_header in tools/perf/util/header.c and perf.data-file-format.txt::
 
     file   |header|attrs|ids|data …………………|feature table|features …|
     pipe   |magic, 16|records: HEADER_ATTR, HEADER_FEATURE, …, SAMPLE …|
 
-A file that is no recording is refused by what it is, as its first bytes tell.
+The error for a file that is not a recording names its kind, judged by its first bytes.
 """
 
 import re
@@ -37,11 +37,11 @@ _KINDS = (
 )  # fmt: skip
 _NAMES = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), name) for pattern, name in _KINDS]
 _FIRST = 1 << 12
-"""Bytes that tell."""
+"""Number of bytes needed to recognize a kind of file."""
 
 
 def named_file(head: bytes) -> str:
-    """Return the kind of an input that begins so, to stand behind "it is"; "" if it is not known."""
+    """Return the kind of a file by its first bytes, to follow "it is"; "" if unknown."""
     start = head[:_FIRST]
     return next((name for pattern, name in _NAMES if pattern.match(start)), "")
 
@@ -123,7 +123,7 @@ def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Di
 def _clamp_to_file(
     name: str, file_size: int, records: FileSection, unfinished: bool, diagnostics: Diagnostics
 ) -> FileSection:
-    """The data section, as far as the file has it; a header that was never finished says size 0."""
+    """Return the data section, as far as it is in the file; an unfinished header has size 0."""
     if records.offset > file_size:
         raise FormatError(f"{name}, byte 0x28: data starts at {records.offset:#x}, the file has {file_size:#x} bytes")
     if unfinished:
@@ -156,7 +156,7 @@ def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> li
         if ids.end > size:
             raise FormatError(f"{container.name}, byte {at:#x}: ids at {ids.offset:#x} are past the end of the file")
         held += ids.size
-        if held > size:  # sections that overlap would be read once for each event
+        if held > size:  # overlapping sections would be read once per event
             raise FormatError(f"{container.name}, byte {at:#x}: the events' ids take more bytes than the file has")
         numbers = container.data[ids.offset : ids.offset + ids.size // 8 * 8].tobytes()
         entries.append((raw, struct.unpack(f"{container.order}{len(numbers) // 8}Q", numbers)))
@@ -164,7 +164,7 @@ def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> li
 
 
 def _feature_numbers(bits: bytes, order: ByteOrder) -> list[int]:
-    """Return the numbers of the bits that are set.
+    """Return the numbers of the set bits.
 
     The bitmap consists of unsigned longs, so that on a big-endian machine it depends on their width. perf takes the
     width that sets HOSTNAME (perf_file_header__read in tools/perf/util/header.c); otherwise known numbers decide.
@@ -183,7 +183,7 @@ def _set_bits(bits: bytes, order: ByteOrder, code: str) -> list[int]:
 
 
 def _feature_table(container: Container, bits: bytes, diagnostics: Diagnostics) -> dict[int, FileSection]:
-    """Read the section table behind the data: one entry for each bit that is set."""
+    """Read the section table after the data: one entry per set bit."""
     numbers = _feature_numbers(bits, container.order)
     features = {}
     for rank, number in enumerate(numbers):

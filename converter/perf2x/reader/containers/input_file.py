@@ -1,4 +1,4 @@
-"""Maps an input into memory: a file or standard input, plain or packed (.gz, .zst …); always one read-only buffer.
+"""Maps an input into memory: a file or standard input, plain or compressed; always one read-only buffer.
 
 Inputs that cannot be mapped are spooled to an unlinked temporary file, which is mapped instead, so that memory does not
 grow with the input.
@@ -27,9 +27,9 @@ from perf2x.reader.containers.file_header import named_file
 
 CHUNK = 1 << 20
 FIRST = 1 << 16
-"""Bytes that tell what an input is."""
+"""Number of bytes needed to recognize an input."""
 IsOther = Callable[[bytes], bool]
-"""Tells by the first bytes of an input that is no recording whether it can be read, too."""
+"""Returns whether an input that is not a recording can be read, too, by its first bytes."""
 MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
 
 
@@ -43,15 +43,15 @@ class InputFile(Frozen):
     """Size of the input before unpacking, in bytes."""
 
     def forget(self, start: int, stop: int) -> None:
-        """Tell the system that bytes [start, stop) are not needed soon, so that their pages can be freed."""
+        """Advise the system that bytes [start, stop) are not needed soon, so that their pages can be freed."""
         if self.mapping is not None:
             free_pages(self.mapping, start, stop)
 
 
 def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _: False) -> InputFile:
-    """Map a file ("-" is standard input), unpacked if it is compressed. FormatError when it cannot be read.
+    """Map a file ("-" is standard input), decompressed if necessary. FormatError if it cannot be read.
 
-    Of pipes and compressed files only recordings are read, and what ``is_other`` accepts.
+    Pipes and compressed files are only read if they are recordings, or ``is_other`` accepts them.
     """
     name = input_name(path)
     try:
@@ -64,14 +64,14 @@ def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _:
 
 
 def input_name(path: str) -> str:
-    """What the user calls an input."""
+    """Return the input's name for messages."""
     return "standard input" if path == "-" else shown_name(path)
 
 
 def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: False) -> Iterator[bytes]:
-    """Yield what a pipe or a device sends: all of a recording, of anything else the first bytes, which tell that.
+    """Yield the data of a pipe or a device: all of a recording; of anything else, enough to recognize it.
 
-    FormatError for more than what may be unpacked.
+    FormatError for more data than the limit.
     """
     total, limit = 0, unpack_limit.stream_limit()
     chunk = file.read(len(MAGIC))
@@ -89,7 +89,7 @@ def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: Fals
 
 
 def _try_map(file: IO[bytes], name: str) -> InputFile | None:
-    """Map a whole file; None when it cannot be mapped (a pipe, a terminal, an empty file), FormatError for its size."""
+    """Map a whole file; None if it cannot be mapped (a pipe, a terminal, an empty file), FormatError for its size."""
     try:
         if file.tell() != 0:
             return None
@@ -121,7 +121,7 @@ def _unwrap(packed: InputFile, kind: str, name: str, diagnostics: Diagnostics, i
 def _unpacked_chunks(
     unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics, is_other: IsOther
 ) -> Iterator[bytes]:
-    """Yield the unpacked data; of a truncated file, that before the cut."""
+    """Yield the unpacked data; of a truncated file, the part before the cut."""
     total, limit = 0, unpack_limit.unpacked_limit(packed_size)
     while True:
         try:
@@ -143,7 +143,7 @@ def _unpacked_chunks(
 
 
 def _check_beginning(chunk: bytes, name: str, is_other: IsOther) -> None:
-    """Raise FormatError for data that is no recording, before much is unpacked; short data is checked later."""
+    """Raise FormatError for data that is not a recording, before much is unpacked; short data is checked later."""
     if len(chunk) >= len(MAGIC) and not chunk.startswith(MAGICS) and not is_other(chunk[:FIRST]):
         what = named_file(chunk)
         said = f"is {what}" if what else f"starts with {chunk[: len(MAGIC)]!r}"

@@ -19,7 +19,7 @@ _AS_RECORDED = (
     "type", "config", "config1", "config2", "sample_period", "sample_type", "read_format", "branch_sample_type",
     "sample_regs_user", "sample_stack_user", "sample_regs_intr",
 )  # fmt: skip
-"""Fields of Event that the attribute has under the same name."""
+"""Fields of Event with the same name in the attribute."""
 
 
 def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = ()) -> Event:

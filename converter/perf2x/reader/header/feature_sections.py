@@ -15,13 +15,13 @@ from perf2x.reader.header.symbol_sections import debug_unwind_files
 
 
 def cpu_topology(section: SectionReader) -> dict[str, Any]:
-    """Core and thread sibling lists; {u32 core, socket} by CPU; from perf 5.3 on die lists and {u32 die} by CPU.
+    """Decode core and thread sibling lists; {u32 core, socket} by CPU; from perf 5.3 on die lists and {u32 die} by CPU.
 
     ::
 
         {core, socket} [cpus]   |   u32 dies, {u32 length, text} [dies]   |   {die} [cpus]
 
-    The number of CPUs stands in another section, so it is taken from the sizes.
+    The number of CPUs is in another section, so it is derived from the sizes.
     """
     cores, threads = section.strings(), section.strings()
     numbers = section.numbers(f"{section.left // 4}I") if section.left % 4 == 0 else ()
@@ -39,16 +39,15 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
 
 
 def _cpus_before_dies(words: I64) -> int:
-    """The least number of CPUs for which a list of strings fits exactly between the pairs and the dies; 0 for none.
+    """Return the least number of CPUs for which a list of strings exactly fills the gap before the dies; 0 for none.
 
-    Every number of CPUs is tried at once: each step doubles the strings that ``following`` jumps over, so that a
-    crafted section costs n log n, not as many reads as its counts ask for. Strings take whole words, as
-    do_write_string pads them.
+    All numbers of CPUs are tried at once: each step doubles the strings that ``following`` skips, so that a crafted
+    section costs n log n, not as many reads as its counts suggest. Strings take whole words, padded by do_write_string.
     """
     end = len(words)
     cpus = arange(1, (end + 1) // 2)
     strings = words[2 * cpus]
-    possible = (strings > 0) & (strings < end - 3 * cpus)  # a string takes a word at the least
+    possible = (strings > 0) & (strings < end - 3 * cpus)  # a string takes at least a word
     cpus, strings = cpus[possible], strings[possible]
     after = arange(1, end + 1) + words // 4
     following = np.append(np.where((words % 4 == 0) & (after < end), after, end), end)  # ``end`` leads to itself
@@ -163,7 +162,7 @@ def _simpleperf_meta_info(section: SectionReader) -> dict[str, str]:
 
 
 def _named(codes: str, *names: str) -> Callable[[SectionReader], dict[str, Any]]:
-    """Decode a section of a few numbers, by struct codes."""
+    """Return a decoder of a section of a few numbers, by struct codes."""
     return lambda section: section.named(codes, *names)
 
 
@@ -176,7 +175,7 @@ def _event_desc(section: SectionReader) -> list[dict[str, Any]]:
     count, attr_size = section.numbers("II")
     events = []
     for _ in range(count):
-        section.take(attr_size)  # the header has it, too
+        section.take(attr_size)  # the same as in the header
         nr_ids = section.count(0)
         name = section.string()
         events.append({"name": name, "ids": list(section.numbers(f"{section.fitting(nr_ids, 8)}Q"))})

@@ -10,11 +10,11 @@ Row = TypeVar("Row")
 
 
 class SectionError(Exception):
-    """The section is cut short, or contradicts itself."""
+    """The section is truncated, or inconsistent."""
 
 
 class SectionReader:
-    """Reads a section's bytes in order; SectionError where they do not suffice."""
+    """Reads a section's bytes in order; SectionError if they do not suffice."""
 
     def __init__(self, data: bytes, order: ByteOrder) -> None:
         self.data = data
@@ -43,11 +43,11 @@ class SectionReader:
         return dict(zip(names, self.numbers(codes), strict=True))
 
     def rows(self, least: int, read: Callable[["SectionReader"], Row]) -> list[Row]:
-        """Read a u32 count, and so many entries of at least ``least`` bytes each."""
+        """Read a u32 count, and that many entries of at least ``least`` bytes each."""
         return [read(self) for _ in range(self.count(least))]
 
     def entries(self, codes: str) -> list[tuple[Any, ...]]:
-        """Read a u64 count, and so many entries of these struct codes."""
+        """Read a u64 count, and that many entries of these struct codes."""
         return [self.numbers(codes) for _ in range(self.fitting(self.u64(), struct.calcsize(self.order + codes)))]
 
     def u32(self) -> int:
@@ -65,7 +65,7 @@ class SectionReader:
         return self.fitting(self.u32(), least)
 
     def fitting(self, count: int, size: int) -> int:
-        """Return ``count`` if so many entries of ``size`` bytes are left, else raise SectionError."""
+        """Return ``count`` if that many entries of ``size`` bytes are left, else raise SectionError."""
         if count * size > self.left:
             raise SectionError(f"{count} entries of {size} bytes in {self.left}")
         return count
@@ -87,5 +87,5 @@ class SectionReader:
 
 
 def text(raw: bytes) -> str:
-    """Decode bytes up to the first NUL; bytes that are no UTF-8 become surrogate escapes."""
+    """Decode bytes up to the first NUL; bytes that are not UTF-8 become surrogate escapes."""
     return raw.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")

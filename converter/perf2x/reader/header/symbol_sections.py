@@ -17,7 +17,7 @@ from perf2x.reader.header.section_reader import SectionError, SectionReader, tex
 
 _UNKNOWN = 2**64 - 1
 _MOST_FILES, _MOST_SYMBOLS = 1 << 16, 1 << 19
-"""Files in a section, and symbols of a file; real ones are those that were hit. Each costs more than its bytes."""
+"""Limits of files in a section, and symbols of a file; real ones have samples. Each costs more than its bytes."""
 
 
 class _Draft(Struct):
@@ -36,7 +36,7 @@ class _Draft(Struct):
         self.added += 1
         if self.added > _MOST_SYMBOLS:
             raise SectionError(f"more than {_MOST_SYMBOLS:,} symbols in a file")
-        if length and name:  # no address lies in others
+        if length and name:  # no address is inside the others
             self.starts.append(start)
             self.lengths.append(length)
             self.names.append(name)
@@ -56,7 +56,7 @@ class _Draft(Struct):
 
 
 def read_files(number: int, section: SectionReader) -> Iterator[tuple[str, RecordedFile]]:
-    """Yield the name and contents of each file that has symbols; SectionError where the section is damaged.
+    """Yield name and contents of each file that has symbols; SectionError if the section is damaged.
 
     { u32 size; file }: in FILE a struct, in FILE2 a message FileFeature.
     """
@@ -112,11 +112,11 @@ def debug_unwind_files(section: SectionReader) -> list[dict[str, object]]:
 
 
 _SIZES = {1: 8, 5: 4}
-"""Bytes of a field of each wire type that has no length."""
+"""Size of fields by wire types without a length."""
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Return (number, value) of each field of a protobuf message; SectionError where it is cut or no message."""
+    """Yield (number, value) of each field of a protobuf message; SectionError if it is truncated or not a message."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -132,7 +132,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """The number at ``at``, at most ten bytes long, and the place behind it."""
+    """Return the number at ``at``, at most ten bytes long, and the position after it."""
     value = 0
     for shift, byte in enumerate(message[at : at + 10]):
         value |= (byte & 127) << 7 * shift

@@ -19,18 +19,18 @@ _LIMITS: dict[str, tuple[str, Any, Any]] = {
     "period": ("implausible_period", np.minimum, np.uint64(MOST_PERIOD)),
     "cpu": ("implausible_cpu", np.maximum, np.int32(-1)),
 }
-"""By column: name of the damage, and what limits the numbers. CPUs from 2³¹ on are negative as int32; −1 is none."""
+"""By column: name of the damage, and the range of numbers. CPUs from 2³¹ on are negative as int32; −1 is none."""
 _ADVICE = "the recording is damaged; such numbers were replaced by possible ones"
 
 
 def clamp_samples(samples: Samples, damage: Diagnostics) -> Samples:
-    """Clamp times to below 2⁶³ ns and periods to 2⁴⁸, and set CPUs from 2³¹ on to −1; note how many were changed."""
+    """Clamp times to below 2⁶³ ns and periods to 2⁴⁸, and set CPUs from 2³¹ on to −1; count the changes."""
     columns = {"period": samples.period, "time": samples.time, "cpu": samples.cpu}
     return replace(samples, **clamped(columns, damage))
 
 
 def clamped(columns: Mapping[str, Any], damage: Diagnostics) -> dict[str, Any]:
-    """Return those of the columns that have impossible numbers, with possible ones; note how many were changed."""
+    """Return the columns with impossible numbers, corrected; count the changes."""
     found = {}
     for name, column in columns.items():
         if name not in _LIMITS or column is None:

@@ -59,13 +59,13 @@ def _nothing(at: FieldCursor, columns: Columns) -> Columns:
 
 
 class Decoder(Frozen):
-    """Fields of a record type behind its header; ``table`` is the attribute of Sideband that the rows belong to."""
+    """Fields of a record type after its header; ``table`` is the attribute of Sideband for its rows."""
 
     table: str
     layout: str
-    """As of ``FieldCursor.fields``."""
+    """As for ``FieldCursor.fields``."""
     further: Callable[[FieldCursor, Columns], Columns] = _nothing
-    """Reads the fields behind those, and makes columns of any."""
+    """Reads further fields, and converts columns."""
 
     def decode(self, at: FieldCursor) -> Columns:
         """Read the fields of all records."""
@@ -84,9 +84,9 @@ def _mmap(at: FieldCursor, columns: Columns) -> Columns:
 def _mmap2(at: FieldCursor, columns: Columns) -> Columns:
     """Read union of 24 bytes; u32 prot, flags; char filename[].
 
-    The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID,
-    { u8 build_id_size; u8, u16 reserved; u8 build_id[20]; }. Kernels before 3.16 that have MMAP2 (RHEL 7.0) write
-    neither prot nor flags: the name begins there.
+    The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID, { u8 build_id_size; u8, u16
+    reserved; u8 build_id[20]; }. Kernels before 3.16 that have MMAP2 (RHEL 7.0) write neither prot nor flags: the name
+    is at their place.
     """
     has_build_id = _holds_build_id(at)
     build_ids = _mapping_build_ids(at, has_build_id)
@@ -107,14 +107,14 @@ def _mmap2(at: FieldCursor, columns: Columns) -> Columns:
 
 
 def _holds_build_id(at: FieldCursor) -> Bools:
-    """(n,) whether the union of a MMAP2 is a build id: the flag alone may be that of another perf's record.
+    """Return (n,) whether the union of a MMAP2 is a build id: the flag may be left over from another perf's record.
 
-    perf_event_mmap_output (kernel/events/core.c) gives a mapping to all that listen, one after the other, and leaves
-    the flag set for those behind one that wants build ids; they get device and inode.
+    perf_event_mmap_output (kernel/events/core.c) passes a mapping to all listeners, one after the other, and leaves the
+    flag set for those after one that wants build ids; they get device and inode.
     """
     found = at.has(uapi.MISC_MMAP_BUILD_ID)
     begin = take(at.block.data.view("<u8"), at.at[found], mode="clip")
-    size = begin & np.uint64(0xFFFFFFFF)  # with what is reserved, which is 0
+    size = begin & np.uint64(0xFFFFFFFF)  # including the reserved bytes, which are 0
     is_inode = (size <= np.uint64(12)) & (begin >> np.uint64(52) == np.uint64(0))  # a major and a minor number
     found[found] = (size > np.uint64(0)) & (size <= np.uint64(20)) & ~is_inode
     return found
@@ -154,7 +154,7 @@ def _ksymbol(at: FieldCursor, columns: Columns) -> Columns:
 
 
 _NO_PROTECTION = 0xFF0000
-"""Bits that no prot has (mman-common.h; simpleperf's own is 0x4000), but the third or second byte of a name."""
+"""Bits that no prot has (mman-common.h; simpleperf's own is 0x4000), except as a byte of a name."""
 _MAPPING = "pid/tid:i start:Q length:Q pgoff:Q"
 _TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
 _SWITCH = f"is_out:{uapi.MISC_SWITCH_OUT} preempted:{uapi.MISC_SWITCH_OUT | uapi.MISC_SWITCH_OUT_PREEMPT}"
@@ -168,7 +168,7 @@ DECODERS: dict[int, Decoder] = {
     RecordType.AUX: Decoder("auxes", "offset:Q size:Q flags:Q"),
     RecordType.THROTTLE: Decoder("throttles", "own_time:Q owner_id:Q lifted:no"),
     RecordType.UNTHROTTLE: Decoder("throttles", "own_time:Q owner_id:Q lifted:yes"),
-    RecordType.READ: Decoder("reads", "_:Q value:Q"),  # pid and tid, then struct read_format, which begins so
+    RecordType.READ: Decoder("reads", "_:Q value:Q"),  # pid and tid, then the start of struct read_format
     RecordType.FORK: Decoder("forks", _TASK),
     RecordType.MMAP2: Decoder("mmaps", _MAPPING, _mmap2),
     RecordType.LOST_SAMPLES: Decoder("losts", "lost:Q samples_only:yes", _lost_samples),
@@ -178,16 +178,16 @@ DECODERS: dict[int, Decoder] = {
     RecordType.KSYMBOL: Decoder("ksymbols", "start:Q", _ksymbol),
     RecordType.CGROUP: Decoder("cgroups", "id:Q path:text"),
     RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", "cookie:Q chain:words"),
-    # ``thread`` is a place in THREAD_MAP
+    # ``thread`` is an index of THREAD_MAP
     UserRecordType.STAT: Decoder("readings", "owner_id/id:Q cpu/thread:i value:Q enabled:Q running:Q"),
-    UserRecordType.STAT_ROUND: Decoder("rounds", "_:Q time:Q"),  # its type; nanoseconds since perf stat began to count
+    UserRecordType.STAT_ROUND: Decoder("rounds", "_:Q time:Q"),  # its type; nanoseconds since perf stat started
 }
 
 
 def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Columns, Bools]:
-    """Decode records of one type with the trailer of ``event``; return columns, and (n,) rows that are cut short.
+    """Decode records of one type with the trailer of ``event``; return columns, and (n,) truncated rows.
 
-    Records that perf itself writes have no trailer.
+    Records written by perf itself have no trailer.
     """
     event = event if kind < UserRecordType.HEADER_ATTR else None
     at = FieldCursor(block, trailer_length(event) if event else 0)

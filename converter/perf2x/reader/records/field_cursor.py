@@ -36,10 +36,10 @@ class FieldCursor:
         self._at = block.starts
         self._step = 1
         self._room = (int(block.sizes.min()) >> 3) - trailer_words if len(block.sizes) else 1 << 30
-        """Least number of words in a record from ``_at`` on; −1 where it is not computed yet."""
+        """Least number of words in a record from ``_at`` on; −1 if not computed yet."""
         self.bad: Bools = falses(len(self.start)) if self._room > 0 else self.end <= self.start
         self.given_up: Bools | None = None
-        """(n,) records whose remaining fields cannot be read, although they are whole; None for no record."""
+        """(n,) complete records whose remaining fields cannot be read; None if there are none."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -54,7 +54,7 @@ class FieldCursor:
         return self.words(1)
 
     def words(self, count: int) -> U64:
-        """Read (n,) the next word of every record, and skip ``count`` words."""
+        """Return (n,) the next word of every record, and advance by ``count`` words."""
         if self._step + count > self._room:
             self._check(count)
         view = self.block.words[self._step :]
@@ -73,7 +73,7 @@ class FieldCursor:
         return column
 
     def step_back(self, rows: Bools) -> None:
-        """Read the last word of the records in ``rows`` once more."""
+        """Read the last word of the records in ``rows`` again."""
         self._at = self._at - rows
 
     def skip(self, count: int) -> None:
@@ -105,8 +105,8 @@ class FieldCursor:
     def fields(self, layout: str) -> dict[str, Any]:
         """Read fields by name, as ``pid/tid:i start:Q chain:words comm:text is_exec:8192 lifted:no``.
 
-        That are two i32 that share a word, a u64 (which may have two names), a number and as many words (``pairs``:
-        twice as many), the rest as text, bits of header.misc, and a fixed truth.
+        Two i32 that share a word; a u64 (which may have two names); a count followed by that many words (``pairs``:
+        twice as many); the rest as text; bits of header.misc; a constant.
         """
         columns: dict[str, Any] = {}
         for names, code in (field.split(":") for field in layout.split()):
@@ -151,7 +151,7 @@ class FieldCursor:
             count = np.where(too_many, np.uint64(0), count)
         lengths = count.view(np.int64)
         self._at = first + (lengths * words_each if words_each > 1 else lengths)
-        self._step, self._room = 0, -1  # computed when something is read there
+        self._step, self._room = 0, -1  # computed on the next read
         return first, lengths
 
     def give_up(self, rows: Bools) -> None:
@@ -163,11 +163,11 @@ class FieldCursor:
 
     @property
     def whole(self) -> Bools:
-        """(n,) records whose readable fields lie within them."""
+        """Return (n,) records that contain all fields that were read."""
         return ~self.bad if self.given_up is None else ~self.bad | self.given_up
 
     def ragged(self, first: I64, lengths: I64) -> ListArray:
-        """Copy the words of the arrays that ``counted`` found."""
+        """Copy the words of arrays found by ``counted``."""
         return ListArray(offsets_of(lengths), take(self.block.words, ranges(first, lengths), mode="clip"))
 
     def texts(self) -> DictionaryColumn[str]:

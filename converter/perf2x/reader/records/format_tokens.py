@@ -14,11 +14,11 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
 
 
 class PrintFormatError(Exception):
-    """A print format that is not understood."""
+    """A print format that is not supported."""
 
 
 class Tokens:
-    """Tokens of a format, one after the other."""
+    """Tokens of a format, in order."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
@@ -26,7 +26,7 @@ class Tokens:
 
     @property
     def kind(self) -> str:
-        """Kind of the next token, "" behind the last one."""
+        """Kind of the next token, "" after the last one."""
         return self._tokens[self._at][0] if self._at < len(self._tokens) else ""
 
     @property
@@ -47,18 +47,18 @@ class Tokens:
         return self.next()
 
     def accept(self, sign: str) -> bool:
-        """Take the next token if it is this one."""
+        """Take the next token if it is this sign."""
         found = self.text == sign and self.kind in ("sign", "name")
         self._at += found
         return found
 
     def expect(self, sign: str) -> None:
-        """Take this token."""
+        """Take this sign; PrintFormatError if the next token is another."""
         if not self.accept(sign):
             raise PrintFormatError(f"{sign} expected, not {self.text}")
 
     def is_cast(self) -> bool:
-        """Return whether an opening bracket begins a cast: to a known type, or to any name that an operand follows."""
+        """Return whether an opening parenthesis begins a cast: to a known type, or to any name before an operand."""
         ahead = self._tokens[self._at + 1 : self._at + 4]
         if self.text != "(" or not ahead or ahead[0][0] != "name":
             return False
@@ -83,7 +83,7 @@ def unescaped(literal: str) -> str:
 
 
 def strings(tokens: Tokens) -> str:
-    """Literals that follow each other are one."""
+    """Take adjacent literals as one."""
     literal = unescaped(tokens.take("string"))
     while tokens.kind == "string":
         literal += unescaped(tokens.next())

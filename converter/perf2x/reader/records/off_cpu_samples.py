@@ -1,7 +1,7 @@
-"""Decodes off-CPU samples: RAW holds the measurement of a BPF program, which overrides the sample's own fields.
+"""Decodes off-CPU samples: RAW has a BPF program's measurement, which overrides the sample's own fields.
 
 Source of truth: __set_offcpu_sample and evsel__is_offcpu_event in tools/perf/util/evsel.c. The event is a bpf-output
-called ``offcpu-time``; RAW starts 4 bytes after a word boundary and holds::
+named ``offcpu-time``; RAW starts 4 bytes after a word boundary and contains::
 
     { u32 pid, tid; u64 period; u64 nr; u64 ips[nr]; u64 cgroup; }      period: nanoseconds without a CPU
 """
@@ -31,7 +31,7 @@ def is_off_cpu(event: Event) -> bool:
 
 
 def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrder) -> tuple[Samples, Bools]:
-    """Replace fields by those in RAW; return the samples, and ``whole`` without those whose RAW is malformed."""
+    """Replace fields by those in RAW; return the samples, and ``whole`` without rows with malformed RAW."""
     if samples.raw is None:
         return samples, whole
     at = _payload_cursor(samples.raw, order)
@@ -43,7 +43,7 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
     second = take(at.block.words, first + 1, mode="clip")
     ip = np.where(lengths > 1, second, np.uint64(0))
     time = samples.time
-    if time is not None:  # what perf makes up for sums of waits is no damage
+    if time is not None:  # perf's placeholder time for sums of waits is not damage
         time = np.where(time >= _MADE_UP, np.uint64(LAST_TIME), time)
     measured = replace(
         samples,

@@ -1,4 +1,4 @@
-"""Words the bytes that a kernel's ``%p`` with letters points to: addresses of networks, UUIDs, dumps, sets of bits.
+"""Formats the target of a kernel's ``%p`` with letters: network addresses, UUIDs, dumps, bitmaps.
 
 Source of truth: tools/lib/traceevent (event-parse.c: print_arg_pointer, print_bitmask_to_seq, print_cpumask_to_seq).
 """
@@ -8,13 +8,13 @@ from typing import Literal
 
 Order = Literal["little", "big"]
 SPECIAL = re.compile(r"[SsFf]|U[bBlL]?|[Ii](?:4[hnbl]?|6c?|Sp?c?[hnbl]?)|MF|[Mm]R?|h[CDN]?|bl?")
-"""Letters behind ``%p`` that belong to it."""
+"""Letters after ``%p`` that belong to it."""
 _AF_INET, _AF_INET6 = 2, 10
 _GUID = (3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 
 
 def pointed_text(special: str, part: bytes, most: int, order: Order) -> str:
-    """Word the bytes of a field by the letters behind ``%p``; ``most`` is the width before them, below 0 for none."""
+    """Format a field's bytes by the letters after ``%p``; ``most`` is the width before them, below 0 for none."""
     kind, letters = special[0], special[1:]
     if kind in "Mm":
         return _mac(special, part)
@@ -32,12 +32,12 @@ def pointed_text(special: str, part: bytes, most: int, order: Order) -> str:
 
 
 def hex_text(part: bytes, between: str) -> str:
-    """Bytes as two digits each."""
+    """Format bytes as two digits each."""
     return between.join(f"{byte:02x}" for byte in part)
 
 
 def bitmask(part: bytes, order: Order) -> str:
-    """Words of 32 bits, the highest first."""
+    """Format words of 32 bits, the highest first."""
     digits = f"{int.from_bytes(part, order):0{2 * len(part)}x}" if part else ""
     first = len(digits) % 8
     words = [digits[:first]] * bool(first) + [digits[at : at + 8] for at in range(first, len(digits), 8)]
@@ -45,7 +45,7 @@ def bitmask(part: bytes, order: Order) -> str:
 
 
 def bit_list(part: bytes, order: Order) -> str:
-    """Ranges of the bits that are set: ``0-3,8``."""
+    """Format the ranges of set bits: ``0-3,8``."""
     bits = f"{int.from_bytes(part, order):b}"[::-1]
     runs = ((run.start(), run.end() - 1) for run in re.finditer("1+", bits))
     return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
@@ -87,7 +87,7 @@ def _ip6(kind: str, letters: str, part: bytes) -> str:
 
 
 def _socket(kind: str, letters: str, part: bytes, order: Order) -> str:
-    """Word a ``struct sockaddr``; other families are nothing."""
+    """Format a ``struct sockaddr``; "" for other families."""
     family, port = int.from_bytes(part[:2], order), int.from_bytes(part[2:4], "big")
     behind = f":{port}" if "p" in letters else ""
     if family == _AF_INET:

@@ -1,4 +1,4 @@
-"""Words a tracepoint's sample by its ``print fmt``, a printf format with expressions of C, as perf prints it.
+"""Formats a tracepoint's samples by its ``print fmt``, a printf format with C expressions, as perf prints them.
 
 Source of truth: tools/lib/traceevent (event-parse.c: process_arg_token, print_str_arg, pretty_print), the kernel's
 include/trace/stages/stage3_trace_output.h (__print_flags, __print_symbolic, __get_str …).
@@ -30,11 +30,11 @@ _LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
     {"*": operator.mul, "/": lambda a, b: (a & _MASK) // (b & _MASK) if b else 0,
      "%": lambda a, b: (a & _MASK) % (b & _MASK) if b else 0},
 )  # fmt: skip
-"""Binary operators, the loosest first."""
+"""Binary operators, lowest precedence first."""
 Function = Callable[[int, bool], str]
-"""Words an address of the kernel: the function's name, and how far behind its first byte where this is wanted."""
+"""Formats a kernel address: the function's name, and optionally the offset in it."""
 PARTS, ORDER = "", " "
-"""Keys by which the bytes of fields, name by name, and the order of bytes are among the fields."""
+"""Keys of a sample's fields for the bytes of all fields by name, and for the byte order."""
 _MOST_DEPTH = 200
 _MASK = 2**64 - 1
 
@@ -44,9 +44,9 @@ def compile_format(
     function: Function = lambda address, _: f"{address:#x}",
     strings_at: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Fields], str]:
-    """Return what words the fields of a sample; PrintFormatError where the format says what is not known here.
+    """Return a function that formats the fields of a sample; PrintFormatError for unsupported formats.
 
-    ``strings_at``: texts of the kernel by address, ``0xffffffff8281a2a4``, for ``%s`` of a pointer.
+    ``strings_at``: the kernel's strings by address, ``0xffffffff8281a2a4``, for ``%s`` of a pointer.
     """
     tokens = Tokens(text.replace("(REC)->", "REC->"))
     form = strings(tokens)
@@ -75,13 +75,13 @@ class _PrintedField:
         return fields.get(self._name, 0)
 
     def part(self, fields: Fields) -> bytes:
-        """The bytes of the field, of the array that it tells the place of."""
+        """Return the bytes of the field, or of the array that it refers to."""
         part: bytes = fields.get(PARTS, {}).get(self._name, b"")
         return part
 
 
 class _Name:
-    """A name that the kernel left in, of an enumeration or a variable: 0 in sums, as libtraceevent has it."""
+    """A name that the kernel left in, of an enumeration or a variable: 0 in expressions, as in libtraceevent."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -138,7 +138,7 @@ def _unary(tokens: Tokens, depth: int) -> _Expression:
 
 
 def _words(tokens: Tokens) -> list[str]:
-    """The words of a type, up to the closing bracket."""
+    """Return the words of a type, up to the closing parenthesis."""
     words = []
     while not tokens.accept(")"):
         words.append(tokens.next())
@@ -148,7 +148,7 @@ def _words(tokens: Tokens) -> list[str]:
 
 
 def _type(words: list[str]) -> tuple[int, bool]:
-    """Bytes of a type of C, 0 for pointers and types that are not known, and whether it has a sign."""
+    """Return the size of a C type, 0 for pointers and unknown types, and whether it is signed."""
     plain = [word.strip("_") for word in words if word not in ("unsigned", "signed", "int")] or ["int"]
     return _SIZES.get(plain[-1], 0), not (words[0] == "unsigned" or plain[-1].startswith("u") or plain == ["size_t"])
 
@@ -236,7 +236,7 @@ def _call(name: str, tokens: Tokens, depth: int) -> _Expression:
 
 
 def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
-    """``, { 1, "S" }, { 2, "D" }``: numbers are constant; names that the kernel left in are −1, as eval_flag has it."""
+    """Parse ``, { 1, "S" }, { 2, "D" }``: numbers are constant; names left in by the kernel are −1, as in eval_flag."""
     while tokens.accept(","):
         tokens.expect("{")
         if tokens.accept("}"):
@@ -304,7 +304,7 @@ _FUNCTIONS: dict[str, Callable[..., _Expression]] = {
 
 
 def _used(special: str | None) -> int:
-    """Letters behind ``%p`` that belong to it: others are text."""
+    """Return the number of letters after ``%p`` that belong to it; others are text."""
     known = SPECIAL.match(special or "")
     return known.end() if known else 0
 
@@ -331,7 +331,7 @@ def _converted(
     spec = f"%{found['flags']}{found['width'] or ''}{'.' + found['precision'] if found['precision'] else ''}{number}"
 
     def alternate(sizes: tuple[int, ...], shown: int) -> str:
-        """0 has no prefix in C, and octal numbers have one digit."""
+        """Return the alternate form: 0 has no prefix in C, and octal numbers one digit."""
         plain: str = (spec if shown and kind != "o" else spec.replace("#", "")) % (*sizes, shown)
         return "0" + plain if shown and kind == "o" else plain
 
@@ -365,6 +365,6 @@ def _sized(value: int, bits: int, *, signed: bool) -> int:
 
 
 def field_text(fields: Fields) -> str:
-    """Text of a sample whose print format is not understood: every field and its value."""
+    """Return the text of a sample with an unsupported print format: every field with its value."""
     shown = ((name, value) for name, value in fields.items() if not name.startswith("common_"))
     return "".join(f" {name}={value}" for name, value in shown)

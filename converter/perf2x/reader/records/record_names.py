@@ -1,4 +1,4 @@
-"""Record types by number: their names, and those that describe the session."""
+"""Names of record types, and the types that describe the session."""
 
 from perf2x.base.abi import RecordType, SimpleperfRecordType, UserRecordType
 
@@ -21,4 +21,4 @@ SESSION_RECORDS = frozenset(
         SimpleperfRecordType.SIMPLEPERF_EVENT_ID,
     }
 )
-"""Records that hold in pipes what header sections hold in files."""
+"""Records that replace header sections in pipes."""

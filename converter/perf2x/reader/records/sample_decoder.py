@@ -53,11 +53,11 @@ def sample_layout(event: Event) -> SampleLayout:
 def decode_samples(
     block: Block, event: I32, layout: SampleLayout, periods: U64, want: Want
 ) -> tuple[Samples, Bools, Bools | None]:
-    """Decode the samples of a block that holds nothing else, all of one layout.
+    """Decode the samples of a block that contains nothing else, all of one layout.
 
-    Returns the samples, (n,) whole ones, and (n,) those with registers in the layout of a newer kernel, whose later
-    fields are missing (None for no sample). ``periods`` (events,) are for samples without a period. Fields that are
-    not wanted are skipped, but looked at: which samples are whole does not depend on ``want``.
+    Returns the samples, (n,) complete ones, and (n,) those with registers in a newer kernel's layout, whose later
+    fields are missing (None if there are none). ``periods`` (events,) are for samples without a period. Fields that are
+    not wanted are skipped but checked: which samples are complete does not depend on ``want``.
     """
     at = FieldCursor(block)
     columns: _Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
@@ -72,7 +72,7 @@ def decode_samples(
     _variable_fields(at, layout, want, columns)
     _last_fields(at, layout, want, columns)
     mode = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
-    mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # 6 and 7 have no meaning; perf looks both up as it does 0
+    mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # 6 and 7 are undefined; perf treats both like 0
     columns["cpumode"] = mode
     if Want.EXTRA not in want:
         columns["extra"] = {}
@@ -80,7 +80,7 @@ def decode_samples(
 
 
 def _fixed_fields(at: FieldCursor, kind: int, want: Want, columns: _Columns) -> None:
-    """The fields in front of READ: one word each."""
+    """Read the fields before READ: one word each."""
     for name in _fixed_names(kind):
         if name == "tid":
             columns["pid"], columns["tid"] = at.i32_pair()
@@ -100,7 +100,7 @@ _FIXED = (
     (SampleType.ADDR, "addr"), (SampleType.ID, "id"), (SampleType.STREAM_ID, "stream_id"), (SampleType.CPU, "cpu"),
     (SampleType.PERIOD, "period"),
 )  # fmt: skip
-"""The fields in front of READ, in their order."""
+"""The fields before READ, in order."""
 
 
 @cache

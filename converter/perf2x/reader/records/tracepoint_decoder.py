@@ -49,7 +49,7 @@ def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
 
 
 def _kernel_strings(section: SectionReader) -> Iterator[tuple[str, str]]:
-    """Texts of the kernel that samples point to, by address: lines ``0xffffffff8281a2a4 : "Start context switch"``."""
+    """Yield the kernel strings that samples refer to, by address: ``0xffffffff8281a2a4 : "Start context switch"``."""
     raw = b""
     for _ in ("kallsyms", "printk"):
         raw = section.take(min(section.u32(), section.left)) if section.left >= 4 else b""  # simpleperf has neither
@@ -91,7 +91,7 @@ def _parse_field(match: re.Match[str]) -> dict[str, Any]:
 
 
 def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, order: ByteOrder) -> dict[str, Any]:
-    """Decode a sample's RAW bytes to numbers, texts, and bytes as hex; fields beyond its end are left out."""
+    """Decode a sample's RAW bytes to numbers, texts, and bytes as hex; fields beyond its end are omitted."""
     whole = {
         field["name"]: _field_value(field, raw, order)
         for field in fields
@@ -101,7 +101,7 @@ def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, order: ByteOrder)
 
 
 def field_bytes(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> bytes:
-    """Return a field's bytes, or those that it tells the place of."""
+    """Return a field's bytes, or those that it refers to."""
     kind, start, size = field["type"], field["offset"], field["size"]
     part = raw[start : start + size]
     if not kind.startswith(_PLACED):

@@ -67,7 +67,7 @@ def bytes_with_size(at: FieldCursor, wanted: bool) -> ListArray | None:
 
 
 def _sized_bytes(at: FieldCursor, size: U64, begin: int, wanted: bool) -> ListArray | None:
-    """Read ``size`` (n,) bytes that begin so far behind the next word's first byte, and skip the words of all."""
+    """Read ``size`` (n,) bytes, from byte ``begin`` of the next word on, and skip the words of all."""
     end = size + np.uint64(begin)
     first, lengths = at.counted((end >> np.uint64(3)) + ((end & np.uint64(7)) != 0))
     if not wanted:
@@ -177,7 +177,7 @@ def read_values(at: FieldCursor, read_format: int) -> ReadValues:
 
 
 class DeliveredSamples(Frozen):
-    """Derived samples of one block, in file order; ``position`` is that of the sample they come from."""
+    """Samples delivered from group reads of one block, in file order; ``position`` is that of their original sample."""
 
     position: I64
     event: I32
@@ -190,15 +190,15 @@ class CounterReadings(ColumnTable):
     position: I64
     time: U64
     event: I32
-    """Event that has ``id``, −1 for none."""
+    """Event with this ``id``, −1 for none."""
     id: U64
     task: I32
-    """Thread of the counter if threads have their own (``inherit``), else 0."""
+    """Thread of the counter if threads have counters of their own (``inherit``), else 0."""
     value: U64
 
 
 def delivered_samples(parts: Sequence[tuple[int, CounterReadings]], blocks: int) -> list[DeliveredSamples]:
-    """Return the derived samples of each block, of the values of all samples: growth follows time, not file order.
+    """Return the delivered samples of each block, from the values of all samples, because increments follow time.
 
     ``parts`` have numbers of blocks, and the values of the block's samples of one layout.
     """

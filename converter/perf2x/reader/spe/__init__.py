@@ -1,1 +1,1 @@
-"""Arm SPE: packets in AUX buffers → records of sampled operations → samples, as perf makes them."""
+"""Arm SPE: converts packets in AUX buffers to records of sampled operations, and these to samples, as perf does."""

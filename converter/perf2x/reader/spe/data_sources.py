@@ -1,7 +1,7 @@
-"""Words for where the data of a memory operation was found, as perf makes them of Arm SPE records.
+"""Data sources of memory operations (perf_mem_data_src), as perf derives them from Arm SPE records.
 
 Source of truth: arm_spe__synth_data_source and what it calls in tools/perf/util/arm-spe.c. The meaning of a data source
-packet depends on the CPU; where it says no level, events do.
+packet depends on the CPU; if it has no level, events do.
 """
 
 from functools import reduce
@@ -25,7 +25,7 @@ _BITS = {
 
 
 def _words(text: str) -> dict[int, int]:
-    """Words by code, of ``CODE BITS …`` in lines."""
+    """Parse words by code, from lines ``CODE BITS …``."""
     rows = (line.split() for line in text.splitlines())
     return {int(code): reduce(or_, map(_BITS.__getitem__, bits)) for code, *bits in rows}
 
@@ -78,7 +78,7 @@ _NOT_LEVEL = ~np.uint64(0x3FFF << 5 | 0xF << 33)
 
 
 def data_sources(records: TraceRecords, midr: int, filters: int) -> U64:
-    """Return (n,) union perf_mem_data_src of each operation; 0 where memory has no part in it.
+    """Return (n,) union perf_mem_data_src of each operation; 0 for operations without memory.
 
     ``midr`` identifies the CPU (0: unknown), ``filters`` are the events that it can filter by.
     """
@@ -107,7 +107,7 @@ def uses_memory(records: TraceRecords) -> Bools:
 
 
 def _by_packet(records: TraceRecords, store: Bools, midr: int) -> U64:
-    """Return (n,) what the packet says; 0 where the CPU or the code is unknown. Nothing is known of stores."""
+    """Return (n,) the packet's data source; 0 if the CPU or the code is unknown, and for stores."""
     known = _SOURCES.get((midr >> 24 & 0xFF, midr >> 4 & 0xFFF), {}) if midr >> 16 & 0xF == 0xF else {}
     codes = np.zeros(_CODES, np.uint64)
     codes[list(known)] = list(known.values())
@@ -124,7 +124,7 @@ def _loaded(records: TraceRecords) -> U64:
 
 
 def _stored(records: TraceRecords) -> U64:
-    """Return (n,) level of stores by their events: the outermost that was looked at."""
+    """Return (n,) level of stores by their events: the outermost accessed."""
     ways = (
         (event, cache | how)
         for seen, missed, cache in reversed(_CACHES)
@@ -134,6 +134,6 @@ def _stored(records: TraceRecords) -> U64:
 
 
 def _first(choices: list[tuple[Bools, int]]) -> U64:
-    """Return (n,) the word of the first choice that holds, else that of an unknown level."""
+    """Return (n,) the value of the first condition that is True, else that of an unknown level."""
     words = [np.uint64(word) for _, word in choices]
     return np.select([holds for holds, _ in choices], words, np.uint64(_UNKNOWN))

@@ -1,4 +1,4 @@
-"""Makes samples of Arm SPE records, of the kinds that perf's ``--itrace`` chooses, those of one record together.
+"""Makes samples from Arm SPE records, of the kinds that perf's ``--itrace`` selects; those of one record are adjacent.
 
 Source of truth: arm_spe_sample and arm_spe_synth_events in tools/perf/util/arm-spe.c,
 tools/perf/Documentation/itrace.txt.
@@ -42,17 +42,17 @@ _RECORDED = SampleType.TIME | SampleType.CPU | SampleType.PHYS_ADDR
 
 
 class SampleKinds(Frozen):
-    """Choice of ``--itrace``."""
+    """The options of ``--itrace``."""
 
     names: tuple[str, ...]
-    """Of KINDS, in their order."""
+    """Members of KINDS, in order."""
     period: int = 1
-    """Every so many records, one makes samples."""
+    """Make samples from every Nth record."""
     branches: int = 0
-    """Branches that samples of branches and instructions carry; 0: the branch itself, and only samples of branches."""
+    """Branches in samples of branches and instructions; 0: only the branch itself, in samples of branches."""
 
     def events(self, recorded: Sequence[Event], trace: Event) -> tuple[Event, ...]:
-        """Return an event for each kind, numbered behind the recorded ones; ``trace`` is the one that was recorded."""
+        """Return an event for each kind, numbered after the recorded ones; ``trace`` is the recorded one."""
         timed = any(event.sample_type & SampleType.TIME for event in recorded)
         kind = _OWN | trace.sample_type & _RECORDED | (SampleType.TIME if timed else 0)
         stacks = {"branch", "instructions" if self.branches else ""}
@@ -67,7 +67,7 @@ class SampleKinds(Frozen):
 
 
 def sample_kinds(itrace: str) -> SampleKinds:
-    """Return what letters of ``--itrace`` choose, "" everything; SettingError for others than Arm SPE has."""
+    """Parse the letters of ``--itrace``, "" for all; SettingError for others than Arm SPE has."""
     given = {found[0]: found[1:].rstrip("i") for found in re.findall(_TOKEN, itrace or _ALL)}
     names = tuple(name for name, letter in _KINDS if letter in given)
     if not names or not re.fullmatch(f"(?:{_TOKEN}|[ ,])*", itrace):
@@ -83,7 +83,7 @@ _EVENTS = {
 }  # fmt: skip
 _KERNEL_HALF = np.uint64(1 << 63)
 _TYPES = as_uint64([[0, 1], [4, 9], [6, 10], [2, 1]])
-"""PERF_BR_* by form (not said, call, return, neither) and by whether there is a condition."""
+"""PERF_BR_* by form (unknown, call, return, other) and by whether it is conditional."""
 
 
 class Told(Frozen):
@@ -138,7 +138,7 @@ def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_ev
 
 
 def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction: Bools, most: int) -> Branches:
-    """Branch stacks: the branch itself, then the target of the one before, whose source is not known (0)."""
+    """Return branch stacks: the branch itself, then the target of the previous one, whose source is unknown (0)."""
     carries = is_branch | (is_instruction & (most > 0))
     own = carries & records.is_of(OpClass.BRANCH)[row]
     before = carries & (records.previous[row] != 0) & (own < most)
@@ -164,7 +164,7 @@ def _branch_flags(records: TraceRecords) -> U64:
         return as_uint64(holds) << np.uint64(place)
 
     missed = records.had(Happened.MISPREDICTED)
-    indirect = records.says(0x02, 0x02) & ~records.says(0x18, 0x08)  # one that is no call is taken for a return
+    indirect = records.says(0x02, 0x02) & ~records.says(0x18, 0x08)  # a branch that is not a call counts as a return
     form = np.where(indirect, np.uint64(2), records.operation >> np.uint64(3) & np.uint64(3))
     kind = _TYPES[as_int64(form), as_int64(records.operation & np.uint64(1))]
     flags = bit(missed, 0) | bit(~missed, 1) | bit(records.had(Happened.TRANSACTIONAL), 2)

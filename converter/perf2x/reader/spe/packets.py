@@ -24,7 +24,7 @@ class Field(IntEnum):
 
     BAD = 0
     NONE = 1
-    """Padding, and packets that say nothing that samples show."""
+    """Padding, and packets that samples do not show."""
     END = 2
     TIMESTAMP = 3
     EVENTS = 4
@@ -37,7 +37,7 @@ class Field(IntEnum):
     PREVIOUS = 11
     LATENCY = 12
     OTHER = 13
-    """Operation that is neither of the following ones."""
+    """Operation of another class."""
     ACCESS = 14
     BRANCH = 15
     EXTENDED = 16
@@ -62,15 +62,15 @@ _LOW = as_uint64([(1 << 8 * size) - 1 for size in range(9)])
 
 
 class Packets(Frozen):
-    """Whole packets from the start of some bytes, without padding; ``begin`` and ``end`` are offsets."""
+    """Complete packets from the start of some bytes, without padding; ``begin`` and ``end`` are offsets."""
 
     field: U8
     """(n,) Field."""
     payload: U64
     end: I64
-    """(n,) offset behind the packet."""
+    """(n,) offset after the packet."""
     length: int
-    """Offset behind the last packet or padding; below that of the data if they end inside a packet."""
+    """Offset after the last packet or padding; less than the data's length if the data ends inside a packet."""
 
 
 def find_packets(data: U8, base: int) -> Packets:
@@ -85,7 +85,7 @@ def find_packets(data: U8, base: int) -> Packets:
     at = reached(step)
     at = at[field[at] != Field.NONE]
     size, end = size[at], at + step[at]
-    whole = int(np.searchsorted(end, count, "right"))  # ends rise
+    whole = int(np.searchsorted(end, count, "right"))  # ends are ascending
     length = int(at[whole]) if whole < len(at) else count
     size, end = size[:whole], end[:whole]
     words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))  # one at each byte
@@ -93,7 +93,7 @@ def find_packets(data: U8, base: int) -> Packets:
 
 
 def _read_extended(padded: U8, base: int, field: U8, size: U8, step: U8) -> None:
-    """Correct the columns where a header of two bytes begins, of which the second one is like a short one."""
+    """Correct the columns at headers of two bytes, whose second byte looks like a short header."""
     at = flatnonzero(field == Field.EXTENDED)
     first, second = padded[at], padded[at + 1]
     known = ((second & 0xF8) == 0xB0) | ((second & 0xF8) == 0x98)

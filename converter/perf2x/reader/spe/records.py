@@ -42,7 +42,7 @@ class Happened(IntEnum):
 
 
 class OpClass(IntEnum):
-    """Class of an operation, in ``TraceRecords.operation`` above the byte that says more."""
+    """Class of an operation, in ``TraceRecords.operation`` above the subclass byte."""
 
     OTHER = 1 << 8
     ACCESS = 2 << 8
@@ -50,7 +50,7 @@ class OpClass(IntEnum):
 
 
 class TraceRecords(ColumnTable):
-    """One row for each operation whose packets were read whole; 0 where a packet is missing."""
+    """One row for each operation with complete packets; 0 if a packet is missing."""
 
     begin: I64
     """Offset of its first packet."""
@@ -60,13 +60,13 @@ class TraceRecords(ColumnTable):
     """Virtual address that was accessed."""
     physical: U64
     previous: U64
-    """Target of the branch before."""
+    """Target of the previous branch."""
     events: U64
     source: U64
     context: U64
-    """Thread; NO_CONTEXT where no packet says so."""
+    """Thread; NO_CONTEXT if unknown."""
     latency: U64
-    """Cycles in all."""
+    """Total cycles."""
     ticks: U64
     """Time in ticks of the generic timer; 0: not recorded."""
     operation: U64
@@ -88,9 +88,9 @@ class TraceRecords(ColumnTable):
 
 
 def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
-    """Return the whole records, the number of others, and the offset behind the last record and its padding.
+    """Return the complete records, the number of others, and the offset after the last record and its padding.
 
-    A record is whole if its program counter was recorded, and no byte between its ends is damaged.
+    A record is complete if its program counter was recorded and no byte in it is damaged.
     """
     ends = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     behind = packets.end[ends]

@@ -1,7 +1,7 @@
-"""A recording whose Arm SPE trace is read as samples: those that were recorded, then those of its records.
+"""A recording whose Arm SPE trace is read as samples: recorded samples first, then those of the trace.
 
-The thread of a record is told by the record itself, else it is the one that had been switched in. Trace is cut into
-chunks of whole records, some hundred kB each, so that each can be read alone.
+A record has its thread, or gets the one that was switched in last. Trace is cut into chunks of complete records, some
+hundred kB each, so that each can be read alone.
 
 ::
 
@@ -45,31 +45,31 @@ from perf2x.reader.spe.packets import find_packets
 from perf2x.reader.spe.records import TraceRecords, read_records
 
 SPAN = 1 << 17
-"""Bytes of a chunk, about: what it is decoded with stays in cache."""
+"""Approximate bytes of a chunk, so that decoding it stays in the cache."""
 
 
 class _TraceChunk(Frozen):
-    """Pieces of one buffer, each of which begins where the one before ends."""
+    """Contiguous parts of one buffer."""
 
     pieces: tuple[TraceBlock, ...]
     position: int
     """Offset of its first byte among all trace of the recording."""
     first: int
-    """Number of whole records before it, since the buffer last had a gap."""
+    """Number of complete records before it, since the buffer's last gap."""
 
     def records(self) -> tuple[TraceRecords, int, int]:
-        """Return the whole records, the number of damaged ones, and the offset behind the last end and its padding."""
+        """Return the complete records, the number of damaged ones, and the offset after the last record's padding."""
         data = join_bytes([piece.section.data[piece.start : piece.stop] for piece in self.pieces])
         return read_records(find_packets(data, self.pieces[0].offset))
 
     def forget(self) -> None:
-        """Tell the system that the bytes are not needed for now."""
+        """Advise the system that the bytes are not needed for now."""
         for piece in self.pieces:
             piece.section.forget(piece.start, piece.stop)
 
 
 def _cut_trace(blocks: Iterable[TraceBlock]) -> Iterator[tuple[_TraceChunk, TraceRecords, int]]:
-    """Yield the chunks of each buffer in turn, with their whole records and the number of damaged or cut ones."""
+    """Yield the chunks of each buffer in turn, with complete records and the number of damaged or truncated ones."""
     runs: dict[int, list[list[TraceBlock]]] = {}
     for block in blocks:
         of_buffer = runs.setdefault(block.queue, [])
@@ -108,7 +108,7 @@ def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceC
 
 
 def _behind(pieces: Sequence[TraceBlock], used: int) -> list[TraceBlock]:
-    """Pieces without their first bytes."""
+    """Return the parts without their first bytes."""
     at = pieces[0].offset + used
     return [
         replace(piece, start=piece.stop - min(_end(piece) - at, piece.stop - piece.start), offset=max(at, piece.offset))
@@ -134,7 +134,7 @@ class _TraceThreads:
     def of(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
         """Return (n,) process and thread of records; −1: unknown.
 
-        ``context`` (n,) is the thread that the record tells, −1 for none; ``tid`` and ``cpu`` are the buffer's.
+        ``context`` (n,) is the record's own thread, −1 for none; ``tid`` and ``cpu`` are the buffer's.
         """
         last = np.full(len(context), len(self._times), np.int64)
         sequence = last if time is None else self._sequence(time)
@@ -150,11 +150,11 @@ class _TraceThreads:
 
 
 _BEGINNING = 4096
-"""Bytes of trace that tell recordings apart."""
+"""Bytes of trace in the fingerprint."""
 
 
 class SpeRecording:
-    """The Recording of model/recording/events.py, with the samples and events of Arm SPE behind the recorded ones."""
+    """The Recording of model/recording/events.py, with Arm SPE's samples and events after the recorded ones."""
 
     def __init__(self, recording: Recording, blocks: Sequence[TraceBlock], itrace: str) -> None:
         """Read all blocks once, to cut and to count. SettingError for an ``itrace`` that Arm SPE does not have."""
@@ -193,7 +193,7 @@ class SpeRecording:
 
     @property
     def fingerprint(self) -> bytes | None:
-        """Digest of 16 bytes, of the first samples and the first bytes of trace; None without either."""
+        """16-byte digest of the first samples and the first bytes of trace; None without either."""
         first = self._blocks[0]
         data = first.section.data[first.start : first.stop][:_BEGINNING].tobytes()
         seen = (self._recording.fingerprint or b"") + data
@@ -221,7 +221,7 @@ class SpeRecording:
         return clamp_samples(make_samples(records, told, self._kinds, first, want), Diagnostics())
 
     def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
-        """Return (n,) times: without any tick (ts_enable=0), those at which the kernel handed the trace over."""
+        """Return (n,) times: without any tick (ts_enable=0), those at which the kernel delivered the trace."""
         auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
         if records.ticks.any() or not len(auxes):
             return _times(records.ticks, clock)
@@ -230,7 +230,7 @@ class SpeRecording:
 
 
 def _of_period(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) -> TraceRecords:
-    """Every Nth record of a buffer."""
+    """Return every Nth record of a buffer."""
     if kinds.period == 1:
         return records
     return take_rows_of(records, slice(-(chunk.first + 1) % kinds.period, None, kinds.period))
@@ -239,7 +239,7 @@ def _of_period(records: TraceRecords, chunk: _TraceChunk, kinds: SampleKinds) ->
 def _times(ticks: U64, clock: Mapping[str, int]) -> U64:
     """Return (n,) nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
 
-    Records without a time have that of the one before.
+    Records without a time get the previous one's.
     """
     known = flatnonzero(ticks)
     if 0 < len(known) < len(ticks):
@@ -254,7 +254,7 @@ def _times(ticks: U64, clock: Mapping[str, int]) -> U64:
 
 
 def _cpus(known: Mapping[str, Any], session: Session, blocks: Sequence[TraceBlock]) -> dict[int, tuple[int, int]]:
-    """Identity (MIDR) and event filters of the CPU of each buffer; −1: of all of them, where they are equal."""
+    """Return identity (MIDR) and event filters of each buffer's CPU; −1: of all CPUs, if they are equal."""
     if "cpus" not in known:
         found = re.match(r"(?:0x)?([0-9a-fA-F]{1,16})", str(session.features.get("cpuid", "")))
         return dict.fromkeys((block.cpu for block in blocks), (int(found[1], 16) if found else 0, 0))

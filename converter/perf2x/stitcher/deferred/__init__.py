@@ -1,1 +1,1 @@
-"""Deferred user chains: which record belongs to which sample, and why one is missing."""
+"""Matches deferred user chains to samples, and finds out why one is missing."""

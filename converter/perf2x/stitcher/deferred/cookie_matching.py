@@ -57,7 +57,7 @@ class JoinOutcome(IntEnum):
     MISSING = 4
     """No record has the cookie."""
     REFUSED = 5
-    """The only records with the cookie belong to another thread or to another round of the cookie counter."""
+    """The only records with the cookie belong to another thread, or to an earlier round of the cookie counter."""
 
 
 class DeferredRecords:
@@ -79,7 +79,7 @@ class DeferredRecords:
 
     @cached_property
     def threads(self) -> KeyedTimes:
-        """Times of the records of each thread; built on first use, since healthy recordings never need it."""
+        """Times of each thread's records; built on first use, because healthy recordings never need it."""
         return KeyedTimes(self._records.tid, self._when)
 
     @property
@@ -89,7 +89,10 @@ class DeferredRecords:
         return sum_of(~begins_run(*columns))
 
     def orphans(self, used: Bools) -> int:
-        """Return number of records whose cookie no sample has; ``used`` (records,) marks those joined with a sample."""
+        """Return the number of records whose cookie no sample has.
+
+        ``used`` (records,) are those joined with a sample.
+        """
         cookie = self._records.cookie
         if not len(cookie):
             return 0
@@ -98,7 +101,7 @@ class DeferredRecords:
         return sum_of(np.diff(first, append=len(cookie))[~is_used])
 
     def time_keys(self, time: U64 | None, position: I64) -> U64:
-        """Return (n,) what orders samples and records: times, or positions in recordings without timestamps."""
+        """Return (n,) the sort key of samples and records: times, or positions in recordings without timestamps."""
         return time if self.has_time and time is not None else position.view(np.uint64)
 
     def match(self, cookie: U64, pid: I32, tid: I32, when: U64) -> tuple[I64, I64]:
@@ -150,7 +153,7 @@ class DeferredRecords:
     def _match_other_thread(
         self, rows: I64, run: tuple[I64, I64], record: I64, outcome: I64, pid: I32, tid: I32, when: U64
     ) -> None:
-        """Match records with the cookie under another thread id, where an id is unknown or an exec explains it."""
+        """Match records under another thread id, if an id is unknown or an exec explains it."""
         low, high = run
         sought = as_int32(np.where(tid[rows] < 0, self._records.tid[low], np.int32(-1)))
         anonymous = self._nearest_record(low, high, sought, when[rows])
@@ -171,7 +174,7 @@ class DeferredRecords:
         return same & self.execs.between(pid, np.minimum(when, time), np.maximum(when, time))
 
     def _check_time(self, record: I64, outcome: I64, tid: I32, when: U64) -> None:
-        """Mark early records; refuse those so far away in time that the cookie counter wrapped around in between."""
+        """Mark early records; refuse those so far away in time that the cookie counter must have wrapped around."""
         rows = flatnonzero(record >= 0)
         time = self._when_of(record[rows])
         early = rows[(time < when[rows]) & (outcome[rows] == JoinOutcome.JOINED)]

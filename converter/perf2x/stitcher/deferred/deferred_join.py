@@ -1,6 +1,6 @@
-"""Joins batches of samples with their deferred user chains, and tallies how they fared.
+"""Joins batches of samples with their deferred user chains, and counts the outcomes.
 
-Figures on the deferred user chains of a recording, for the summary, ``info`` and the outputs.
+The counts of a recording go into the summary, ``info`` and the outputs.
 """
 
 import numpy as np
@@ -38,14 +38,14 @@ class DeferredTally(Struct):
 
 
 class DeferredJoin:
-    """Finds the deferred record of each sample that has a cookie. With ``merge`` false it joins nothing."""
+    """Finds the deferred record of each sample with a cookie; without ``merge``, nothing is joined."""
 
     def __init__(self, records: DeferredRecords, merge: bool = True) -> None:
         self._records = records
         self._merge = merge
         none = zeros(len(JoinOutcome))
         self.tally = DeferredTally(none, [], falses(len(records)))
-        """The outcomes of all batches so far; later batches change them."""
+        """The outcomes of all batches so far; updated by later batches."""
 
     def join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
         """Return (n,) row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
@@ -69,7 +69,7 @@ class DeferredJoin:
         self.tally.used |= other.used
 
     def _add_missing(self, samples: Samples, cookies: U64, when: U64, rows: I64) -> None:
-        """Keep what tells why these samples have no record: one row per stay in the kernel, not per sample."""
+        """Keep what explains why these samples have no record: one row per stay in the kernel, not per sample."""
         if not len(rows):
             return
         cpu = samples.cpus[rows]
@@ -79,12 +79,12 @@ class DeferredJoin:
 
 
 class DeferredReport(Frozen):
-    """Counts of one recording; all zero where nothing was deferred."""
+    """Counts of one recording; all zero if nothing was deferred."""
 
     samples: int = 0
-    """Samples that hold a cookie."""
+    """Samples with a cookie."""
     records: int = 0
-    """PERF_RECORD_CALLCHAIN_DEFERRED in the file."""
+    """PERF_RECORD_CALLCHAIN_DEFERRED records in the file."""
     joined: int = 0
     joined_early_record: int = 0
     """Of ``joined``: the record comes before the sample; perf 7.2 delivers such samples with the cookie as a frame."""
@@ -93,7 +93,7 @@ class DeferredReport(Frozen):
     missing: int = 0
     missing_reasons: dict[str, int] = field(default_factory=dict)
     refused: int = 0
-    """Samples whose cookie only records of another thread or another round of the cookie counter have."""
+    """Samples whose cookie only occurs in records of another thread, or of an earlier round of the cookie counter."""
     duplicates: int = 0
     """Records that repeat another."""
     orphans: int = 0
@@ -101,9 +101,9 @@ class DeferredReport(Frozen):
 
 
 def deferred_report(history: ProcessHistory, tally: DeferredTally) -> DeferredReport:
-    """Figures of all batches that the tally covers."""
+    """Return the figures of all batches counted in the tally."""
     outcomes = tally.outcomes
-    missing = sum_missing(join_tables([no_rows(MissingUserStacks), *tally.missing]))  # stays in the kernel span batches
+    missing = sum_missing(join_tables([no_rows(MissingUserStacks), *tally.missing]))  # a stay may span batches
     early, across = int(outcomes[JoinOutcome.JOINED_EARLY_RECORD]), int(outcomes[JoinOutcome.JOINED_ACROSS_EXEC])
     return DeferredReport(
         samples=sum_of(outcomes[1:]),

@@ -1,7 +1,7 @@
-"""Explains missing deferred user stacks from what the recording itself shows.
+"""Explains missing deferred user stacks from the recording itself.
 
-A thread with a later record came back to user space, so the record of the sample's stay was written and lost; a thread
-without one exited, or was still inside the call when the recording stopped (or its file was closed).
+A thread with a later record returned to user space, so the record of the sample's stay was written and lost; a thread
+without one exited, or was still in the kernel when the recording stopped (or its file was closed).
 """
 
 from enum import StrEnum
@@ -30,7 +30,7 @@ from perf2x.stitcher.deferred.cookie_matching import DeferredRecords
 
 
 class MissingReason(StrEnum):
-    """Reasons as ``info --json`` names them."""
+    """Reasons, by their names in ``info --json``."""
 
     STOPPED = "recording_stopped"
     """The thread was still in the kernel when the recording ended."""
@@ -39,9 +39,9 @@ class MissingReason(StrEnum):
     LOST = "record_lost"
     """The ring buffer was full: a PERF_RECORD_LOST follows the sample."""
     ELSEWHERE = "in_another_file"
-    """The thread came back and nothing was lost: the record is in the file before or after this one."""
+    """The thread returned and nothing was lost: the record is in the file before or after this one."""
     INJECTED = "dropped_by_inject"
-    """No record at all, though threads came back repeatedly: perf inject drops them."""
+    """No record at all, though threads returned repeatedly: perf inject drops them."""
 
 
 class MissingUserStacks(ColumnTable):
@@ -51,14 +51,14 @@ class MissingUserStacks(ColumnTable):
     pid: I32
     tid: I32
     cpu: I32
-    """−1 where the samples do not say."""
+    """−1 if the samples have no CPU."""
     when: U64
-    """Of the last such sample."""
+    """Time of the last such sample."""
     count: I64
 
 
 def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
-    """Sum up the rows of each stay in the kernel, which a cookie and a thread identify."""
+    """Sum the rows of each stay in the kernel, identified by cookie and thread."""
     first, stay = group_rows([missing.cookie, as_int64(missing.tid)])
     last = np.zeros(len(first), np.uint64)
     np.maximum.at(last, stay, missing.when)
@@ -90,9 +90,9 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
 
 
 def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecords) -> Bools:
-    """Return (n,) whether a record was lost after the sample, on its CPU where both CPUs are known.
+    """Return (n,) whether a record was lost after the sample, on its CPU if both CPUs are known.
 
-    The kernel writes LOST when there is room again, so it follows what was lost.
+    The kernel writes LOST after the loss, when there is room again.
     """
     rows = flatnonzero(~losts.samples_only & (losts.lost > 0))
     when = records.time_keys(losts.time, losts.position)[rows]

@@ -33,8 +33,10 @@ from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_map
 from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
 
 MAX_FORK_DEPTH = 2048
-"""The longest chain of forks without an exec along which processes see the mappings of their ancestors. Lookups walk up
-generation by generation; without a bound, n generations that all map something of their own would cost n² steps."""
+"""The longest chain of forks without an exec along which processes see their ancestors' mappings.
+
+Lookups walk up generation by generation; without a limit, n generations that all map something would cost n² steps.
+"""
 
 
 class ProcessLives(Frozen):
@@ -42,15 +44,15 @@ class ProcessLives(Frozen):
 
     pid: I64
     born: I64
-    """The sequence number of the fork or exec; 0 for processes that were there before the recording."""
+    """The sequence number of the fork or exec; 0 for processes older than the recording."""
     parent: I64
-    """The life that forked it, and whose mappings it sees as of then; −1 for none."""
+    """The life that forked it, whose mappings as of then it sees; −1 for none."""
     before: I64
-    """The life that an exec ended; −1 where the life did not begin with one."""
+    """The life that an exec ended; −1 if the life did not begin with an exec."""
     depth: I64
     """Number of ancestors whose mappings it sees."""
     cut: int
-    """Number of lives that see no ancestor because they end a chain of forks that is too long."""
+    """Number of lives that see no ancestor because their chain of forks is too long."""
 
 
 def find_lives(
@@ -86,7 +88,7 @@ def find_lives(
 
 
 def _generations(parent: I64) -> I64:
-    """Return (n,) the number of ancestors of each; with each step twice as far up."""
+    """Return (n,) the number of ancestors of each, by pointer doubling."""
     up, count = np.append(parent, -1), as_int64(np.append(parent >= 0, False))
     while (up >= 0).any():
         count += count[up]
@@ -98,7 +100,7 @@ KERNEL = -2
 """Key of the kernel's own space; −1 already means "no process"."""
 _TOMBSTONE = -2
 _GENERATIONS = 16
-"""This many ancestors are searched one after the other, which is faster than merging equal queries of descendants."""
+"""Number of generations searched one by one, which is faster than merging equal queries of descendants."""
 
 
 class AddressSpaces:
@@ -122,7 +124,7 @@ class AddressSpaces:
         lives = find_lives(owner, mmap_sequence, forks, fork_sequence, comms, comm_sequence)
         self._born, self._parent, self._before, self._depth = lives.born, lives.parent, lives.before, lives.depth
         self.lines_cut = lives.cut
-        """Number of processes that do not see their ancestors' mappings, being more than MAX_FORK_DEPTH forks away."""
+        """Number of processes over MAX_FORK_DEPTH forks away from ancestors, whose mappings they do not see."""
         kernel = np.full(len(ksymbol_sequence), KERNEL, np.int64)
         keys = np.concatenate([lives.pid, owner, kernel])
         self._epoch_sequence = np.concatenate([lives.born, mmap_sequence, ksymbol_sequence])
@@ -132,7 +134,7 @@ class AddressSpaces:
         self._epoch_space, self._last_epoch = _spaces_of(self._epochs, len(lives.pid), self.kernel_epochs)
         _, of_mmaps, of_ksymbols = np.split(self._epoch_space, cumsum([len(lives.pid), len(owner)]))
         self.ranges = _index_mappings(mmaps, of_mmaps, mmap_sequence, ksymbols, of_ksymbols, ksymbol_sequence)
-        """Of all spaces and sequence numbers; in one of its intervals ``find`` has one answer in every epoch."""
+        """Index over all spaces and sequence numbers; within one of its intervals ``find`` has one answer per epoch."""
         self.made: I64 = np.append(mmap_sequence, -1)
         """(mmaps + 1,) the sequence number of each mapping.
 
@@ -153,10 +155,10 @@ class AddressSpaces:
         return self._epochs.of(KERNEL, sequence)
 
     def last_epoch(self, epoch: I64) -> I64:
-        """Return (n,) int64: the last epoch of the same process image.
+        """Return (n,) int64: the last epoch of the same process image; −1 and epochs of the kernel map to themselves.
 
-        −1 and epochs of the kernel stand for themselves. What it has at an address holds in every epoch since ``made``
-        of that mapping, for only a later one hides it.
+        Its mapping at an address is valid in every epoch since ``made`` of that mapping, because only a later one hides
+        it.
         """
         return take(self._last_epoch, epoch)
 
@@ -165,11 +167,11 @@ class AddressSpaces:
         return np.append(self._epoch_sequence, 0)[epoch]
 
     def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
-        """Return (n,) int64: row of the mapping that holds each address, −1 where none does.
+        """Return (n,) int64: row of the mapping that contains each address, −1 for none.
 
-        Where ``through_exec`` is set, an address without a mapping is also searched in the program that the process ran
-        before: a sample inside execve, taken after the kernel announced the new program, still has the caller's
-        addresses in its user chain.
+        With ``through_exec``, an address without a mapping is also searched in the program that the process ran before:
+        a sample inside execve, taken after the kernel announced the new program, still has the caller's addresses in
+        its user chain.
         """
         if not len(self._epoch_space):
             return minus_ones(len(address))
@@ -183,7 +185,7 @@ class AddressSpaces:
     def find_at(self, space: I64, sequence: I64, address: U64) -> I64:
         """Return (n,) ``find`` by space and sequence number; walks up to the parents of forked processes."""
         found = minus_ones(len(address))
-        todo = flatnonzero((space >= 0) & self.ranges.intervals(address)[1])  # no process maps the rest
+        todo = flatnonzero((space >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
         space, sequence = space[todo], sequence[todo]
         for _ in range(_GENERATIONS):
             if not len(todo):
@@ -234,7 +236,7 @@ class AddressSpaces:
 def _spaces_of(epochs: KeyedValues, lives: int, kernel: I64) -> tuple[I64, I64]:
     """Return (epochs,) the space of each, −1 for none; (epochs + 1,) the last epoch of that space.
 
-    The first ``lives`` epochs begin their spaces. Those of the ``kernel``, and −1, stand for themselves at the end.
+    The first ``lives`` epochs begin their spaces. Those of the ``kernel``, and −1 at the end, map to themselves.
     """
     order, process = epochs.in_order()
     begin = np.maximum.accumulate(np.where(order < lives, arange(len(order)), 0))

@@ -1,4 +1,4 @@
-"""Mappings of the kernel: its text, extended as perf extends it, and symbols that come and go at run time."""
+"""Mappings of the kernel: its text, extended as in perf, and symbols that come and go at run time."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ def is_kernel_mapping(mmaps: Mmaps) -> Bools:
 
 
 def end_addresses(start: U64, length: U64) -> U64:
-    """Return (n,) uint64: start + length, at most 2⁶⁴ − 1 where a damaged record would wrap around."""
+    """Return (n,) uint64: start + length, at most 2⁶⁴ − 1 for damaged records that would wrap around."""
     end = start + length
     return np.where(end < start, np.uint64(2**64 - 1), end)
 

@@ -1,11 +1,11 @@
-"""Cached lookup of the mapping that holds an address.
+"""Cached lookup of the mapping that contains an address.
 
-Ends of the mappings of all processes divide the addresses into intervals; in each, a process has one mapping or none at
-a time. One search finds the interval, and tells that a word is no address because no process maps anything there:
-programs without frame pointers leave many. Others are remembered by process image and interval.
+The ends of all processes' mappings divide the address space into intervals; in each, a process has one mapping or none
+at a time. One search finds the interval, and whether any process maps it: programs without frame pointers leave many
+words that are no addresses. Other results are cached by process image and interval.
 
-Addresses in the kernel's largest mapping, where most frames of a system-wide recording are, need no process if nothing
-else ever lies in it::
+Addresses in the kernel's largest mapping, where most frames of a system-wide recording are, need no process if no other
+mapping ever overlaps it::
 
     kernel    | text, as of nearly all epochs |   | module |   | BPF program, as of some |
               known by the epoch alone            looked up
@@ -20,24 +20,24 @@ from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_map
 
 
 class KernelText(Frozen):
-    """A range of addresses in which no mapping begins or ends, and the mapping that holds them."""
+    """A range of addresses in which no mapping begins or ends, and the mapping that contains it."""
 
     start: np.uint64
     length: np.uint64
     mapping: int
-    """Row of the recorded mapping, −1 for none: it is gone at the end."""
+    """Row of the recorded mapping, −1 for none: it was removed before the end."""
     is_there: Bools
-    """By context: whether the mapping is what there is; False for those of processes."""
+    """By context: whether the mapping exists; False for contexts of processes."""
 
     def holds(self, part: I64, context: I64, address: U64) -> Bools:
-        """Return (n,) whether it holds each address; ``part`` (n,) is its row in ``context``."""
+        """Return (n,) whether it contains each address; ``part`` (n,) is the address's row in ``context``."""
         lies: Bools = address - self.start < self.length
         lies &= take(take(self.is_there, context), part)
         return lies
 
 
 def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
-    """Return the range of the longest mapping of the kernel, None where others lie in it or there is no kernel."""
+    """Return the range of the kernel's longest mapping; None if others overlap it or there is no kernel."""
     rows = flatnonzero(is_kernel_mapping(mmaps))
     if not len(rows):
         return None
@@ -62,8 +62,8 @@ def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
 class MappingLookup:
     """AddressSpaces.find by interval, with a cache.
 
-    The last epoch of a process image is asked for all of its epochs: there are thousands where a program maps memory
-    again and again.
+    All epochs of a process image are looked up as its last one, because a program that maps memory again and again has
+    thousands.
     """
 
     def __init__(self, spaces: AddressSpaces, mappings: int) -> None:
@@ -76,13 +76,13 @@ class MappingLookup:
         """(2 × epochs + 2,) by context"""
         self._recent = DirectMappedCache()
         self.hit = falses(mappings + 1)
-        """(mappings + 1,) whether an address lay in each mapping; the last entry is for none."""
+        """(mappings + 1,) whether an address was in each mapping; the last row is for none."""
 
     def find(self, context: I64, interval: I64) -> I64:
-        """Return (n,) int64: row of the mapping that holds each address, −1 for none.
+        """Return (n,) int64: row of the mapping that contains each address, −1 for none.
 
-        ``context`` of ``lookup_contexts``, ``interval`` of AddressSpaces.intervals. The last mappings of the images
-        serve all epochs since these were made.
+        ``context`` from ``lookup_contexts``, ``interval`` from AddressSpaces.intervals. The last mappings of an image
+        are valid in all epochs since they were made.
         """
         mmap = self._answers(take(self._last, context) + interval)
         later = flatnonzero(take(self._spaces.made, mmap) > take(self._sequence, context))

@@ -1,8 +1,8 @@
 """Merges recorded mappings into those of the profile, laid end to end: one number identifies an address in any of them.
 
-A file is mapped at another address in every process. Symbols do not depend on it, so the profile has each part of a
-file once, at the lowest address that any process had it at, and addresses are moved there (as pprof's own merge does,
-profile.Merge in github.com/google/pprof). Code that is named by address or belongs to one process stays::
+A file is mapped at a different address in every process. Symbols do not depend on it, so the profile has each part of a
+file once, at the lowest of its addresses, and locations are moved there (as in pprof's own merge, profile.Merge in
+github.com/google/pprof). Code that is identified by address or belongs to one process stays::
 
     pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, 0x7f10…000
     pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
@@ -50,22 +50,22 @@ _PRIVATE_NAMES = (
 
 
 class MergedMappings(Frozen):
-    """Recorded mappings (rows of ``Mmaps``, and a last row for none) in groups that the profile shows as one."""
+    """Recorded mappings (rows of ``Mmaps``, and a last row for none) grouped into profile mappings."""
 
     number: I64
     """(mappings + 1,) the group of each; −1 for the last row."""
     shift: U64
-    """(mappings + 1,) the distance that addresses in each are moved, modulo 2⁶⁴."""
+    """(mappings + 1,) the distance by which addresses in each are moved, modulo 2⁶⁴."""
     mmaps: Mmaps
     build_ids: DictionaryColumn[str]
     """Of each recorded mapping, in hexadecimal."""
     is_data: Bools
-    """(mappings,) whether each is memory of a process that holds no code, whatever stray words of stacks point there"""
+    """(mappings,) whether each is process memory without code, whatever stray words of stacks point there."""
 
     def table(self, hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
-        """The groups that have a recorded mapping with ``hit``, and (groups + 1,) the row of each group, −1 for none.
+        """Return the groups with a ``hit`` recorded mapping, and (groups + 1,) the row of each group, −1 for none.
 
-        Ordered by kernel or not, name, build id, offset and address.
+        Sorted by kernel or not, name, build id, offset and address.
         """
         rows = flatnonzero(hit[:-1])
         first, group = group_rows([self.number[rows]])
@@ -90,12 +90,12 @@ class MergedMappings(Frozen):
 
 
 def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) -> MergedMappings:
-    """Group mappings that are alike.
+    """Group equal mappings.
 
-    Mappings that carry no build id have the one that ``session`` holds by name. With ``per_process``, mappings at
-    different addresses stay apart.
+    Mappings without a build id get the one from ``session`` by name. With ``per_process``, mappings at different
+    addresses stay separate.
     """
-    # those of few objects are looked up and spelled, however many mappings there are
+    # look up each object once, however many mappings it has
     rows, kind = group_rows([mmaps.filename.number, mmaps.build_id.number])
     known = zip(mmaps.filename[rows], mmaps.build_id[rows], strict=True)
     build_ids = DictionaryColumn.of((own or build_id_by_name(session, name)).hex() for name, own in known)[kind]
@@ -110,7 +110,7 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
 
 
 def may_hold_code(mmaps: Mmaps) -> Bools:
-    """Return (mappings,) whether each may be executed; perf record -d records those that may not, too."""
+    """Return (mappings,) whether each may be executed; perf record -d also records others."""
     found: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & _PROT_EXEC != 0))
     return found
 
@@ -118,7 +118,7 @@ def may_hold_code(mmaps: Mmaps) -> Bools:
 def _traits(
     mmaps: Mmaps, build_ids: DictionaryColumn[str], private: Bools, is_data: Bools, per_process: bool
 ) -> list[I32 | I64 | U64]:
-    """Columns that are equal in mappings of one group, the most significant first; texts as ranks in sorted order."""
+    """Return columns that are equal within a group, most significant first; texts as indices in sorted order."""
     kernel, start = is_kernel_mapping(mmaps), mmaps.start
     moves = (mmaps.filename.which(_is_relative) | build_ids.which(bool)) & ~private & ~kernel & (not per_process)
     return [
@@ -129,13 +129,13 @@ def _traits(
 
 
 def _is_relative(name: str) -> bool:
-    """Return True if symbols are found by file offset; not in dumps of JIT compilers, which one process maps once."""
+    """Return True if symbols are found by file offset; not in jitdumps, which one process maps once."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not is_jitdump(name))
 
 
 _ROOM = 1 << 57
 _MAX_LENGTH = 1 << 48
-"""Longer mappings are damaged records or span an address space; they are left out, as are those beyond _ROOM."""
+"""Longer mappings are damaged or span an address space; they are left out, as are those beyond _ROOM."""
 
 
 class AddressLayout:
@@ -163,10 +163,12 @@ class AddressLayout:
         self._begin = begin[self._group]
         self._start = start[self._group]
         self.delta: U64 = np.append(begin[group] - mmaps.start, np.uint64(0))
-        """(recorded mappings + 1,) the sum of this and an address is its offset, modulo 2⁶⁴; the last row stands for
-        no mapping."""
+        """(recorded mappings + 1,) add this to an address to get its offset, modulo 2⁶⁴.
+
+        The last row is for no mapping.
+        """
         self.is_outside = np.append(~fits[group], True)
-        """(recorded mappings + 1,) whether the layout leaves each out."""
+        """(recorded mappings + 1,) whether each is outside the layout."""
 
     def at(self, offset: U64) -> tuple[I64, U64]:
         """Return (n,) merged mapping and address of each offset in the layout."""

@@ -1,1 +1,1 @@
-"""Chains of samples to distinct stacks of frame keys, and the sums of samples."""
+"""Chains of samples to distinct stacks of frame keys, and sums of samples."""

@@ -40,7 +40,7 @@ _MARKER_MODES = {
 }
 _LAST = 2**64 - 1
 _MODES_FROM_LAST = np.zeros(_LAST - CALLCHAIN_CONTEXT_MAX + 1, np.uint8)
-"""(markers,) the mode that each possible marker announces, from the greatest one on; UNKNOWN for unknown markers."""
+"""(markers,) the mode that each possible marker announces, from the greatest one on; UNKNOWN for others."""
 _MODES_FROM_LAST[[_LAST - context for context in _MARKER_MODES]] = list(_MARKER_MODES.values())
 
 
@@ -61,7 +61,7 @@ def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bool
 
 
 class ChainParts(Frozen):
-    """Runs of frames of one mode, in the order of the frames; none is empty. Rows and markers begin parts."""
+    """Runs of frames of one mode, in order, never empty. A part begins at the start of a row or at a marker."""
 
     row: I64
     mode: U8
@@ -69,7 +69,10 @@ class ChainParts(Frozen):
     """Index of each part's first frame."""
 
     def of_frames(self, frames: int) -> I64:
-        """Return (frames,) the part of each frame: several times as fast as repeating, as most parts are short."""
+        """Return (frames,) the part of each frame.
+
+        Several times faster than np.repeat, because most parts are short.
+        """
         part = zeros(frames)
         part[self.begins[1:]] = 1
         return cumsum(part)
@@ -84,16 +87,16 @@ class ChainFrames(Frozen):
 
 
 def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
-    """Decode chains; ``mode`` (rows,) holds until the first marker.
+    """Decode chains; ``mode`` (rows,) applies until the first marker.
 
-    Frames after an unknown marker (programs without frame pointers leave such words) have mode UNKNOWN; perf gives up
-    the whole chain (add_callchain_ip).
+    Frames after an unknown marker (programs without frame pointers leave such words) have mode UNKNOWN; perf drops the
+    whole chain (add_callchain_ip).
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
     marker_at = flatnonzero(is_marker)
-    before = take(offsets_of(is_marker), chains.offsets)  # markers in front of each row
+    before = take(offsets_of(is_marker), chains.offsets)  # number of markers before each row
     row_of_marker = row_numbers(np.diff(before))
-    # index among all parts of those that rows begin and of those that markers begin
+    # indices of parts that begin at a row's start, and at a marker
     of_row = arange(len(chains)) + before[:-1]
     of_marker = arange(len(marker_at)) + row_of_marker + 1
     count = len(of_row) + len(of_marker)
@@ -101,25 +104,25 @@ def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
     row[of_row], row[of_marker] = arange(len(chains)), row_of_marker
     back = np.uint64(_LAST) - chains.values[marker_at]
     modes[of_row], modes[of_marker] = mode, take(_MODES_FROM_LAST, back.view(np.int64))
-    begin = np.empty(count + 1, np.int64)  # in frames: words without the markers in front of them
+    begin = np.empty(count + 1, np.int64)  # index of frames, not counting markers
     begin[of_row] = chains.offsets[:-1] - before[:-1]
     begin[of_marker] = marker_at - arange(len(marker_at))
     begin[-1] = len(is_marker) - len(marker_at)
     filled = flatnonzero(begin[1:] > begin[:-1])
     parts = ChainParts(take(row, filled), take(modes, filled), take(begin, filled))
-    # compress takes a third of the time of an index of truths
+    # compress takes a third of the time of boolean indexing
     return ChainFrames(chains.offsets - before, chains.values.compress(~is_marker), parts)
 
 
 def decode_user_chains(chains: ListArray) -> ChainFrames:
-    """Decode chains of deferred records: all addresses are user addresses, whatever markers earlier kernels wrote."""
+    """Decode chains of deferred records: all addresses are user addresses, whatever markers older kernels wrote."""
     frames = decode_chains(chains, np.full(len(chains), CpuMode.USER, np.uint8))
     frames.parts.mode[:] = CpuMode.USER
     return frames
 
 
 def with_lone_addresses(chains: ListArray, address: U64, alone: Bools) -> ListArray:
-    """Fill the empty rows that are ``alone`` with their instruction pointer, unless it is 0."""
+    """Fill the empty rows in ``alone`` with their instruction pointer, unless it is 0."""
     has = alone & (address != np.uint64(0))
     if not has.any():
         return chains

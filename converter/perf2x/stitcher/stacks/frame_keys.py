@@ -1,6 +1,6 @@
 """Frames as 64-bit keys: file and offset, mode, return address or not.
 
-Code that several processes share has one key, so stacks compare word by word. Keys are decoded only for the profile::
+Code shared by several processes has one key, so stacks compare word by word. Keys are decoded only for the profile::
 
     63       root frame: the lowest bits are a RootFrame
     62…60    mode (CpuMode)
@@ -46,16 +46,16 @@ _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 5
 _MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)
 _AT_ONCE, _SORTED = 1 << 18, 1 << 20
 _MANY = 4
-"""Keys of which at least one in so many is new are sorted, not searched for."""
+"""If at least one key in this many is new, keys are sorted, not searched for."""
 _FLAGS_AT, _OFFSET = np.uint64(58), np.uint64((1 << 58) - 1)
 _KERNEL = np.uint64(CpuMode.KERNEL) << _MODE_AT | _RETURN
 
 
 class DecodedFrames(Frozen):
-    """The contents of frame keys, (n,) columns."""
+    """Decoded frame keys, (n,) columns."""
 
     mapping: I64
-    """Row of MergedMappings.table, −1 where no mapping held the address."""
+    """Row of MergedMappings.table, −1 if no mapping contains the address."""
     address: U64
     is_return: Bools
     mode: U8
@@ -88,11 +88,11 @@ def root_frame_keys(root: I64) -> U64:
 
 
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
-    """Return distinct keys, ascending, and (n,) the index of each key among them. Up to a million are sorted together.
+    """Return distinct keys, ascending, and (n,) the index of each key among them.
 
-    Of more, few are looked up in a table, and those that share a slot with others searched for, in chunks: sorting all
-    at once would take more memory than anything else. Many miss the cache at every step of a search, and have tables
-    larger than the sort.
+    Up to a million are sorted at once. Of more, few distinct ones are found in a hash table, and those that share a
+    slot by binary search, in chunks: sorting all at once would take more memory than anything else. Many distinct ones
+    miss the cache at every step of a search, and would need a table larger than the sort.
     """
     if len(keys) <= _SORTED:
         first, place = group_rows([keys >> _FLAGS_AT, keys & _OFFSET])  # short enough to be sorted as one word
@@ -139,8 +139,8 @@ def decode_keys(keys: U64, layout: AddressLayout, side: SideTable) -> DecodedFra
 class FrameKeys:
     """Encodes frames as keys.
 
-    User addresses without a mapping say nothing once processes are combined, and share one key; with ``per_process``
-    they stay apart.
+    User addresses without a mapping are meaningless once processes are combined, and share one key; with
+    ``per_process`` they stay separate.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class FrameKeys:
     def encode(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
         """Return (n,) the key of each frame; ``part`` (n,) is its row in ``context`` and ``bits``.
 
-        These are of ``lookup_contexts`` and ``mode_bits``.
+        These come from ``lookup_contexts`` and ``mode_bits``.
         """
         text = self._text
         if text is None:
@@ -191,7 +191,7 @@ class FrameKeys:
         return keys
 
     def _tells(self, bits: U64) -> Bools:
-        """Return (n,) whether the address of a frame without a mapping says something."""
+        """Return (n,) whether the address of a frame without a mapping is meaningful."""
         tells: Bools = bits >> _MODE_AT & _MODE_BITS != np.uint64(CpuMode.USER)
         return tells | self._per_process
 
@@ -206,7 +206,10 @@ class FrameKeys:
         return SideTable(mapping.copy(), address.copy())
 
     def absorb(self, side: SideTable, hit: Bools) -> U64:
-        """Add the addresses of another FrameKeys of the same history; their numbers here, for ``renumber_keys``."""
+        """Add the addresses of another FrameKeys of the same history.
+
+        Return their numbers here, for ``renumber_keys``.
+        """
         np.logical_or(self.hit, hit, out=self.hit)
         return self._side.number(side.mapping, side.address).view(np.uint64)
 

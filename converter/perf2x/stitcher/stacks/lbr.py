@@ -41,9 +41,9 @@ from perf2x.model.recording import Branches
 _USER_MARKER = np.uint64(CallchainContext.USER)
 _UNKNOWN_INDEX = np.uint64(2**64 - 1)
 _UPPER_HALF = np.uint64(1 << 63)
-"""The kernel's addresses: the ip of a sample that an interrupt of the kernel took first."""
+"""The kernel's addresses: the ip of a sample that a kernel interrupt preceded."""
 _MAX_STITCHED = 1024
-"""Calls that may be added to one sample: a thread whose stack seems to grow forever must not exhaust memory."""
+"""Maximum calls added to one sample: a stack that seems to grow forever must not exhaust memory."""
 
 
 class LbrState(Frozen):
@@ -65,10 +65,10 @@ def empty_lbr_state() -> LbrState:
 def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: ListArray | None = None) -> ListArray:
     """Take the user part of chains (n rows) from the branches; rows without a user part or branches keep theirs.
 
-    The innermost user address of a sample that was taken in user mode is its own ``ip``: processors tell it precisely
-    (PEBS), while the chain begins where the interrupt came, some instructions later. For samples in the kernel it is
-    the address that the kernel recorded behind PERF_CONTEXT_USER, else the ``to`` of the newest branch. ``older`` (n
-    rows) holds calls from ``stitch_older_calls`` to append to the branches.
+    The innermost user address of a sample taken in user mode is its own ``ip``: it is precise (PEBS), while the chain
+    begins at the interrupt, some instructions later. For samples in the kernel it is the address recorded after
+    PERF_CONTEXT_USER, else the ``to`` of the newest branch. ``older`` (n rows) has calls from ``stitch_older_calls`` to
+    append to the branches.
     """
     user = _first_user_marker(chain)
     chain = _with_own_addresses(chain, user, ip)
@@ -85,7 +85,7 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
 
 
 def _with_own_addresses(chain: ListArray, user: I64, ip: U64) -> ListArray:
-    """The chains, those of samples in user mode with ``ip`` behind their marker if an address stands there."""
+    """Return the chains; for samples in user mode, the address after the marker is replaced by ``ip``."""
     rows = flatnonzero((user == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
     rows = rows[chain.values[user[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
     values = chain.values.copy()
@@ -117,7 +117,7 @@ def _leaf(chain: ListArray, user: I64, ip: U64, branches: Branches) -> U64:
 
 
 def _mark_each(rows: ListArray) -> ListArray:
-    """Put a USER marker in front of every entry."""
+    """Put a USER marker before every entry."""
     pairs = np.full((len(rows.values), 2), _USER_MARKER, np.uint64)
     pairs[:, 1] = rows.values
     return ListArray(rows.offsets * 2, pairs.reshape(-1))
@@ -182,7 +182,10 @@ def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tupl
 def _added_calls(
     branches: Branches, older: ListArray, rows: I64, previous: I64, distance: I64, continued: Bools
 ) -> ListArray:  # fmt: skip
-    """Calls that each sample adds: the previous sample's records after ``distance``; rows of the state: their own."""
+    """Return the calls added to each sample: the previous one's records after ``distance``.
+
+    Rows of the state: their own.
+    """
     first = branches.offsets[previous] + distance + 1
     lengths = np.where(continued, branches.offsets[previous + 1] - first, older.lengths[rows])
     starts = np.where(continued, first, len(branches.from_ip) + older.offsets[:-1][rows])

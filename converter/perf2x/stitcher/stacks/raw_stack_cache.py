@@ -1,7 +1,7 @@
-"""Cache of stacks by what was recorded: most samples repeat a stack that was seen a moment ago.
+"""Cache of stacks by recorded words: most samples repeat a recent stack.
 
-To build a stack takes several lookups per frame; to find that it was built before takes one comparison of its words.
-Samples of a batch are compared with each other, too: where a busy machine starts many programs, half are alike.
+Building a stack takes several lookups per frame; finding it in the cache takes one comparison of its words. Samples of
+a batch are also compared with each other: where a busy machine starts many programs, half are equal.
 
 ::
 
@@ -17,17 +17,17 @@ from perf2x.stitcher.stacks.stack_rows import StackInputs
 
 _MAX_ROWS = 1 << 17
 _MAX_WORDS = 1 << 21
-"""Larger tables hit hardly more often: programs come and go, and are loaded at random addresses."""
+"""Larger tables have hardly more hits: programs come and go, and are loaded at random addresses."""
 _MIN_USES = 5.0
-"""Samples per cached row from which on the cache is faster than building every stack."""
+"""Samples per cached row above which the cache is faster than building every stack."""
 _EARLY_ROWS, _EARLY_USES = 1 << 15, 2.0
-"""Rows that are used so rarely when they are so many will hardly come to that."""
+"""Number of rows with too few uses at which the cache is given up early."""
 _PAUSE = 1 << 20
-"""A cache that does not pay is skipped for so many samples; `equal_inputs` is enough."""
+"""Number of samples for which a cache that does not pay is bypassed; `equal_inputs` suffices."""
 
 
 class RawStackCache:
-    """Stack numbers by StackInputs; starts over when it has grown large.
+    """Stack numbers by StackInputs; cleared when it has grown large.
 
     For each batch: ``skip``, else ``number``, build the stacks of the new rows, ``stacks``.
     """
@@ -50,7 +50,7 @@ class RawStackCache:
         number = self._table.number_rows(inputs.chain, *inputs.columns())
         new = flatnonzero(number >= before)
         sample = np.empty(len(self._table) - before, np.int64)
-        sample[number[new] - before] = new  # any of those that are equal
+        sample[number[new] - before] = new  # any of the equal ones will do
         return number, sample
 
     def stacks(self, number: I64, new_stacks: I32 | None) -> I32:
@@ -77,13 +77,13 @@ class RawStackCache:
 
 
 _SLOTS_EACH = 8
-"""Slots for each sample. Two stacks may want one: then samples with the first one stand for themselves."""
+"""Hash table slots per sample. If two stacks share a slot, samples with the first one are not merged."""
 
 
 def equal_inputs(inputs: StackInputs) -> tuple[I64, I64]:
-    """Return samples that stand for all others, ascending, of which few are equal.
+    """Return representative samples, ascending, few of which are equal, and (n,) each sample's representative.
 
-    And (n,) the place among them of each. One pass, however many stacks want one slot.
+    A single pass, however many stacks share a slot.
     """
     chain, own = inputs.chain, np.arange(len(inputs), dtype=np.int32)
     columns = [column for column in inputs.columns() if (column != column[0]).any()]

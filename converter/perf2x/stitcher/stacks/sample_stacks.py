@@ -1,12 +1,12 @@
-"""Thread and stack of each sample, for formats that read samples once more.
+"""Thread and stack of each sample, for formats that read samples again.
 
-A process writes to a spool of its own, which the first one made before it forked and reads in the end.
+Each process writes to a spool of its own, which the first one created before forking and reads at the end.
 
 ::
 
     first process     |part of spool 0|                         |part of spool 0|   a shard whose worker died
     workers                            |spool 1|      |spool 2|
-    rows              |in the order of the file: shards one behind the other    |
+    rows              |in the order of the file: shards concatenated    |
 """
 
 import numpy as np
@@ -18,30 +18,30 @@ from perf2x.model.recording import Samples
 
 
 class RecordedSpools:
-    """RecordedRows in the making."""
+    """Builds RecordedRows."""
 
     def __init__(self) -> None:
         self._spools = [RowSpool(2)]
         self._own, self._begin = 0, 0
-        """The spool of this process, and its first row that is in no part."""
+        """This process's spool, and its first row that is not in a part yet."""
         self._parts: list[RecordedPart] = []
         self._count = 0
-        """Rows in all."""
+        """Total number of rows."""
         self._batches = GrowableColumns(np.int64, 4)
         """End, earliest time, first position and checksum of positions of each batch."""
 
     def share(self, processes: int) -> None:
-        """Make the spools of processes to come; FormatError where there is no room."""
+        """Create the spools of further processes; FormatError if there is no space."""
         self._spools += [RowSpool(2) for _ in range(1, processes)]
         for spool in self._spools[1:]:
             spool.open()
 
     def write_apart(self, process: int) -> None:
-        """Become the spool of a forked process; 0 is the first one."""
+        """Switch to the spool of a forked process; 0 is the first one."""
         self._own = process
 
     def add(self, samples: Samples, kept: I64 | slice, thread: I32, stack: I32) -> None:
-        """Add a batch, of which ``kept`` have a thread and a stack; FormatError where there is no room."""
+        """Add a batch, of which ``kept`` have a thread and a stack; FormatError if there is no space."""
         rows = np.full((2, len(samples)), -1, np.int32)
         rows[:, kept] = thread, stack
         self._spools[self._own].extend(*rows)
@@ -50,7 +50,7 @@ class RecordedSpools:
         self._batches.extend(self._count, first, samples.position[:1], check_of(samples.position))
 
     def absorb(self, rows: RecordedRows) -> None:
-        """Add what another process wrote, in this one's numbers."""
+        """Add the rows of another process, in this one's numbers."""
         self._end_part()
         first = rows.batch_first.view(np.int64)
         self._batches.extend(rows.batch_end + self._count, first, rows.batch_position, rows.batch_check)
@@ -58,7 +58,7 @@ class RecordedSpools:
         self._count += sum(part.stop - part.start for part in rows.parts)
 
     def rows(self) -> RecordedRows:
-        """Return all rows; those of another process have no spools, which the first one has."""
+        """Return all rows; those of another process refer to spools of the first one."""
         self._end_part()
         if self._own:
             self._spools[self._own].flush()

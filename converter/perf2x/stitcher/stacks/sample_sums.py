@@ -1,4 +1,4 @@
-"""Sums of samples that are alike: equal event, thread and stack, and whatever other columns are asked for.
+"""Sums of equal samples: same event, thread and stack, and any other columns requested.
 
 Samples of a timeline: one row each, in columns that grow batch by batch.
 """
@@ -10,11 +10,11 @@ import numpy as np
 from perf2x.base.columnar import I32, I64, U64, ColumnTable, GrowableColumns, sorted_runs, sum_runs
 
 _MIN_PENDING = 1 << 18
-"""Rows are summed up when at least this many are new, and as many as are summed up already."""
+"""Rows are summed when at least this many are new, and at least as many as are already summed."""
 
 
 class SampleRows(ColumnTable):
-    """Rows of samples as columns (n,); those that do not tell samples apart are None."""
+    """Rows of samples as columns (n,); columns that were not requested are None."""
 
     event: I32
     thread: I32
@@ -31,10 +31,10 @@ class SampleRows(ColumnTable):
 
 
 class SampleSums:
-    """Collects rows and now and then sums up those that are alike."""
+    """Collects rows, and sums equal ones from time to time."""
 
     def __init__(self, extra: Sequence[str] = ()) -> None:
-        """``extra`` names those of the columns ``cpu``, ``cgroup`` and ``data_src`` that tell samples apart."""
+        """``extra``: those of the columns ``cpu``, ``cgroup`` and ``data_src`` that keep samples separate."""
         self._extra = extra
         self._keys = GrowableColumns(np.int32, 3)
         self._values = GrowableColumns(np.int64, 2 + len(extra))
@@ -42,24 +42,24 @@ class SampleSums:
         self._settled = 0
 
     def add(self, rows: SampleRows) -> None:
-        """Append rows, and sum up when there are many."""
+        """Append rows, and sum when there are many."""
         self.append(rows)
         if len(self._keys) - self._settled > max(_MIN_PENDING, self._settled):
             self.settle()
 
     def append(self, rows: SampleRows) -> None:
-        """Append rows without summing up."""
+        """Append rows without summing."""
         self._keys.extend(rows.event, rows.thread, rows.stack)
         self._values.extend(rows.value, rows.count, *(getattr(rows, name) for name in self._extra))
 
     def rows(self) -> SampleRows:
-        """All rows so far, of which some may be alike. Views that the next ``add`` may invalidate."""
+        """Return all rows so far, some of which may be equal. Views that the next ``add`` may invalidate."""
         value, count, *extra = self._values.columns()
         event, thread, stack = self._keys.columns()
         return SampleRows(event, thread, stack, value, count, **dict(zip(self._extra, extra, strict=True)))
 
     def settle(self) -> None:
-        """Sum up all rows that are alike."""
+        """Sum all equal rows."""
         value, count, *extra = self._values.columns()
         keys = self._keys.columns()
         order, begins = sorted_runs([*keys, *extra])
@@ -74,30 +74,30 @@ class SampleSums:
 
 
 class TimedRows(ColumnTable):
-    """Samples as columns (n,); they are writable, and views of whatever collected them."""
+    """Samples as columns (n,); writable views of the collector's columns."""
 
     event: I32
     thread: I32
     stack: I32
     cpu: I32
-    """−1 where samples do not say."""
+    """−1 if samples have no CPU."""
     value: I64
     """The period."""
     time: U64
-    """Nanoseconds; the position in the file where samples carry no time."""
+    """Nanoseconds; the position in the file if samples have no time."""
     cgroup: I64 | None = None
-    """The id's bits; None where it is not asked for."""
+    """The id's bits; None if not requested."""
     data_src: I64 | None = None
-    """The word's bits, likewise."""
+    """The word's bits; None if not requested."""
     position: I64 | None = None
-    """Position of the record in the recording, likewise."""
+    """Position of the record in the recording; None if not requested."""
 
 
 class TimedSamples:
-    """Collects the samples of a timeline; there is not room for millions of them twice."""
+    """Collects the samples of a timeline without a second copy."""
 
     def __init__(self, extra: Sequence[str] = ()) -> None:
-        """``extra`` names those of the columns ``cgroup``, ``data_src`` and ``position`` that are wanted."""
+        """``extra``: those of the columns ``cgroup``, ``data_src`` and ``position`` that are requested."""
         self._extra = extra
         self._small = GrowableColumns(np.int32, 4)
         self._large = GrowableColumns(np.int64, 2 + len(extra))
@@ -108,7 +108,7 @@ class TimedSamples:
         self._large.extend(rows.value, rows.time.view(np.int64), *(getattr(rows, name) for name in self._extra))
 
     def rows(self) -> TimedRows:
-        """All rows so far, as views that the next ``add`` may invalidate."""
+        """Return all rows so far, as views that the next ``add`` may invalidate."""
         event, thread, stack, cpu = self._small.columns()
         value, time, *extra = self._large.columns()
         named = dict(zip(self._extra, extra, strict=True))

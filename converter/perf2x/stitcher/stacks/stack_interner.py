@@ -1,4 +1,4 @@
-"""Numbers for distinct threads and stacks."""
+"""Numbers distinct threads and stacks."""
 
 from typing import TypeVar
 
@@ -24,7 +24,7 @@ from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 
 _NEVER = np.iinfo(np.int64).max
 _WORDS_AT_ONCE = 1 << 18
-"""Words of another process's stacks that are renumbered together."""
+"""Words of another process's stacks that are renumbered at once."""
 
 
 class ThreadRows(Frozen):
@@ -35,7 +35,7 @@ class ThreadRows(Frozen):
     comm: I64
     """Index of the name in ThreadNames, −1 for none."""
     start: I64
-    """When it was forked, as ThreadNames tells: ids are used again."""
+    """Sequence number of its fork from ThreadNames, because ids are reused."""
     first_sequence: I64
     """Sequence number of the first sample."""
 
@@ -44,18 +44,18 @@ Rows = TypeVar("Rows", SampleRows, TimedRows)
 
 
 class Renumbering(Frozen):
-    """Numbers in this interner of another one's stacks and threads."""
+    """Maps another interner's stacks and threads to numbers of this one."""
 
     stack: I32
     thread: I32
 
     def renumber(self, rows: Rows) -> Rows:
-        """Sample rows in the numbers of this interner."""
+        """Return sample rows with this interner's numbers."""
         return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
 
 
 class StackInterner:
-    """Numbers threads and stacks from 0, each distinct one once."""
+    """Numbers distinct threads and stacks from 0 on."""
 
     def __init__(self) -> None:
         self._stacks = ListInterner(np.uint64)
@@ -63,7 +63,7 @@ class StackInterner:
         """pid, tid, index of the name, start."""
         self._first_sequence = GrowableColumns(np.int64)
         self._namesake = GrowableColumns(np.int32)
-        """The first thread of each one's name."""
+        """The first thread with the same name, for each thread."""
         self._first_of_name: dict[int, int] = {}
 
     def intern_stacks(self, keys: ListArray) -> I32:
@@ -86,9 +86,9 @@ class StackInterner:
         np.minimum.at(self._first_sequence[0], thread, sequence)
 
     def namesakes(self, thread: I32 | I64) -> I32:
-        """Return (n,) the first thread that has the name of each; a thread without a name stands for itself.
+        """Return (n,) the first thread with the same name; a thread without a name maps to itself.
 
-        Other processes may know another one first: who sums samples by it asks nothing of threads but their names.
+        Another process may have another first thread; samples summed this way only keep the threads' names.
         """
         known = len(self._namesake)
         new = enumerate(self._threads.columns()[2][known:].tolist(), known)
@@ -108,9 +108,9 @@ class StackInterner:
     def absorb(
         self, stacks: ListArray, threads: ThreadRows, side_numbers: U64, *, by_thread: bool = True
     ) -> Renumbering:
-        """Add another interner's tables; ``side_numbers`` renumbers the side table its frame keys refer to.
+        """Add another interner's tables; ``side_numbers`` renumbers the side table of its frame keys.
 
-        Without ``by_thread`` samples of threads of one name are summed.
+        Without ``by_thread``, samples of threads with the same name are summed.
         """
         stack = np.empty(len(stacks), np.int32)
         for rows in row_batches(stacks.lengths, _WORDS_AT_ONCE):

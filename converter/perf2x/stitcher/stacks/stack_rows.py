@@ -1,6 +1,6 @@
-"""Builds stacks: samples to rows of frame keys (see ``frame_keys``), innermost frame first.
+"""Builds stacks: converts samples to rows of frame keys (see ``frame_keys``), innermost frame first.
 
-From the words of a chain to the row of a sample that was taken in the kernel and whose user part was deferred::
+From the words of a chain to the row of a sample taken in the kernel whose user part was deferred::
 
     chain      KERNEL  k0   k1   k2          deferred chain   USER  u0   u1         root frame
                        └── part of mode KERNEL ──┘                  └ part of mode USER ┘
@@ -10,8 +10,8 @@ From the words of a chain to the row of a sample that was taken in the kernel an
     row                k0   k1   k2                           u0   u1               [stack not copied]
 
 The first address of a part is an instruction pointer (ip), the others are return addresses (ra). A user part in the
-sample's own chain is looked up as of the sample; under kernel frames it may lie inside execve and belong to the program
-before (AddressSpaces.find, through exec).
+sample's own chain is looked up as of the sample; under kernel frames it may be inside execve and belong to the previous
+program (AddressSpaces.find, through exec).
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ class StackInputs(ColumnTable):
     """(n,) columns that determine the stacks of samples."""
 
     chain: ListArray
-    """Recorded chains without cookies; the instruction pointer of samples that have nothing else."""
+    """Recorded chains without cookies; the instruction pointer of samples without a chain."""
     mode: U8
     user_epoch: I64
     kernel_epoch: I64
@@ -57,9 +57,9 @@ class StackInputs(ColumnTable):
     """RootFrame, 0 for none."""
 
     def columns(self) -> list[I64]:
-        """All but the chains, packed: numbers of epochs and chains fit 32 bits, modes and roots 8.
+        """Return all columns but the chains, packed: numbers of epochs and chains fit 32 bits, modes and roots 8.
 
-        The last two are the same for most samples.
+        The last two are equal for most samples.
         """
         return [
             self.user_epoch << 16 | as_int64(self.mode) << 8 | self.root,
@@ -90,7 +90,7 @@ class StackRowBuilder:
         """Return (n,) keys of the frames in the sample's own chain."""
         frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
-        mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)  # where no marker says
+        mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)  # without a marker
         part = parts.of_frames(len(frames.address))
         context, bits = _part_contexts(parts, mode, inputs), mode_bits(mode)
         rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, part, inputs)
@@ -103,7 +103,7 @@ class StackRowBuilder:
     def _deferred_rows(self, inputs: StackInputs) -> ListArray:
         """Return (n,) keys of the deferred user parts, which belong to the program that the kernel returned to.
 
-        A chain that several samples share is looked up once.
+        A chain shared by several samples is looked up once.
         """
         joined = inputs.deferred_chain >= 0
         chain, epoch = inputs.deferred_chain[joined], inputs.deferred_epoch[joined]
@@ -127,9 +127,9 @@ class StackRowBuilder:
 
 
 def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
-    """Return (parts,) the lookup context of each part, whose ``mode`` is that of user code where no marker says.
+    """Return (parts,) the lookup context of each part; ``mode`` is user mode where no marker says otherwise.
 
-    Guests and hypervisors have no epoch, since nobody recorded their mappings.
+    Guests and hypervisors have no epoch, because their mappings are not recorded.
     """
     row = parts.row
     epoch = np.where(mode == CpuMode.KERNEL, take(inputs.kernel_epoch, row), -1)
@@ -139,7 +139,7 @@ def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
 
 
 def _kernel_frames_of_unknown_mode(frames: ChainFrames, part: I64, inputs: StackInputs) -> tuple[I64, I64]:
-    """Frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs."""
+    """Return frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs."""
     is_unknown = frames.parts.mode == CpuMode.UNKNOWN
     if not is_unknown.any():
         return zeros(0), zeros(0)

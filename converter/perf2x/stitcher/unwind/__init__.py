@@ -1,1 +1,1 @@
-"""User registers and stack bytes to chains."""
+"""Unwinds user registers and stack dumps to chains."""

@@ -25,7 +25,7 @@ _SIGNAL_RETURN = Rule(
 """sp points at the struct rt_sigframe, which holds all registers, also the link register of an interrupted leaf."""
 
 _OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""Nothing called the code: makecontext puts it into the link register of the coroutine's function."""
+"""Nothing called the code: makecontext puts its address into the link register of the coroutine's function."""
 
 AARCH64 = Architecture(
     name="aarch64",

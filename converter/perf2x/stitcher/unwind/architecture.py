@@ -8,17 +8,17 @@ from perf2x.base.frozen import Frozen
 
 
 class KnownCode(Frozen):
-    """Code that is put on a stack as a return address without a call, known by its first bytes."""
+    """Code whose address is on a stack as a return address without a call, recognized by its first bytes."""
 
     size: int
-    """Bytes that the pattern covers."""
+    """Length of the pattern in bytes."""
     pattern: re.Pattern[bytes]
     rule: Rule
     """The rule at the first byte; a rule of a signal frame, as the address is exact."""
 
 
 class Architecture(Frozen):
-    """Registers by DWARF number, and the code that C libraries and linkers leave without unwind information."""
+    """Registers by DWARF number, and code of C libraries and linkers without unwind information."""
 
     name: str
     machine: str
@@ -26,7 +26,7 @@ class Architecture(Frozen):
     word: int
     """Bytes of an address."""
     register_count: int
-    """Number of registers that are tracked, from 0, the program counter among them."""
+    """Number of tracked registers, from 0, including the program counter."""
     from_perf: Mapping[int, int]
     """Bit of ``sample_regs_user`` to register."""
     stack_pointer: int
@@ -34,21 +34,21 @@ class Architecture(Frozen):
     program_counter: int
     """Register of the sampled instruction pointer; on x86 the return address column of every rule."""
     address_mask: int
-    """Bits that form the address; removes the signature from return addresses (pointer authentication)."""
+    """Mask of the address bits; removes pointer authentication codes from return addresses."""
     outermost: Rule
-    """Of code that nothing called; a rule of a signal frame, as its address is exact."""
+    """Rule for code that nothing called; a signal frame's, because its address is exact."""
     framed: Rule | None = None
-    """Of a function that keeps a frame pointer, wherever the stack pointer points."""
+    """Rule for a function with a frame pointer, wherever the stack pointer points."""
     preserved: frozenset[int] = frozenset()
-    """Registers that functions give back as they were: plain steps restore no others."""
+    """Callee-saved registers: plain steps restore no others."""
     known_code: tuple[KnownCode, ...] = ()
-    """Code that returns from a signal handler, and code that a coroutine's function returns to."""
+    """Code that returns from a signal handler, and code to which a coroutine's function returns."""
     linkage_rule: Rule | None = None
-    """At the jump of a .plt.sec or .plt.got entry; None where linkers leave nothing on the stack."""
+    """Rule at the jump of a .plt.sec or .plt.got entry; None if linkers leave nothing on the stack."""
     lazy_linkage: tuple[Rule, ...] = ()
     """Rules within a 16-byte lazy .plt entry: before its push, after it."""
 
     def kept(self, needed: int) -> list[int]:
-        """Registers to restore: those in ``needed`` (bits), and the three that every step may use."""
+        """Return the registers to restore: those in ``needed`` (bits), and the three that every step may use."""
         needed |= 1 << self.stack_pointer | 1 << self.frame_pointer | 1 << self.program_counter
         return [register for register in range(self.register_count) if needed >> register & 1]

@@ -52,9 +52,9 @@ from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
 
 
 class PlaceRules:
-    """Rules by place; forgetful, so that no recording makes it grow.
+    """Rules by place, in a cache of fixed size.
 
-    Direct-mapped, as `DirectMappedCache`; what a step asks lies together in a row.
+    Direct-mapped, like `DirectMappedCache`; the fields of one entry are contiguous.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class PlaceRules:
         """(slots, 4) image, address, when the mapping was made, rule"""
 
     def held(self, image: I64, moment: I64, address: U64) -> tuple[I64, Bools]:
-        """Return (n,) rules at addresses at some moments, and which are known; the others mean nothing."""
+        """Return (n,) cached rules at addresses as of some moments, and which are cached; the others are undefined."""
         found = take(self._rows, _slots(image, address), "clip", 0)
         is_held = found[:, 1] == address.view(np.int64)
         is_held &= found[:, 0] == image
@@ -70,7 +70,7 @@ class PlaceRules:
         return found[:, 3], is_held
 
     def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
-        """Hold the rules of places, found in mappings that stay."""
+        """Cache the rules of places in mappings that stay."""
         some = flatnonzero(rule != NO_RULE)
         image, address = take(finder.image, rows[some]), address[some]
         new = (image, address.view(np.int64), take(finder.made, mapping[some]), rule[some])
@@ -78,7 +78,7 @@ class PlaceRules:
 
 
 _BITS = 18
-"""Places of a large compiler: 60,000."""
+"""Bits of the number of places: a large compiler has 60,000."""
 _NOBODY = -2
 _SHIFT = np.uint64(64 - _BITS)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -102,7 +102,7 @@ FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 
 
 class CodeMap:
-    """Rules of one architecture by address; opens an object when an address first falls into it."""
+    """Rules of one architecture by address; opens an object when an address in it is first looked up."""
 
     def __init__(
         self, mappings: UserMappings, find_object: FindObject, architecture: Architecture, table: RuleTable
@@ -114,18 +114,18 @@ class CodeMap:
         self.plain, self.places = PlainRuleTable(table, architecture), PlaceRules()
         self.objects: list[ObjectRules] = []
         self._go: dict[int, GoFunctions | None] = {}
-        """Tables of the Go programs among the objects, None until one is asked for."""
+        """Tables of the Go programs among the objects, None until needed."""
         self._call_sites: dict[int, CallSites] = {}
-        """By object number, of those that a frame pointer led to."""
+        """By object number, for objects that a frame pointer led to."""
         self._object_of: I32 = np.full(len(mappings), -2, np.int32)
         """(mappings,) object number, −1 unusable, −2 not opened yet"""
         self._numbers: dict[tuple[str, bytes], int] = {}
         self._shift: U64 = mappings.pgoff - mappings.start
-        """(mappings,) the sum of this and an address is its file offset"""
+        """(mappings,) add this to an address to get its file offset"""
         self._known: list[tuple[U64, I32]] = []
-        """Runs of keys, each ascending, and their rules."""
+        """Runs of ascending keys, and their rules."""
         self._answers = DirectMappedCache()
-        """Whether a call may end there, by key."""
+        """Cache of whether a call may end at a key."""
 
     def is_code(self, mapping: I32) -> Bools:
         """Return (n,) bool: whether mappings may hold code; −1 does not."""
@@ -155,10 +155,7 @@ class CodeMap:
         return result
 
     def rules_by_code(self, mapping: I32, address: U64, exact: Bools) -> I32:
-        """Return (n,) rule numbers that code without call frame information tells itself.
-
-        NO_RULE or RETURNS where not.
-        """
+        """Return (n,) rule numbers derived from code without call frame information; NO_RULE or RETURNS if unknown."""
         result = np.full(len(address), NO_RULE, np.int32)
         rows = flatnonzero(mapping >= 0)
         number = self._objects(mapping[rows])
@@ -171,10 +168,7 @@ class CodeMap:
         return result
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:
-        """Return (n,) whether calls may end at addresses in these mappings (no −1).
-
-        True where there is no code to read.
-        """
+        """Return (n,) whether calls may end at addresses in these mappings (no −1); True without code to read."""
         found = trues(len(address))
         number = self._objects(mapping)
         offset = address + self._shift[mapping]
@@ -203,7 +197,7 @@ class CodeMap:
         return bool(self._go)
 
     def ends(self, mapping: I32, address: U64, end: U8) -> U8:
-        """(n,) ends of chains whose outermost frames lie at these addresses, as far as their functions tell better."""
+        """Return (n,) ends of chains whose outermost frames are at these addresses, refined by their functions."""
         number = self._objects(mapping)
         end = end.copy()
         for one in list(self._go):
@@ -215,7 +209,7 @@ class CodeMap:
         return end
 
     def _go_functions(self, number: int) -> GoFunctions | None:
-        """The table of one Go program; a damaged one is reported once."""
+        """Return the table of one Go program; a damaged one is reported once."""
         if self._go[number] is None:
             rules = self.objects[number]
             try:

@@ -1,11 +1,11 @@
 """Ends of chains in Go programs, whose runtime starts threads and switches stacks in assembly.
 
-What lies above such a frame is no return address, whatever its call frame information says::
+Above such a frame is no return address, whatever its call frame information says::
 
     start     main.main.func1, runtime.goexit                complete: newproc put goexit above the function
     switch    runtime.gcDrain, …, runtime.systemstack        the caller is on the goroutine's stack
 
-The word above a switch is often an address of an earlier call, which would be taken for a caller.
+The word above a switch is often a stale return address, which looks like a caller.
 
 Source of truth: src/runtime/asm_amd64.s, sys_linux_amd64.s, time_linux_amd64.s and proc.go of the Go distribution.
 """
@@ -21,8 +21,8 @@ from perf2x.stitcher.unwind.unwound_chains import End
 
 _STARTS = frozenset({
     "runtime.goexit",  # newproc puts its address above the goroutine's first function
-    "runtime.mstart",  # a thread's first function, on a stack that holds nothing yet
-    "runtime.clone",  # the new thread's side of it, on the same stack
+    "runtime.mstart",  # a thread's first function, on an empty stack
+    "runtime.clone",  # the new thread's side, on the same stack
     "runtime.rt0_go", "_rt0_amd64", "_rt0_amd64_linux", "_rt0_arm64_linux", "_rt0_386", "_rt0_386_linux",  # the entry
 })  # fmt: skip
 _SWITCHES = frozenset({
@@ -30,25 +30,25 @@ _SWITCHES = frozenset({
     "runtime.nanotime1", "runtime.walltime", "time.now",  # likewise, for the vDSO
 })  # fmt: skip
 _CALLED_BEHIND_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
-"""They call through a register, and only on the other stack."""
+"""They call through a register, and only after switching stacks."""
 _ON_ANY_STACK = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
-"""They change stacks unless they are on the thread's own already, and keep the caller's stack pointer and rbp."""
+"""They switch stacks unless they are on the thread's own already, and keep the caller's stack pointer and rbp."""
 _KEEPS_STACK, _COMES_BACK = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
 """mov %rsp, %r12, and back."""
 _LONGEST = 4096
-"""Bytes of one of these functions to look at; they have two hundred."""
+"""Bytes of one of these functions to scan; they have two hundred."""
 _CALL = re.compile(rb"\xff[\xd0-\xd7]")
 _SETTLED = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
 _AS_IT_IS = 255
 
 
 def leaves_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Return whether the last byte of an instruction is that of a call by code that has changed stacks."""
+    """Return whether an instruction's last byte is that of a call after a switch of stacks."""
     return _name(functions, row) in _CALLED_BEHIND_SWITCH and _CALL.match(elf.code_at(svma - 1, 2)) is not None
 
 
 def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Return whether the stack pointer may be another stack's, so that the frame pointer alone leads to the caller."""
+    """Return whether the stack pointer may be of another stack, so that only the frame pointer leads to the caller."""
     function = (
         functions.function(row) if elf.machine == "EM_X86_64" and _name(functions, row) in _ON_ANY_STACK else None
     )
@@ -59,12 +59,12 @@ def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int)
 
 
 def may_be_settled(end: U8) -> Bools:
-    """Return (n,) bool: whether the outermost function may tell better why a chain ends."""
+    """Return (n,) bool: whether the outermost function may refine why a chain ends."""
     return np.isin(end, _SETTLED)
 
 
 def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:
-    """Return (n,) ends of chains whose outermost frames lie at ``svma``, given their ends by rules alone."""
+    """Return (n,) ends of chains whose outermost frames are at ``svma``, given their ends by rules alone."""
     rows, place = unique_inverse(functions.find(svma))
     told = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[place]
     return np.where(told == _AS_IT_IS, end, told)

@@ -1,9 +1,9 @@
-"""Present a jitdump to the unwinder as an ELF file in memory: its code in place, then one .eh_frame for all of it.
+"""Presents a jitdump to the unwinder as an ELF file in memory: its code in place, then one .eh_frame for all of it.
 
-``perf inject --jit`` writes one ELF file per piece of code (tools/perf/util/genelf.c jit_write_elf), in which the
-runtime's .eh_frame stands as it is, behind the code, at the next multiple of 8. One image of the whole dump serves as
-well, with file offsets as addresses; for that the entries are written anew. Runtimes that keep frame pointers are
-unwound by them; their call frame information is for the instructions before a frame is set up and after it is removed.
+``perf inject --jit`` writes one ELF file per function (tools/perf/util/genelf.c jit_write_elf), with the runtime's
+.eh_frame unchanged after the code, at the next multiple of 8. One image of the whole dump works as well, with file
+offsets as addresses, if the entries are rewritten. Runtimes that keep frame pointers are unwound by them; their call
+frame information covers the instructions before a frame is set up and after it is removed.
 """
 
 import struct
@@ -21,13 +21,13 @@ _CIE_VERSION = 3
 
 
 class JitFrames(Frozen):
-    """Call frame information of one piece of code in a dump."""
+    """Call frame information of one function in a dump."""
 
     offset: int
     """File offset of the code."""
     size: int
     frames: bytes
-    """The runtime's .eh_frame, which is meant to lie behind the code."""
+    """The runtime's .eh_frame, made for an address right after the code."""
 
 
 class _Entry(Frozen):
@@ -69,7 +69,7 @@ def _section_header(name: int, kind: int, flags: int, offset: int, size: int) ->
 
 
 def _frame_section(pieces: Sequence[JitFrames], address_size: int) -> bytes:
-    """The .eh_frame of all pieces; b"" if none has an entry that can be read."""
+    """Return the .eh_frame of all functions; b"" if none has a readable entry."""
     section = bytearray()
     cies: dict[bytes, int] = {}
     known: dict[tuple[int, bytes], list[_Entry]] = {}
@@ -88,7 +88,7 @@ def _frame_section(pieces: Sequence[JitFrames], address_size: int) -> bytes:
 
 
 def _entries(piece: JitFrames, address_size: int) -> list[_Entry]:
-    """The entries for a piece of code. A single one is for all of the code, whatever place it states."""
+    """Return the entries for one function. A single entry applies to all of its code, whatever address it has."""
     behind = -(-piece.size // 8) * 8
     section = FrameSection(piece.frames, behind, True, "<", address_size)
     offsets = fde_offsets(section, past_terminator=False)
@@ -106,7 +106,7 @@ def _entries(piece: JitFrames, address_size: int) -> list[_Entry]:
 
 
 def _written_anew(cie: Cie, data: bytes) -> bytes:
-    """The CIE for FDEs that state absolute addresses of 8 bytes (DW_EH_PE_absptr, the default)."""
+    """Return the CIE for FDEs with absolute addresses of 8 bytes (DW_EH_PE_absptr, the default)."""
     augmentation = b"zS\0" if cie.is_signal_frame else b"z\0"
     numbers = _leb128(cie.code_alignment) + _leb128(cie.data_alignment, signed=True) + _leb128(cie.return_register)
     body = bytes(4) + bytes([_CIE_VERSION]) + augmentation + numbers + b"\0" + data[slice(*cie.instructions)]
@@ -114,7 +114,7 @@ def _written_anew(cie: Cie, data: bytes) -> bytes:
 
 
 def _with_length(body: bytes) -> bytes:
-    """Put the length in front, and DW_CFA_nop behind up to a multiple of 8."""
+    """Prepend the length, and pad with DW_CFA_nop to a multiple of 8."""
     body += b"\0" * (-(4 + len(body)) % _WORD)
     return struct.pack("<I", len(body)) + body
 

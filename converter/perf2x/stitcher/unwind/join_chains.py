@@ -57,7 +57,7 @@ def with_user_part(recorded: ListArray, unwound: UserChains, use: Bools) -> List
     kept = np.where(use, user_at, recorded.lengths)
     if not use.all():
         chain, exact = _only(chain, use), exact[repeat(use, chain.lengths)]
-    markers = np.append(0, cumsum(exact))  # of all chains, in front of each address
+    markers = np.append(0, cumsum(exact))  # number of exact addresses before each one, over all chains
     own = chain.lengths + np.diff(take(markers, chain.offsets))
     offsets = offsets_of(kept + own)
     words = np.full(offsets[-1], _USER, np.uint64)
@@ -71,7 +71,7 @@ def with_user_part(recorded: ListArray, unwound: UserChains, use: Bools) -> List
 
 
 def _only(chain: ListArray, use: Bools) -> ListArray:
-    """The chains of ``use``; other rows are empty."""
+    """Return the chains of ``use``; other rows are empty."""
     return chain.heads(np.where(use, chain.lengths, 0))
 
 
@@ -89,9 +89,9 @@ def _words_before_user_part(recorded: ListArray) -> tuple[I64, Bools]:
 def with_leaf_callers(
     recorded: ListArray, stacks: UserStacks, use: Bools, unwinder: Unwinder, finder: MappingFinder
 ) -> ListArray:
-    """Insert the caller behind the sampled instruction of the rows of ``use`` whose link register has it.
+    """Insert the caller after the sampled instruction of the rows of ``use`` whose link register has it.
 
-    ``unwinder`` leaves at most ``LEAF_FRAMES``; ``stacks`` have the link register, and no copies.
+    ``unwinder`` returns at most ``LEAF_FRAMES``; ``stacks`` have the link register, and no dumps.
     """
     before, is_deferred = _words_before_user_part(recorded)
     first = recorded.offsets[:-1] + before + 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.elf.x86_code import X86Code
 
 _RETURNS = -2
-"""In place of a rule: none, but the function returns to a caller."""
+"""Instead of a rule: none is known, but the function returns to a caller."""
 _START = 64
 """Bytes of a program's first function, which nothing called."""
 _LAZY_ENTRY = 16
@@ -39,7 +39,7 @@ class ObjectRules(Struct):
     problems: list[str] = field(default_factory=list)
     _sources: list[FrameSource] = field(default_factory=list)
     _further: Iterator[FrameSource] = iter(())
-    """Those that were not asked for yet."""
+    """Sources that were not needed yet."""
     _code: "X86Code | None" = None
     _by_code: dict[tuple[int, bool], int] = field(default_factory=dict)
 
@@ -60,10 +60,9 @@ class ObjectRules(Struct):
         return result
 
     def by_code(self, svma: int, *, is_exact: bool) -> int:
-        """The rule number that the code itself tells, at an instruction or a return address.
+        """Return the rule number derived from the code itself, at an instruction or a return address.
 
-        NO_RULE where it does not, RETURNS if there must be a caller. A source of last resort: make sure that a
-        call ends where it leads.
+        NO_RULE if unknown, RETURNS if there must be a caller. A last resort: check that a call precedes the result.
         """
         is_start = not is_exact and self._is_started and 0 < svma - self.elf.entry <= _START
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
@@ -81,7 +80,7 @@ class ObjectRules(Struct):
         return self._by_code[svma, is_exact]
 
     def _all_sources(self) -> Iterator[FrameSource]:
-        """The sources in order; each is read only when an earlier one misses an address (.debug_frame may be large)."""
+        """Yield the sources in order; each is read only if earlier ones miss an address (.debug_frame may be large)."""
         yield from self._sources
         for source in self._further:
             self._sources.append(source)
@@ -103,7 +102,7 @@ class ObjectRules(Struct):
         return NO_RULE if rule is None else self.table.number(rule)
 
     def _started(self, svma: int) -> Rule | None:
-        """The rule at, or one byte before (where a return address is looked up), the first byte of known code."""
+        """Return the rule at the first byte of known code, or one byte before (where a return address is looked up)."""
         if self.elf.machine != self.architecture.machine:
             return None
         if svma and svma == self.elf.entry and self._is_started:
@@ -116,7 +115,7 @@ class ObjectRules(Struct):
 
     @property
     def _is_started(self) -> bool:
-        """Whether the kernel starts it at its entry: programs and loaders, but not what perf inject --jit wrote."""
+        """Return whether the kernel starts it at its entry: programs and loaders, not images of perf inject --jit."""
         return self.elf.type == "ET_EXEC" or any(one.type == "PT_DYNAMIC" for one in self.elf.segments)
 
     def _bytes(self, svma: int, size: int) -> bytes:

@@ -1,11 +1,11 @@
-"""Steps by plain rules: the way out of nearly every function of compiled code, in few calls for many samples.
+"""Steps by plain rules: the way out of nearly every function of compiled code, in few numpy calls for many samples.
 
-A rule is plain when the CFA is a register and a number, and the return address and every register that is restored lie
-in the stack at the CFA and a number; or when it says that there is no caller. Registers that functions need not give
-back are not restored here. `whole_steps.step_by_rules` takes all other rules, and plain ones of which anything is
-missing or odd: there a sample is left as it was.
+A rule is plain if the CFA is a register plus a number, and the return address and all restored registers are in the
+stack at the CFA plus a number; or if it says that there is no caller. Caller-saved registers are not restored here.
+`whole_steps.step_by_rules` handles all other rules, and plain ones with anything missing or odd: such samples are left
+unchanged.
 
-A step costs by the call, so samples lie side by side in the columns of one array, and so do rules::
+A step costs per call more than per sample, so samples are columns of one array, and so are rules::
 
     rule        CFA's row, value    learned    places of the caller's counter, rbp, rbx
     sample      row, depth    counter    known    stack pointer    rbp    rbx    where its stack is
@@ -39,20 +39,20 @@ _IN_WORD = np.uint64(_WORD - 1)
 _BYTES_OF_WORD = np.uint64(3)
 """Right shift from bytes to words."""
 _NOWHERE = np.uint64(1 << 63)
-"""Place, as of the CFA, that no copied stack has."""
+"""Offset from the CFA that no stack dump contains."""
 
 _FRAME, _COUNTER_THERE, _KNOWN, _IMAGE, _MOMENT, _BASE, _ROOM, _FIRST, _STACK, _COUNTER = range(10)
-"""Fields of `Lanes.fields`; other registers follow. A visit is the first two, the counter copied."""
+"""Fields of `Lanes.fields`; other registers follow. A visit is the first two, with the counter copied."""
 VISIT = 2
 _ROW_AT, _CALLED = np.uint64(32), np.uint64(1)
 _NONE = zeros(0)
 _DEEPER, _BELOW_ROW = np.uint64(2), np.uint64((1 << 32) - 1)
 _OF_CFA, _VALUE, _LEARNED, _PLACES = range(4)
-"""Fields of `PlainRules.fields`; the places of registers follow, those of the program counter first."""
+"""Fields of `PlainRules.fields`; the places of registers follow, the program counter's first."""
 
 
 def frames_of(rows: I64, depth: I64, is_called: Bools) -> U64:
-    """(n,) the row of a sample, how many frames are below this one, and whether it made a call, as one number."""
+    """Return (n,) the row of a sample, the number of frames below this one, and whether it made a call, packed."""
     frame: U64 = rows.view(np.uint64) << _ROW_AT
     frame |= depth.view(np.uint64) << _CALLED
     frame |= is_called
@@ -60,30 +60,33 @@ def frames_of(rows: I64, depth: I64, is_called: Bools) -> U64:
 
 
 def rows_and_depths(frame: U64) -> tuple[I64, I64, Bools]:
-    """Return (n,) the numbers that ``frames_of`` made one of."""
+    """Return (n,) the three numbers packed by ``frames_of``."""
     depth = (frame & _BELOW_ROW) >> _CALLED
     return (frame >> _ROW_AT).view(np.int64), depth.view(np.int64), frame & _CALLED != 0
 
 
 class PlainRules(Frozen):
-    """``m`` rules over the ``k`` registers that are restored, and one more that is not plain."""
+    """``m`` rules over the ``k`` restored registers, and one more that is not plain."""
 
     registers: list[int]
-    """(k,) numbers, the program counter first; the stack pointer is none of them"""
+    """(k,) numbers, the program counter first, without the stack pointer"""
     fields: U64
-    """(3 + k, m + 1) row of the CFA's register in `Lanes.fields`, number to add, bits of the registers that are known
-    after a step; bytes from the CFA to each saved register, two's complement, the return address's for one that stays
-    as it is, `_NOWHERE` in rules that are not plain"""
+    """(3 + k, m + 1) columns of rules.
+
+    Row of the CFA's register in `Lanes.fields`, number to add, bits of the registers known after a step; then the bytes
+    from the CFA to each saved register, two's complement; the return address's for one that stays unchanged; `_NOWHERE`
+    in rules that are not plain.
+    """
     saved: Bools
-    """(k - 1, m + 1) whether the rule names a place, of those behind the program counter"""
+    """(k - 1, m + 1) whether the rule restores each register after the program counter"""
     is_plain: Bools
     """(m,) whether the rule leads to a caller"""
     is_outermost: Bools
-    """(m + 1,) whether the rule says that there is none"""
+    """(m + 1,) whether the rule says that there is no caller"""
 
 
 class PlainRuleTable:
-    """The plain rules of a table, up to date whenever they are asked for."""
+    """The plain rules of a table, updated on access."""
 
     def __init__(self, table: RuleTable, architecture: Architecture) -> None:
         self._table, self._architecture = table, architecture
@@ -91,7 +94,7 @@ class PlainRuleTable:
         self._rules: PlainRules | None = None
 
     def rules(self) -> PlainRules:
-        """All plain rules so far, for the registers that are needed so far."""
+        """Return all plain rules so far, for the registers needed so far."""
         columns, needed = self._table.columns(), self._table.needed
         known = self._made_of
         if self._rules is None or known is None or known[0] is not columns or known[1] != needed:
@@ -127,7 +130,7 @@ def _plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) 
 
 
 class Lanes(Frozen):
-    """``n`` samples of a batch that take plain steps; the batch's registers are as old as `of`, until `put_back`."""
+    """``n`` samples of a batch during plain steps; until `put_back`, the batch's own registers are out of date."""
 
     batch: SampleView
     registers: list[int]
@@ -158,7 +161,7 @@ class Lanes(Frozen):
 
     @property
     def depth(self) -> I64:
-        """(n,) frames that each has left."""
+        """(n,) frames that each sample has left."""
         return rows_and_depths(self.fields[_FRAME])[1]
 
     @property
@@ -173,12 +176,12 @@ class Lanes(Frozen):
         return Lanes(self.batch, self.registers, self.fields[:, which])
 
     def with_others(self, others: list["Lanes"]) -> "Lanes":
-        """These samples, then others of the same batch."""
+        """Return these samples, then others of the same batch."""
         fields = [self.fields, *(other.fields for other in others)]
         return Lanes(self.batch, self.registers, np.concatenate(fields, axis=1))
 
     def put_back(self) -> SampleView:
-        """The samples, whose registers are the batch's again."""
+        """Write the registers back to the batch, and return its view."""
         frames, (rows, depth, is_called) = self.batch.frames, rows_and_depths(self.fields[_FRAME])
         frames.registers[self.batch.architecture.stack_pointer, rows] = self.fields[_STACK]
         for register, value in zip(self.registers, self.fields[_COUNTER:], strict=True):
@@ -187,10 +190,10 @@ class Lanes(Frozen):
         return SampleView(frames, self.batch.memory, self.batch.architecture, rows)
 
     def step(self, rules: PlainRules, rule: I32 | I64, held: Bools) -> tuple[U64, "Lanes", I64, I64]:
-        """Take the step of samples whose rules (n,) are ``held`` and plain.
+        """Step samples whose rules (n,) are ``held`` and plain.
 
-        Returns (2, n) visits of those that took it, ``frames_of`` and addresses; those that go on; the rows of those
-        whose caller is none; and which of these samples did not take it. If all do, these lanes are gone.
+        Returns (2, n) visits of those that stepped, ``frames_of`` and addresses; those that continue; the rows of those
+        without a caller; and the indices of samples that did not step. If all did, these lanes are invalid.
         """
         rule = as_intp(rule)
         fields, of_rule = self.fields, take(rules.fields, rule, "clip", 1)
@@ -230,7 +233,7 @@ class Lanes(Frozen):
         return visits, going.some(~is_last), np.append(ended, going.rows[is_last]), left
 
     def _canonical_frame_address(self, of_rule: U64) -> tuple[U64, Bools]:
-        """Return (n,) CFAs, and which are known and lie where a caller's frame can."""
+        """Return (n,) CFAs, and which are known and where a caller's frame can be."""
         fields, stack = self.fields, self.fields[_STACK]
         cfa, least = stack + of_rule[_VALUE], stack + (fields[_FRAME] & _CALLED)
         good = cfa >= least

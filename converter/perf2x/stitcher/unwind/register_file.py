@@ -1,4 +1,4 @@
-"""Registers and copied stacks of many samples at once, and views of some of them for rules and expressions.
+"""Registers and stack dumps of many samples at once, and views of some of them for rules and expressions.
 
 ::
 
@@ -21,7 +21,7 @@ MAX_STACK_DISTANCE = 1 << 26
 
 
 class StackMemory(Frozen):
-    """Stack copies of a batch: ``words`` of all, and of each sample the index of the first word and its address."""
+    """Stack dumps of a batch: all ``words``, and the index and address of each sample's first word."""
 
     words: U64
     start: I64
@@ -33,7 +33,7 @@ class StackMemory(Frozen):
     """All requested bytes were copied, so the stack may continue after them."""
 
     def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
-        """Return (n,) the 64-bit word at an address of each sample, 0 where it was not copied, and whether it was."""
+        """Return (n,) the 64-bit word at an address of each sample, 0 if it was not copied, and whether it was."""
         offset = address - take(self.base, rows)
         word = offset >> np.uint64(3)
         good = word < take(self.count, rows)
@@ -58,17 +58,16 @@ class StackMemory(Frozen):
         return first >> shift | upper, good
 
     def is_beyond(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) bool: whether an address lies above the copy, but within reach of the same stack."""
+        """Return (n,) bool: whether an address is above the dump, but within reach of the same stack."""
         offset = address - self.base[rows]
         return (
             self.is_full[rows] & (offset >= self.count[rows] << np.uint64(3)) & (offset < np.uint64(MAX_STACK_DISTANCE))
         )
 
     def is_unread(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) bool: whether an address lies above a copy that ended early, at the border of a page.
+        """Return (n,) bool: whether an address is above a dump that ended early, at a page boundary.
 
-        The kernel waits for no page that is not in memory (copy_from_user_nmi), and large frames have pages that nobody
-        has touched yet.
+        The kernel does not page in memory for a dump (copy_from_user_nmi), and large frames have pages not touched yet.
         """
         offset, copied = address - self.base[rows], self.count[rows] << np.uint64(3)
         at_border = self.base[rows] + copied & np.uint64(_PAGE - 1) == 0
@@ -77,7 +76,7 @@ class StackMemory(Frozen):
 
 
 def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
-    """The copies of a batch whose stack pointers (n,) are given; sizes that lie are cut to the words there are."""
+    """Return the dumps of a batch, given stack pointers (n,); wrong sizes are cut to the words that exist."""
     whole = np.clip(stacks.size, 0, None) >> 3
     room = np.clip(len(stacks.words) - stacks.start, 0, None)
     count = np.where(stacks.start >= 0, np.minimum(whole, room), 0)
@@ -90,16 +89,16 @@ UNFINISHED = 255
 
 
 class RegisterFile(Frozen):
-    """Registers in the frame that each of ``n`` samples is unwound to; every step changes the arrays in place."""
+    """Registers in the frame to which each of ``n`` samples is unwound; every step changes the arrays in place."""
 
     registers: U64
     """(r, n)"""
     known: U64
-    """(n,) bit r: register r holds the value it had in this frame."""
+    """(n,) bit r: register r has its value of this frame."""
     is_exact: Bools
     """(n,) the program counter is the address of an instruction, not a return address."""
     crossed_signal: Bools
-    """(n,) a signal frame was left, so the stack may be another than the one copied."""
+    """(n,) a signal frame was left, so the stack may not be the one that was copied."""
     depth: I64
     """(n,) frames that each sample has left"""
     recorded: np.uint64
@@ -107,7 +106,7 @@ class RegisterFile(Frozen):
 
 
 class RestoredRegister(Frozen):
-    """New values of one register for some samples; unknown where not ``good``."""
+    """New values of one register for some samples; unknown if not ``good``."""
 
     register: int
     rows: I64
@@ -125,15 +124,15 @@ class SampleView(Frozen):
 
     @property
     def mask(self) -> np.uint64:
-        """All bits of a word."""
+        """All bits of a word set."""
         return np.uint64((1 << 8 * self.architecture.word) - 1)
 
     def part(self, which: I64 | slice) -> "SampleView":
-        """A view of some of these samples."""
+        """Return a view of some of these samples."""
         return SampleView(self.frames, self.memory, self.architecture, self.rows[which])
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """Return (n,) values of one register and which are known; a register that is not tracked never is."""
+        """Return (n,) values of one register and which are known; an untracked register never is."""
         if number >= self.architecture.register_count:
             return np.zeros(len(self.rows), np.uint64), falses(len(self.rows))
         known = take(self.frames.known, self.rows) & np.uint64(1 << number)
@@ -169,12 +168,12 @@ class SampleView(Frozen):
         self.frames.known[self.rows] |= np.uint64(1 << number)
 
     def kept(self) -> tuple[U64, U64, Bools, Bools]:
-        """Copies of the state of all samples of the view, for ``put_back``."""
+        """Return copies of the state of all samples of the view, for ``put_back``."""
         frames, rows = self.frames, self.rows
         return frames.registers[:, rows], frames.known[rows], frames.is_exact[rows], frames.crossed_signal[rows]
 
     def put_back(self, kept: tuple[U64, U64, Bools, Bools], which: I64) -> None:
-        """Undo what was done since ``kept`` to some samples of the view."""
+        """Restore the state from ``kept`` for some samples of the view."""
         frames, rows = self.frames, self.rows[which]
         registers, known, is_exact, crossed_signal = kept
         frames.registers[:, rows], frames.known[rows] = registers[:, which], known[which]
@@ -190,7 +189,7 @@ class SampleView(Frozen):
 
 
 def initial_registers(stacks: UserStacks, architecture: Architecture) -> RegisterFile:
-    """Registers in the innermost frames, as recorded with the samples."""
+    """Return the registers in the innermost frames, as recorded with the samples."""
     registers = np.zeros((architecture.register_count, len(stacks.abi)), np.uint64)
     recorded, column = 0, 0
     for bit in range(64):

@@ -1,6 +1,6 @@
-"""Unwinds batches of samples: user registers and stack bytes to user chains.
+"""Unwinds batches of samples: converts user registers and stack dumps to user chains.
 
-Keeps state across batches: opened objects, decoded functions, rules by code key. ``steps`` has none.
+Keeps state across batches: opened objects, decoded functions, rules by code key. The steps themselves have no state.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ class Unwinder(Struct):
     _code: dict[str, CodeMap] = field(default_factory=dict)
 
     def unwind(self, stacks: UserStacks, finder: MappingFinder) -> UserChains:
-        """Unwind a batch of samples, whose mappings ``finder`` knows."""
+        """Unwind a batch of samples; ``finder`` finds their mappings."""
         count = len(stacks.abi)
         end = np.full(count, End.NO_REGISTERS, np.uint8)
         guesses = _Guesses(zeros(count), zeros(count), falses(count))
@@ -74,7 +74,7 @@ class Unwinder(Struct):
         return UserChains(chain, exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
 
     def _settle(self, end: U8, chain: ListArray, exact: Bools, finder: MappingFinder) -> None:
-        """Put the ends that outermost functions tell into ``end`` (n,); without Go programs nothing is looked up."""
+        """Refine ``end`` (n,) by the outermost functions; without Go programs nothing is looked up."""
         maps = [code for code in self._code.values() if code.has_go]
         if not maps:
             return
@@ -110,12 +110,15 @@ class _Guesses(Frozen):
     cut_in_jit: Bools
 
     def forget(self, rows: I64) -> None:
-        """Start ``rows`` anew."""
+        """Reset ``rows``."""
         for column in (self.frames, self.in_jit, self.cut_in_jit):
             column[rows] = 0
 
     def add(self, rows: I64, is_jit: Bools, goes_on: Bools) -> None:
-        """Count one frame of each of ``rows``, which are distinct; the chain ``goes_on`` by frame pointer or is cut."""
+        """Count one frame of each of ``rows`` (distinct).
+
+        ``goes_on``: the frame pointer leads on, else the chain is cut.
+        """
         self.frames[rows[goes_on]] += 1
         self.in_jit[rows[goes_on & is_jit]] += 1
         self.cut_in_jit[rows[~goes_on & is_jit]] = True
@@ -132,10 +135,10 @@ class _BatchUnwinder(Struct):
     max_depth: int
 
     def all_visits(self, rows: I64) -> list[U64]:
-        """The visits (2, m) of ``rows``, as in `Lanes.step`; begins anew when a rule needs one register more.
+        """Return the visits (2, m) of ``rows``, as in `Lanes.step`; restarts when a rule needs another register.
 
         Most rules need only the stack pointer and the frame pointer, so the other registers, which are saved and
-        restored in every frame, are left out until a rule needs one; that happens once or twice in a recording.
+        restored in every frame, are ignored until a rule needs one; that happens once or twice in a recording.
         """
         while True:
             needed = self.code.table.needed
@@ -147,8 +150,8 @@ class _BatchUnwinder(Struct):
     def visits(self, rows: I64, needed: int) -> Iterator[U64]:
         """Unwind ``rows`` to their ends, or until other registers are ``needed``; yields frames, the innermost first.
 
-        Samples in new code wait until they are as many as those that go on, and those in unusual code until they are
-        more than all others: what is done for them costs by the call, and functions are decoded by the hundred.
+        Samples in new code wait until they are as many as those that continue, and those in unusual code until they
+        outnumber all others, because their steps cost per call, and functions are decoded by the hundred.
         """
         architecture = self.code.architecture
         frames = initial_registers(self.stacks, architecture)
@@ -185,9 +188,9 @@ class _BatchUnwinder(Struct):
         return Lanes.of(view, self.finder, self.code.plain.rules())
 
     def _quick_step(self, lanes: Lanes) -> tuple[U64, Lanes, I64, Bools]:
-        """Take a step with those samples whose rules are known and plain.
+        """Step the samples whose rules are known and plain.
 
-        Returns also those that go on; which do not, and whether the rules of these are known.
+        Also returns those that continue, those that do not, and whether the latter's rules are known.
         """
         rule, held = self.code.places.held(*lanes.place)
         visits, going, ended, left = lanes.step(self.code.plain.rules(), rule, held)
@@ -196,7 +199,7 @@ class _BatchUnwinder(Struct):
         return visits, going, left, held[left]
 
     def _learn(self, lanes: Lanes) -> tuple[Lanes, Lanes]:
-        """Look up the rules of places that are not known; returns the samples whose rules are now, and the others."""
+        """Look up the rules of unknown places; returns the samples whose rules are known now, and the others."""
         image, moment, address = lanes.place
         first, _ = group_rows([image, address])
         rows, look = lanes.rows[first], address[first]
@@ -206,10 +209,10 @@ class _BatchUnwinder(Struct):
         return lanes.some(held), lanes.some(~held)
 
     def _whole_step(self, view: SampleView) -> tuple[U64, I64]:
-        """Take a step with any samples; returns the unfinished rows."""
+        """Step any samples; returns the unfinished rows."""
         address, exact, look = _where(view)
         mapping, stays = self._code_mapping(view.rows, look)
-        # a return address in no mapping is none; the sampled address itself may be in unknown code
+        # a return address in no mapping is not one; the sampled address itself may be in unknown code
         lost = (mapping < 0) & ~exact
         self.end[view.rows[lost]] = End.NOT_MAPPED
         here = flatnonzero(~lost)
@@ -225,20 +228,20 @@ class _BatchUnwinder(Struct):
         return as_uint64([frames_of(rows, depth, ~(exact | signal)), address]), going
 
     def _rules(self, rows: I64, address: U64, mapping: I32, stays: Bools) -> I32:
-        """Return (n,) rules at addresses; places whose mappings stay have them without a search from now on."""
+        """Return (n,) rules at addresses; rules in mappings that stay are cached."""
         rule = self.code.rules(mapping, address)
         self.code.places.learn(self.finder, rows[stays], address[stays], mapping[stays], rule[stays])
         return rule
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
-        """Return (n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
+        """Return (n,) mappings that may have code, −1 for none, and whether they stay until the ends of the images."""
         mapping, stays = self.finder.find(rows, address)
         return np.where(self.code.is_code(mapping), mapping, np.int32(-1)), stays
 
     def _is_trampoline(self, rule: I32) -> Bools:
-        """Return (n,) bool: whether each frame is a signal trampoline or its like, returned to without having called.
+        """Return (n,) bool: whether each frame is a signal trampoline or similar, returned to without having called.
 
-        Some runtimes describe changes of the stack so, behind a call (OCaml's caml_start_program).
+        Some runtimes describe switches of the stack this way, after a call (OCaml's caml_start_program).
         """
         signal = self.code.table.columns().is_signal_frame
         if not signal.any():
@@ -247,7 +250,7 @@ class _BatchUnwinder(Struct):
         return found
 
     def _step(self, view: SampleView, rule: I32, mapping: I32) -> I64:
-        """Take one step with all samples; returns the unfinished rows."""
+        """Step all samples; returns the unfinished rows."""
         end = np.full(len(rule), UNFINISHED, np.uint8)
         ruled, guess = flatnonzero(rule != NO_RULE), flatnonzero(rule == NO_RULE)
         if len(ruled):
@@ -268,9 +271,9 @@ class _BatchUnwinder(Struct):
         return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
-        """Leave code without call frame information: as the code tells, else by frame pointer, which no vDSO keeps.
+        """Leave code without call frame information: by its instructions, else by frame pointer, except in a vDSO.
 
-        So are functions whose code leads to no call. OpenJDK's method_entry_barrier has a word of its own between the
+        Also functions whose code leads to no call. OpenJDK's method_entry_barrier has a word of its own between the
         frame pointer and the return address.
         """
         address, exact, _ = _where(view)
@@ -293,7 +296,7 @@ class _BatchUnwinder(Struct):
         return end
 
     def _to_calls(self, view: SampleView, end: U8) -> U8:
-        """Return (n,) ends after a step that was a guess; one to where no call can end led nowhere."""
+        """Return (n,) ends after a guessed step; a step to an address without a preceding call is rejected."""
         address, _, _ = _where(view)
         going = flatnonzero(end == UNFINISHED)
         end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
@@ -301,7 +304,7 @@ class _BatchUnwinder(Struct):
         return end
 
     def _may_return_to(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) whether addresses lie behind a call, or are a signal trampoline's and the like."""
+        """Return (n,) whether addresses follow a call, or are a signal trampoline's or similar."""
         look = address - np.uint64(1)
         mapping, _ = self._code_mapping(rows, look)
         found: Bools = mapping >= 0
@@ -313,7 +316,7 @@ class _BatchUnwinder(Struct):
 
 
 def _where(view: SampleView) -> tuple[U64, Bools, U64]:
-    """Return (n,) the program counters of samples, whether they are exact, and the addresses to look up for them."""
+    """Return (n,) the program counters of samples, whether they are exact, and the addresses to look up."""
     address = take(view.frames.registers[view.architecture.program_counter], view.rows)
     exact = take(view.frames.is_exact, view.rows)
     return address, exact, address - as_uint64(~exact)
@@ -324,7 +327,7 @@ def _bits(mask: int) -> set[int]:
 
 
 def _chains_of_visits(visits: list[U64], count: int) -> tuple[ListArray, Bools]:
-    """Turn frames in order of depth into one chain per sample; returns the chains, and whether each entry is exact.
+    """Convert frames in order of depth to one chain per sample; returns chains, and whether each entry is exact.
 
     ::
 

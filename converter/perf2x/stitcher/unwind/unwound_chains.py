@@ -19,7 +19,7 @@ from perf2x.base.columnar import (
 )
 
 LEAF_FRAMES = 2
-"""A leaf function and its caller: all that registers tell without a copy of the stack."""
+"""A leaf function and its caller: all that registers show without a stack dump."""
 
 
 class End(IntEnum):
@@ -28,17 +28,19 @@ class End(IntEnum):
     COMPLETE = 0
     """At the outermost frame: its return address is undefined, or 0, or it is a coroutine's start."""
     TRUNCATED = 1
-    """The caller's frame lies beyond the bytes that the kernel copied."""
+    """The caller's frame is beyond the bytes that the kernel copied."""
     NO_UNWIND_INFO = 2
     """No unwind information covers a function, and its frame pointer leads nowhere."""
     BROKEN = 3
-    """The caller's frame would lie where there can be no stack."""
+    """The caller's frame would be where no stack can be."""
     NOT_MAPPED = 4
-    """The return address lies in no mapping; it is not part of the chain."""
+    """The return address is in no mapping, and not part of the chain."""
     OTHER_STACK = 5
-    """The chain continues in memory that the kernel did not copy: the stack of a thread whose signal handler runs on an
-    alternate stack, that of the old program when a sample was taken inside execve, or the part behind a page that was
-    not in memory."""
+    """The chain continues in memory that the kernel did not copy.
+
+    The stack of a thread whose signal handler runs on an alternate stack, that of the old program in a sample inside
+    execve, or the part after a page that was not in memory.
+    """
     REGISTERS_MISSING = 6
     """A rule needs a register that was not recorded."""
     TOO_DEEP = 7
@@ -55,9 +57,9 @@ class UserMappings(ColumnTable):
     filename: DictionaryColumn[str]
     build_id: DictionaryColumn[bytes]
     is_code: Bools
-    """False for mappings that certainly hold no code."""
+    """False for mappings that certainly have no code."""
     is_jit: Bools
-    """Whether a JIT compiler made the code: mappings of its dump, and memory without a file."""
+    """Whether the code is JIT-compiled: mappings of a jitdump, and memory without a file."""
 
 
 class UserChains(Frozen):
@@ -66,12 +68,15 @@ class UserChains(Frozen):
     chain: ListArray
     """uint64, innermost first: entry 0 is the instruction pointer at kernel entry, the others are callers."""
     is_exact: Bools
-    """One per entry of ``chain``: True for the address of an instruction (entry 0, signal trampolines, code that a
-    signal interrupted), False for a return address, which is looked up one byte earlier."""
+    """One per entry of ``chain``: True for instruction addresses, False for return addresses.
+
+    Entry 0, signal trampolines and code interrupted by a signal are instruction addresses. Return addresses are looked
+    up one byte earlier.
+    """
     end: U8
     """(n,) ``End`` of each chain."""
     guessed: I64
-    """(n,) frames that were left by frame pointer, for lack of unwind information."""
+    """(n,) frames left by frame pointer because there was no unwind information."""
     guessed_in_jit: I64
     """(n,) those of ``guessed`` that are JIT-compiled code."""
     cut_in_jit: Bools
@@ -79,30 +84,32 @@ class UserChains(Frozen):
 
 
 FindMapping = Callable[[I64, U64], I32]
-"""Maps (sample rows, addresses) to ids of mappings, −1 for none. The step out of a function decides which address comes
-next, so this is a callback and no table."""
+"""Maps (sample rows, addresses) to ids of mappings, −1 for none.
+
+A callback, not a table, because the step out of a function decides which address comes next.
+"""
 
 
 class MappingFinder(Frozen):
-    """Mappings of the addresses of ``n`` samples, which live in images of processes that only gain mappings.
+    """Mappings of the addresses of ``n`` samples, whose process images only gain mappings.
 
-    What holds at the end of an image, holds since that mapping was made: so one answer serves all samples of an image
-    from then on, however many mappings it makes meanwhile.
+    A mapping at the end of an image has been valid since it was made, so one answer serves all samples of the image
+    since then, however many mappings are added.
     """
 
     image: I64
     """(n,) number of the process image; the same in all batches of a recording."""
     moment: I64
-    """(n,) when the sample was taken, on the scale of ``made``."""
+    """(n,) sequence number of each sample, comparable with ``made``."""
     made: I64
-    """(mappings + 1,) when each came into force; the last entry is for none, and is the least."""
+    """(mappings + 1,) sequence number of each mapping; the last row is for none, and is the least."""
     at_last: FindMapping
     """Finds mappings at the ends of the images."""
     at_moment: FindMapping
-    """Finds mappings as of the samples, for those at whose addresses another one came later."""
+    """Finds mappings as of the samples, if a later mapping is at the address."""
 
     def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
-        """Return (n,) mappings as of the samples, and whether they stay to the end of the image."""
+        """Return (n,) mappings as of the samples, and whether they stay until the end of the image."""
         mapping = self.at_last(rows, address)
         later = flatnonzero(take(self.made, mapping) > take(self.moment, rows))
         stays = trues(len(rows))

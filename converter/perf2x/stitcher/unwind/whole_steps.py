@@ -51,7 +51,10 @@ def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleCo
 
 
 def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[RestoredRegister]:
-    """Values in the caller of the needed registers that the rules name; loops over registers and kinds of rule."""
+    """Return values in the caller of the needed registers named by the rules.
+
+    Loops over registers and kinds of rule.
+    """
     here = flatnonzero(bincount(rule, len(columns.cfa_register)))
     restored = []
     for register in view.architecture.kept(table.needed):
@@ -83,11 +86,11 @@ def _saved(
 
 
 def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
-    """Return (n,) a register that was saved at an address, and which are known.
+    """Return (n,) a register saved at an address, and which are known.
 
-    LLVM does not say that an epilogue restores registers. One whose place lies below the stack pointer of a sampled
-    instruction has been taken back from there; but not the program counter, which is this function's own still (OCaml's
-    caml_c_call, on the stack of C).
+    LLVM does not describe that an epilogue restores registers. A register whose place is below the stack pointer of a
+    sampled instruction has been restored from there; but not the program counter, which is still this function's own
+    (OCaml's caml_c_call, on the stack of C).
     """
     value, good = view.load(address, 0)
     if good.all() or register == view.architecture.program_counter:
@@ -120,7 +123,7 @@ def _set_program_counters(
     address, known = view.registers_of(register)
     address = address & np.uint64(view.architecture.address_mask)
     view.set_register(view.architecture.program_counter, address)
-    # only a leaf has its return address still in a register; on x86 calls never leave one there
+    # only a leaf still has its return address in a register, and never on x86
     in_register = kind == RuleKind.SAME
     sound = sound & ~(in_register & (~exact | (register == view.architecture.program_counter)))
     end = np.full(len(rule), UNFINISHED, np.uint8)
@@ -133,9 +136,9 @@ def _set_program_counters(
 
 
 def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
-    """The reasons why the samples ``bad`` have no return address.
+    """Return the reasons why the samples ``bad`` have no return address.
 
-    Code that keeps its caller's stack pointer in a register of its own has changed to another stack (OCaml's runtime).
+    Code that keeps its caller's stack pointer in another register has switched to another stack (OCaml's runtime).
     """
     rows, word = view.rows[bad], np.uint64(view.architecture.word)
     register = columns.cfa_register[rule[bad]]
@@ -153,10 +156,10 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, so
 def step_by_frame_pointer(view: SampleView, between: int = 0) -> U8:
     """Unwind by the frame pointer, where compilers save the caller's frame pointer and the return address.
 
-    Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot
-    continue stay unchanged. Returns (n,) ends; a return address may lie in no mapping, and is none then.
-    A return address of 0 is an end only behind a call: in hand-written code the register holds what it likes. There
-    are ``between`` words between it and the caller's frame pointer.
+    Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot continue stay
+    unchanged. Returns (n,) ends; a return address in no mapping is rejected. A return address of 0 is an end only after
+    a call: in hand-written code the register may hold anything. There are ``between`` words between it and the caller's
+    frame pointer.
     """
     frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
     pointer, known = view.register(view.architecture.frame_pointer)

@@ -23,13 +23,13 @@ _SIGNAL_RETURN = Rule(
 """The handler's ``ret`` popped the trampoline's address, so rsp points at the struct ucontext."""
 
 _OUTERMOST = Rule(_RSP, 0, _RA, True, ((_RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""Nothing called the code: makecontext and its like put it above the coroutine's function."""
+"""Nothing called the code: makecontext and similar functions put its address above the coroutine's function."""
 
 
 _FRAMED = Rule(
     _RBP, 16, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)), (_RBP, RegisterRule(RuleKind.OFFSET, -16)))
 )  # fmt: skip
-"""The frame pointer leads to what compilers save in front of it, whatever the stack pointer does."""
+"""The frame pointer leads to the saved words next to it, whatever the stack pointer is."""
 
 
 def _rule_after_call(pushed: int) -> Rule:

@@ -1,1 +1,1 @@
-"""Counts of code to counts of functions' lines, for formats of compilers."""
+"""Converts counts of code to counts of source lines, for compilers."""

@@ -1,4 +1,4 @@
-"""Parts of compilers' discriminators, and names of functions as their sample profiles have them."""
+"""Decodes compilers' discriminators, and names functions as in their sample profiles."""
 
 import re
 
@@ -17,15 +17,15 @@ class Llvm(Frozen):
     flow_sensitive: bool = False
 
     def base(self, discriminator: int) -> int:
-        """Return the number that tells apart what stands on one line."""
+        """Return the part that distinguishes code on the same line."""
         return discriminator if self.flow_sensitive else _component(discriminator)
 
     def copies(self, discriminator: int) -> int:
-        """Return how many copies of the code share a count: loops that were unrolled or vectorized."""
+        """Return the number of copies of the code that share a count: loops that were unrolled or vectorized."""
         return 1 if self.flow_sensitive else _component(_rest(discriminator)) or 1
 
     def name(self, name: str) -> str:
-        """Return a name without what was appended to tell copies of a function apart."""
+        """Return a name without the suffixes of a function's copies."""
         for suffix in _SUFFIXES:
             at = name.rfind(suffix)
             if at >= 0 and name.rfind(".") == at + len(suffix) - 1:
@@ -34,7 +34,7 @@ class Llvm(Frozen):
 
 
 def _component(bits: int) -> int:
-    """Decode the first component: a set bit for 0; else 5 bits, or 12 of which bit 6 says that they follow."""
+    """Decode the first component: a set bit for 0; else 5 bits, or 12 if bit 6 is set."""
     if bits & 1:
         return 0
     bits >>= 1
@@ -42,7 +42,7 @@ def _component(bits: int) -> int:
 
 
 def _rest(bits: int) -> int:
-    """Return the bits behind the first component."""
+    """Return the bits after the first component."""
     if bits & 1:
         return bits >> 1
     return bits >> (14 if bits & 0x40 else 7)
@@ -57,28 +57,28 @@ class Gcc(Frozen):
     version: int
 
     def base(self, discriminator: int) -> int:
-        """Return the number that tells apart what stands on one line."""
+        """Return the part that distinguishes code on the same line."""
         return discriminator & (0xFF if self.version >= 16 else 0xFFFF if self.version > 12 else 0)
 
     def copies(self, discriminator: int) -> int:
-        """Return how many copies of the code share a count: loops that were vectorized."""
+        """Return the number of copies of the code that share a count: loops that were vectorized."""
         return (discriminator >> 8 & 0x7F if self.version >= 16 else 0) or 1
 
     def name(self, name: str) -> str:
-        """Return a name without what was appended to tell copies of a function apart."""
+        """Return a name without the suffixes of a function's copies."""
         name = _GCC_COPY.sub("", name) if self.version >= 16 else name.partition(".")[0] or name
         return _without_unified(name) if name.startswith("_Z") else name
 
 
 _GCC_COPY = re.compile(r"(?<=.)(\.(isra|constprop|lto_priv|part|cold)\.\d+)+\Z")
 _MANGLED = re.compile(r"(\d+)|[CD][0-9]|L[a-z]n?\d+E|A\d+_|[ST][0-9A-Z]*_|.", re.DOTALL)
-"""Pieces of a mangled name: an identifier's length, a constructor or destructor, others with digits, a character."""
+"""Parts of a mangled name: an identifier's length, a constructor or destructor, others with digits, a character."""
 
 
 def _without_unified(name: str) -> str:
-    """Return the name of the base object's constructor or destructor (C2, D2) for that of all of them (C4, D4).
+    """Return the name of the base object constructor or destructor (C2, D2) for the unified one (C4, D4).
 
-    Debug information has the latter where one was inlined; GCC calls and inlines the former.
+    Debug info has the latter if one was inlined; GCC calls and inlines the former.
     """
     at = 2
     while piece := _MANGLED.match(name, at):

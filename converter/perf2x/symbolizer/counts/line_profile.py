@@ -1,13 +1,13 @@
-"""Counts of addresses → counts of functions' lines, as llvm-profgen makes them of branches.
+"""Converts counts by address to counts by line of functions, as llvm-profgen does from branches.
 
-Source of truth: llvm/tools/llvm-profgen/ProfileGenerator.cpp. Code between two branches ran as often as they came
-behind each other. A line counts as often as the busiest of its instructions, a function each byte that ran. Functions
-that ran in part have all their lines, so that a compiler sees which did not::
+Source of truth: llvm/tools/llvm-profgen/ProfileGenerator.cpp. Code between two branches ran as often as they followed
+each other. A line counts as often as its busiest instruction, a function once for each byte that ran. Functions that
+ran in part have all their lines, so that a compiler sees which did not run::
 
     branches      ──▶ ranges  [target, next]  ──▶ counts by address  ──▶ pieces of one line  ──▶ lines
     their targets ──▶ functions entered, and who called them
 
-Lines are found in the object's debug information, functions also in its symbols.
+Lines come from the object's debug info, functions also from its symbols.
 """
 
 from collections.abc import Sequence
@@ -51,14 +51,14 @@ class LineProfile:
         self._functions: dict[str, FunctionCounts] = {}
         self._placed = self._counted = 0
         self.files: dict[str, set[str]] = {}
-        """Last parts of the paths of the files that each name is declared in; "" for an unknown one."""
+        """Base names of the files that declare each function; "" for an unknown one."""
 
     def functions(self) -> tuple[FunctionCounts, ...]:
-        """Return what was counted, by name."""
+        """Return the counts by function, sorted by name."""
         return tuple(self._functions[name] for name in sorted(self._functions))
 
     def warn(self, diagnostics: Diagnostics, where: str) -> None:
-        """Count what has no place in the profile, where that is much."""
+        """Report counts without a line, if there are many."""
         missing = self._counted - self._placed
         if missing > _MISSING * self._counted:
             advice = (
@@ -68,7 +68,7 @@ class LineProfile:
             diagnostics.add("counts_without_lines", advice, missing, where)
 
     def add_samples(self, samples: AddressCounts) -> None:
-        """Count plain samples: lines as often as the instruction of theirs that was met most often."""
+        """Count plain samples: each line as often as its most frequent instruction."""
         for frames, count in zip(self._lines.frames(samples.address), samples.count.tolist(), strict=True):
             self._add_code(frames, count, count)
             self._placed += count if frames else 0
@@ -113,13 +113,13 @@ class LineProfile:
                 made[callee] = made.get(callee, 0) + calls
 
     def _lift_lines(self) -> None:
-        """Let lines of functions that stand for themselves count as often as they called others."""
+        """Raise the count of lines to the number of calls made from them."""
         for function in self._functions.values():
             for line in function.lines.values():
                 line.count = max(line.count, sum(line.calls.values()))
 
     def _function(self, frames: Sequence[CodeFrame], total: int) -> FunctionCounts | None:
-        """Return the innermost function, having added ``total`` to it and to those around it; None without a name."""
+        """Add ``total`` to the innermost function and its callers, and return it; None without a name."""
         if not frames or not all(frame.name for frame in frames):
             return None
         names = [self._compiler.name(frame.name) for frame in frames]
@@ -140,7 +140,7 @@ class LineProfile:
 
 
 def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I64]:
-    """Return (first address, one past the last, how often) of the code between branches."""
+    """Return (first address, one past the last, count) of the code between branches."""
     known = (branches.next != NOT_RECORDED) & (branches.target != EXTERNAL) & (branches.target <= branches.next)
     rows = flatnonzero(known)
     begin, end, count = branches.target[rows], branches.next[rows], branches.count[rows]
@@ -150,7 +150,10 @@ def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I
 
 
 def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
-    """Return the sorted, disjoint ranges of functions that code ran in; functions that a linker folded share theirs."""
+    """Return the sorted, disjoint ranges of functions in which code ran.
+
+    Functions folded by the linker share theirs.
+    """
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
     row = searchsorted(low, begin, "right") - 1
@@ -190,9 +193,10 @@ def _held(code: Ranges, address: U64) -> I64:
 
 
 def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:
-    """Return names of functions by the addresses that they are entered at.
+    """Return names of functions by entry address.
 
-    Of functions in several parts the symbol tells which is the first. Without symbols only those in one part are known.
+    For functions in several parts, the symbol shows which is the first; without symbols only functions in one part are
+    known.
     """
     return {
         low: each.name
@@ -204,13 +208,13 @@ def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[
 
 _MISSING = 0.2
 _FLOW_SENSITIVE = b"\0__llvm_fs_discriminator__\0"
-"""Name of a variable that LLVM leaves in programs with flow-sensitive discriminators."""
+"""Name of a variable in programs with LLVM's flow-sensitive discriminators."""
 
 
 def count_lines(context: Context, found: ObjectFiles, counts: CodeCounts, gcc: int) -> CodeCounts:
-    """Add counts of lines, by branches, or by samples where there are none, for a version of GCC or (0) for LLVM.
+    """Add counts of lines, from branches, or from samples without branches, for a version of GCC or (0) for LLVM.
 
-    OptionError when the object has no debug information; units that cannot be read are counted and left out.
+    OptionError if the object has no debug info; unreadable units are counted and skipped.
     """
     if found.dwarf is None or found.code is None:
         raise SettingError(

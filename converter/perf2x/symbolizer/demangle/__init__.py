@@ -1,1 +1,1 @@
-"""Mangled symbol names to readable ones."""
+"""Converts mangled symbol names to readable ones."""

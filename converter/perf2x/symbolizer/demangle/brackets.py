@@ -5,7 +5,7 @@ import re
 ABBREVIATED = "<…>"
 _LEVELS = 12
 _LONGEST = 1 << 12
-"""Longer names are read bracket by bracket: an expression may try every bracket of theirs."""
+"""Longer names are read bracket by bracket, because the expression may backtrack at every bracket."""
 _TOKEN = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?(?!=)|>>=?|<=|>=|->\*?|<|>)|->|(?<!operator\(\))(?<=\))(?:<[<=]?|>>|>=)(?=\()|[<({\[]|[>)}\]]"
 )
@@ -16,7 +16,7 @@ _PAIRS = {">": "<", ")": "(", "}": "{", "]": "["}
 
 
 def _nested(levels: int) -> str:
-    """A regular expression for a list and the lists in it; it never goes back a step."""
+    """Return a regular expression for a list and the lists in it; it never backtracks."""
     return rf"<(?:[^<>]++|{_nested(levels - 1)})*+>" if levels else "<[^<>]*+>"
 
 
@@ -36,12 +36,12 @@ def abbreviate(text: str) -> str:
 
 
 def _has_operators(text: str) -> bool:
-    """Return whether brackets may be part of operators; others that are so leave a bracket without its partner."""
+    """Return whether brackets may be part of operators, which would leave others unmatched."""
     return "operator<" in text or "operator-" in text or ("((" in text and _COMPARED.search(text) is not None)
 
 
 def abbreviate_by_token(text: str) -> str:
-    """Do as ``abbreviate``, bracket by bracket."""
+    """As ``abbreviate``, bracket by bracket."""
     pieces, open_brackets, end, start = [], "", 0, -1
     for match in _TOKEN.finditer(text):
         token = match.group()
@@ -60,7 +60,7 @@ def abbreviate_by_token(text: str) -> str:
 
 
 def close_bracket(open_brackets: str, token: str) -> str:
-    """The brackets still open after ``token``; a ``>`` inside parentheses is "greater", not a bracket."""
+    """Return the brackets still open after ``token``; a ``>`` inside parentheses is "greater", not a bracket."""
     if token == ">":
         return open_brackets[:-1] if open_brackets.endswith("<") else open_brackets
     at = open_brackets.rfind(_PAIRS[token])

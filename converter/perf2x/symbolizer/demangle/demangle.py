@@ -23,24 +23,28 @@ _CLONE = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
 _GO_SHAPES = re.compile(r"\[(?:[^\[\]]++|\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\])*+\]")
 
 _MANGLED_DIFFERENCES = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
-"""Parts of mangled C++ names that GNU and LLVM may print differently: expressions, empty packs, lambdas and unnamed
-types, nullptr, vectors, transaction clones, constructors of abbreviated classes. Identifiers may hold them by chance.
+"""Parts of mangled C++ names that GNU and LLVM may print differently; identifiers may contain them by chance.
+
+Expressions, empty packs, lambdas and unnamed types, nullptr, vectors, transaction clones, constructors of abbreviated
+classes.
 """
 _PRINTED_DIFFERENCES = re.compile(
     r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|::friend |"
     r"objc|\bauto\b|enable_if:|thread-local|reference temp|(?:const|volatile) (?:const|volatile)|[*&] \(|&[A-Za-z(]|"
     r"(?<!namespace)\)(?: const| volatile| &+)*::|(?<![\w:])T\d*(?![\w:<])"
 )
-"""Parts of names as LLVM prints them that GNU may print differently; T is a parameter of a template with constraints,
-whose argument LLVM does not know.
+"""Parts of names printed by LLVM that GNU may print differently.
+
+T is a parameter of a template with constraints, whose argument LLVM does not know.
 """
 _CLOSING = re.compile(r">(?=>)")
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
 _MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)?\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
 """A member of a class template in an expression: the class, and the length and text of the member's name."""
 _MAX_REFERENCES, _MAX_LENGTH = 30, 1 << 15
-"""Bounds on references and length. LLVM's demangler has none, and each reference may repeat everything before it; names
-beyond them are left to ``demangle``, which gives up in time.
+"""Limits on references and length, beyond which ``demangle`` is used, which gives up in time.
+
+LLVM's demangler has none, and each reference may repeat everything before it.
 """
 
 
@@ -58,11 +62,11 @@ def full_name(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def short_name(name: str) -> str:
-    """Demangle a symbol's name and leave out what does not tell functions of the source apart."""
+    """Demangle a symbol's name, and remove what does not distinguish functions in the source."""
     if not _MANGLED.match(name):
         return _without_shapes(_without_ocaml(name))
     if _is_rust(name):
-        from perf2x.symbolizer.demangle.rust_names import short_rust  # C programs do not need it
+        from perf2x.symbolizer.demangle.rust_names import short_rust  # not needed for C programs
 
         return short_rust(full_name(name))
     if not name.lstrip("_").startswith("Z"):
@@ -72,13 +76,13 @@ def short_name(name: str) -> str:
 
 
 def _short_native(name: str) -> str:
-    """A short C++ name from what LLVM prints, "" if GNU may print what would be left of it otherwise.
+    """Return a short C++ name from LLVM's output, "" if GNU's may differ.
 
-    Most differences between the two lie in what short names leave out.
+    Most differences between the two are in parts that short names omit.
     """
     if not name.isascii() or not (parts := _split_clones(name)):
         return ""
-    from perf2x.symbolizer.demangle.short_cxx import short_by_llvm  # C programs do not need it
+    from perf2x.symbolizer.demangle.short_cxx import short_by_llvm  # not needed for C programs
 
     mangled, clones = parts
     short = short_by_llvm(_printed_by_llvm(mangled) or _printed_without_members(mangled))
@@ -89,7 +93,7 @@ def _short_portable(name: str) -> str:
     full = full_name(name)
     if full == name:
         return name
-    from perf2x.symbolizer.demangle.short_cxx import short_cxx  # C programs do not need it
+    from perf2x.symbolizer.demangle.short_cxx import short_cxx  # not needed for C programs
 
     return short_cxx(full)
 
@@ -99,12 +103,12 @@ def _is_rust(name: str) -> bool:
 
 
 def _split_version(name: str) -> tuple[str, str, str]:
-    """A name, "@" and what stands behind it: a version or ``plt``."""
+    """Split a name into name, "@" and the rest: a version or ``plt``."""
     return name.partition("@") if not name.startswith("@") else (name, "", "")
 
 
 def _without_ocaml(name: str) -> str:
-    """Spell an OCaml name as its source does: modules have dots, other characters two digits (asmcomp, backend)."""
+    """Spell an OCaml name as in the source: modules have dots, other characters two digits (asmcomp, backend)."""
     prefix = _OCAML.match(name)
     if prefix is None:
         return name
@@ -112,21 +116,21 @@ def _without_ocaml(name: str) -> str:
 
 
 def _without_shapes(name: str) -> str:
-    """A Go function without its type arguments, ``f[...]``, as Go's own tables have it."""
+    """Return a Go function without its type arguments, ``f[...]``, as in Go's own tables."""
     return _GO_SHAPES.sub("[...]", name) if "go.shape." in name else name
 
 
 def _readable(name: str) -> str:
-    """A mangled name in GNU's spelling, "" if it cannot be read."""
+    """Return a mangled name in GNU's spelling, "" if it cannot be read."""
     if not _RUST_LEGACY.match(name):
         return _native(name) or _import_portable()(name)
-    from perf2x.symbolizer.demangle.rust_names import rust_legacy  # C programs do not need it
+    from perf2x.symbolizer.demangle.rust_names import rust_legacy  # not needed for C programs
 
     return rust_legacy(name) or _import_portable()(name)
 
 
 def _native(name: str) -> str:
-    """The name as LLVM prints it, if GNU prints it alike; else ""."""
+    """Return the name as LLVM prints it, if GNU prints the same; else ""."""
     if not name.isascii():
         return ""
     if name.startswith("_R"):
@@ -144,7 +148,7 @@ def _native(name: str) -> str:
 
 
 def _split_clones(name: str) -> tuple[str, str] | None:
-    """A C++ name and its clones, `` [clone .part.0]``; None if what stands behind a dot is none."""
+    """Split a C++ name from its clones, `` [clone .part.0]``; None if the suffix is not a clone's."""
     mangled, dot, clones = name.partition(".")
     if not dot:
         return mangled, ""
@@ -154,7 +158,7 @@ def _split_clones(name: str) -> tuple[str, str] | None:
 
 
 def _printed_by_llvm(mangled: str) -> str:
-    """The name as LLVM prints it; "" without the library, and for names that it cannot read or that are too large."""
+    """Return the name as LLVM prints it; "" without the library, and for names it cannot read or that are too large."""
     library = _import_llvm()
     many = mangled.count("_") > _MAX_REFERENCES and len(_REFERENCE.findall(mangled)) > _MAX_REFERENCES
     if library is None or many:
@@ -168,9 +172,9 @@ def _printed_by_llvm(mangled: str) -> str:
 
 
 def _printed_without_members(mangled: str) -> str:
-    """What LLVM prints with the classes themselves in place of their members, "" if it cannot read that either.
+    """Return LLVM's output with the classes instead of their members, "" if it cannot read that either.
 
-    GCC writes such arguments, ``XsrSt7is_sameIT_vE5valueE``, so that LLVM cannot read them. Short names leave them out.
+    GCC writes such arguments, ``XsrSt7is_sameIT_vE5valueE``, in a way that LLVM cannot read. Short names omit them.
     """
     plain = _MEMBER.sub(lambda found: found[1] if int(found[2]) == len(found[3]) else found[0], mangled)
     return _printed_by_llvm(plain) if plain != mangled else ""
@@ -180,13 +184,13 @@ def _printed_without_members(mangled: str) -> str:
 def _import_llvm() -> ModuleType | None:
     try:
         return import_module("pycxxfilt")
-    except ImportError:  # platforms that have no wheel of it
+    except ImportError:  # platforms without a wheel
         return None
 
 
 @cache
 def _import_portable() -> Callable[[str], str]:
-    """Return the demangler that reads all grammars; it returns "" for names that it cannot read."""
+    """Return the demangler for all grammars; it returns "" for names that it cannot read."""
     from demangle import demangle, style  # 50 ms
 
     gnu = style("gnu", itanium={"expand_std_abbreviations": False})

@@ -12,20 +12,20 @@ _LEVELS = 12
 
 
 def _nested(levels: int) -> str:
-    """A regular expression for a list and the lists in it; the arrow of a function's type closes none."""
+    """Return a regular expression for a list and the lists in it; the arrow of a function type closes none."""
     inner = f"|{_nested(levels - 1)}" if levels else ""
     return rf"<(?:[^<>-]++|->|-{inner})*+>"
 
 
 _ARGUMENTS = re.compile(rf"(?<=[\w}}])(?:::)?(?=<(?!impl )){_nested(_LEVELS)}")
-"""A list behind a name. One at the start of a path is a type, ``<T as Trait>``, and ``::<impl A for B>`` is a block."""
+"""A list after a name. At the start of a path it is a type, ``<T as Trait>``; ``::<impl A for B>`` is a block."""
 _MAX_PASSES = 8
 
 
 def short_rust(readable: str) -> str:
     """Reduce ``<alloc::vec::Vec<T> as Extend<T>>::extend::<I>`` to ``<alloc::vec::Vec<…> as Extend<…>>::extend<…>``.
 
-    A pass abbreviates lists in up to a dozen levels; deeper ones take another.
+    One pass abbreviates up to a dozen levels; deeper ones take another pass.
     """
     for _ in range(_MAX_PASSES if "<" in readable else 0):
         before, readable = readable, _ARGUMENTS.sub("<…>", readable)
@@ -41,7 +41,7 @@ _TEXTS = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP"
 
 
 def rust_legacy(name: str) -> str:
-    """The path without its hash; "" if the name is anything but a plain legacy name."""
+    """Return the path without its hash; "" if the name is not a plain legacy name."""
     whole = _NAME.fullmatch(name)
     parts = _identifiers(whole.group(1)) if whole else []
     # GNU keeps dots after the last escape as they are; no compiler writes such names
@@ -54,7 +54,7 @@ def rust_legacy(name: str) -> str:
 
 
 def _identifiers(text: str) -> list[str]:
-    """The identifiers of a path, each preceded by its length; [] if a length is wrong."""
+    """Split a path into identifiers, each preceded by its length; [] if a length is wrong."""
     parts, at = [], 0
     while number := _LENGTH.match(text, at):
         at = number.end() + int(number.group())
@@ -63,7 +63,7 @@ def _identifiers(text: str) -> list[str]:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """The text of an escape; the escape itself if it is unknown."""
+    """Return the text of an escape; the escape itself if it is unknown."""
     code = escape.group(1)
     if code is None:
         return "::"

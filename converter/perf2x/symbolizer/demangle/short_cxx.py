@@ -1,6 +1,6 @@
-"""Shorten demangled C++ names to what tells functions of the source apart: namespaces, classes, the name, lambdas.
+"""Shortens demangled C++ names to what distinguishes functions in the source: namespaces, classes, name, lambdas.
 
-Parameters, return type and qualifiers are stripped from a declaration as ``c++filt -p`` does.
+Parameters, return type and qualifiers are removed from a declaration as by ``c++filt -p``.
 """
 
 import re
@@ -27,7 +27,7 @@ _PLAIN = re.compile(
 )
 """A function that is no operator, lambda or thunk: perhaps a return type, the name, parameters."""
 _LESS = re.compile(r"\boperator(?:<<(?=<)|<(?=<[^<(=]))")
-"""Operators in front of template arguments: GNU's demangler puts a space between them."""
+"""Operators before template arguments, which GNU's demangler separates by a space."""
 _ABI_TAG = re.compile(r"\[abi:\w+\]")
 
 
@@ -48,11 +48,11 @@ def short_cxx(readable: str) -> str:
 
 
 def short_by_llvm(printed: str) -> str:
-    """Shorten a name as LLVM prints it; "" unless what is left is certain to be what is left of GNU's spelling.
+    """Shorten a name printed by LLVM; "" unless the result is certain to equal that from GNU's spelling.
 
-    Plain functions, nine of ten, are read by one expression, with the same result.
+    Plain functions, nine of ten, are matched by one expression, with the same result.
 
-    Over 447,949 names of 48 libraries and programs, 98 % were certain; all of these were so.
+    Of 447,949 names in 48 libraries and programs, 98 % were certain; all of these were equal.
     """
     if "::friend " in printed or "operator<<(anon" in printed:
         return ""
@@ -67,12 +67,12 @@ def short_by_llvm(printed: str) -> str:
 
 
 def _as_gnu(found: re.Match[str]) -> str:
-    """``'lambda1'(int)`` as ``{lambda(int)#3}``; the first one has no number, the second number 0."""
+    """Convert ``'lambda1'(int)`` to ``{lambda(int)#3}``; the first one has no number, the second has 0."""
     return f"{{lambda#{int(found[1]) + 2 if found[1] else 1}}}"
 
 
 def _with_short_lambdas(text: str) -> str:
-    """Leave out parameters of lambdas and of the functions that they stand in, and the name of their call operator."""
+    """Remove parameters of lambdas and of their enclosing functions, and the name of their call operator."""
     text = _ENCLOSING.sub("", _LAMBDA.sub(r"{lambda#\1}", text))
     return _CALL.sub(r"\1", _CLANG_LAMBDA.sub(r"{lambda$\1}", text))
 
@@ -105,7 +105,7 @@ def without_parameters(readable: str) -> str:
 
 
 def find_opening(text: str, closing: int) -> int:
-    """Index of the parenthesis that matches the one at ``closing``; −1 if there is none."""
+    """Return the index of the parenthesis that matches the one at ``closing``; −1 if there is none."""
     depth, end = 0, closing + 1
     while (at := text.rfind("(", 0, end)) >= 0:
         depth += text.count(")", at, end) - 1
@@ -116,7 +116,7 @@ def find_opening(text: str, closing: int) -> int:
 
 
 def _name_start(head: str) -> int:
-    """Index of the name after its return type: behind the last space outside all brackets.
+    """Return the index of the name after its return type: after the last space outside all brackets.
 
     A space after ``operator`` belongs to the name (``operator new``, ``operator int``), as does the rest.
     """

@@ -1,1 +1,1 @@
-"""Names that are known before a source is asked: from earlier recordings, a dataset, or the recording itself."""
+"""Names known before any symbol source is asked: from earlier recordings, a dataset, or the recording itself."""

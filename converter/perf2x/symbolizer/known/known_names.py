@@ -1,9 +1,9 @@
-"""Names that are known of a profile's objects before any source is asked: from the profile itself, which had them from
-elsewhere, or from earlier recordings of one command, by object and address: each is looked up once.
+"""Names of a profile's objects that are known before any symbol source is asked, so that each is looked up once.
 
-Objects of a build keep their names whatever recording they are in; so does the kernel from one boot to the next, which
-its relocation tells. All else is named by the recording itself (memory without a file, the vDSO) or by facts that
-are not recorded for good (files without a build id).
+They come from the profile itself, which got them elsewhere, or from earlier recordings of the same command, by object
+and address. Objects of one build have the same names in all recordings; so does the kernel on every boot, given its
+relocation. All else is named by the recording itself (memory without a file, the vDSO) or by facts that are not
+recorded (files without a build id).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,18 +34,21 @@ from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 
 
 class Answers:
-    """Names of places by row; more with every look-up."""
+    """Names of places by row; grows with every lookup."""
 
     def __init__(self) -> None:
         self._rows = GrowableColumns(np.int64, 5)
-        """Place, first line, number of lines, ``is_exact`` and ``has_inlines``, behind a row of a place without any."""
+        """Place, first line, number of lines, ``is_exact`` and ``has_inlines``.
+
+        The first row is a place without names.
+        """
         self._rows.extend(zeros(1), 0, 0, 0, 0)
         self._lines = GrowableColumns(np.int64, 2)
         """Function and line."""
         self._functions: list[FunctionRow] = []
         self.reason = ""
         self.is_counted = False
-        """Whether a look-up was counted in the diagnostics: then each recording's has to be."""
+        """Whether a lookup was counted in the diagnostics, so that each recording's must be."""
 
     def __len__(self) -> int:
         return len(self._rows) - 1
@@ -65,7 +68,7 @@ class Answers:
         return PlaceNames(place, count, *flags, function, line, self._functions)
 
     def result(self, rows: I64) -> ResolveResult:
-        """Make the result for locations whose places have these rows; −1 is one without a name."""
+        """Return the result for locations whose places have these rows; −1 is one without a name."""
         start, count, is_exact, has_inlines = self._rows.whole()[1:, rows + 1]
         function, line = (column[ranges(start, count)] for column in self._lines.columns())
         used, place = unique_known(function)
@@ -82,7 +85,7 @@ class Answers:
 
 
 class Known(Frozen):
-    """The part of an object's locations that is known, and what is left to look up."""
+    """The known part of an object's locations, and the rest to look up."""
 
     answers: Answers
     rows: I64
@@ -91,7 +94,7 @@ class Known(Frozen):
     """The locations whose rows come with the next result."""
 
     def completed(self, found: ResolveResult | None) -> ResolveResult:
-        """Return the result for all locations of the object; ``found``, for those that were asked, is remembered."""
+        """Return the result for all locations of the object, and remember ``found``, the result for ``asked``."""
         answers = self.answers
         if found is not None and len(self.asked):
             first, _ = group_rows([self.rows[self.asked]])
@@ -105,13 +108,13 @@ class Known(Frozen):
 
 
 class AskedFirst:
-    """The objects of one profile, and what is known of them."""
+    """The objects of one profile, and their known names."""
 
     def __init__(self, objects: list[MappedObject], known: Sequence[Callable[[MappedObject], Known | None]]) -> None:
-        """Each of ``known`` is asked for what those before it leave."""
+        """Each of ``known`` is asked for the locations left by those before it."""
         self._objects, self._known = objects, list[list[Known | None]]()
         self.asked = objects
-        """Each object with the locations that must be looked up."""
+        """Each object with the locations to look up."""
         for of in known:
             self._known.append([of(mapped) if len(mapped.locations) else None for mapped in self.asked])
             self.asked = [
@@ -120,9 +123,9 @@ class AskedFirst:
             ]
 
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
-        """Yield every object with the result for all its locations; ``found``, by number, are let go of.
+        """Yield every object with the result for all its locations; results in ``found``, by number, are freed.
 
-        Objects of which nothing was asked come first, those of one source of names together: they share its lines.
+        Objects without lookups come first, grouped by origin of their names, because they share its lines.
         """
         first = self._known[0] if self._known else []
         whole = {number: known for number, known in enumerate(first) if known is not None and not len(known.asked)}
@@ -145,17 +148,17 @@ class AskedFirst:
 
 
 _ObjectFacts = tuple[object, ...]
-"""All that decides the names of an object's addresses; equal facts, equal names."""
+"""All facts that determine the names of an object's addresses."""
 
 
 class KnownNames:
-    """Names by object and address; none at first, shared by the recordings of one command."""
+    """Names by object and address, shared by the recordings of one command; empty at first."""
 
     def __init__(self) -> None:
         self._objects: dict[_ObjectFacts, tuple[RowInterner, Answers]] = {}
 
     def of(self, profile: Profile, mapped: MappedObject, context: Context) -> Known | None:
-        """Return what is known of an object; None when its names do not outlive the recording."""
+        """Return the known names of an object; None if its names are only valid in one recording."""
         facts = _facts(profile, mapped, context)
         if facts is None:
             return None
@@ -170,9 +173,9 @@ class KnownNames:
 
 
 def _facts(profile: Profile, mapped: MappedObject, context: Context) -> _ObjectFacts | None:
-    """Facts that decide an object's names; None if they do not outlive the recording.
+    """Return the facts that determine an object's names; None if they are only valid in one recording.
 
-    The first file offset is among them because it places a debug file without the program (see ``addresses_of``).
+    The first file offset is included because a debug file without the program needs it (see ``addresses_of``).
     """
     key, mappings = mapped.key, profile.mappings
     if key.kind is DsoKind.FILE:
@@ -189,7 +192,7 @@ def _facts(profile: Profile, mapped: MappedObject, context: Context) -> _ObjectF
 
 
 def _in_object(profile: Profile, mapped: MappedObject, address: U64) -> U64:
-    """File offsets of a file's addresses, which do not tell where it was mapped; others as recorded."""
+    """Return file offsets of a file's addresses, which do not depend on the mapping; others as recorded."""
     if mapped.key.kind is not DsoKind.FILE:
         return address
     mapping, mappings = profile.locations.mapping[mapped.locations], profile.mappings

@@ -1,6 +1,6 @@
-"""Names of locations before stacks are settled: what is kept of them where names and stacks are joined later.
+"""Names of locations before stacks are settled, as stored where names and stacks are joined later.
 
-Names that were found earlier and kept elsewhere: they are taken as they are, and only other locations looked up.
+Names found earlier and stored elsewhere are used unchanged, and only other locations are looked up.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,18 +30,18 @@ from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 
 _AT_ONCE = 1 << 16
-"""Locations that are resolved together."""
+"""Locations resolved at once."""
 
 
 class LocationNames(Frozen):
     """Names of some locations of a profile."""
 
     names: PlaceNames
-    """Behind the profile's own locations stand twins of all that ``are_kernel_returns``, in order."""
+    """The profile's own locations are followed by twins of all that ``are_kernel_returns``, in order."""
     looked_up: Bools
-    """(mappings,) mappings of the objects that were asked about."""
+    """(mappings,) mappings of the objects that were looked up."""
     kernel_looked_up: bool
-    """Whether kernel addresses outside all mappings were asked about."""
+    """Whether kernel addresses outside all mappings were looked up."""
 
 
 def location_names(
@@ -50,16 +50,16 @@ def location_names(
     sources: Sequence[type[SymbolSource]],
     wanted: Callable[[MappedObject, Context], bool],
 ) -> LocationNames:
-    """Look up the names of the objects that are ``wanted``; what is counted goes to the context's diagnostics.
+    """Look up the names of the ``wanted`` objects; counts go to the context's diagnostics.
 
-    Locations without a name are not among them.
+    Locations without a name are not included.
     """
     returns = as_int32(flatnonzero(are_kernel_returns(profile.locations)))
     asked = [source(context) for source in sources]
     objects = [mapped for mapped in mapped_objects(profile, context.session) if wanted(mapped, context)]
     looked_up, answers = falses(len(profile.mappings)), Answers()
     for mapped in objects:
-        # names in a recording are only those that it hit: files may still tell more
+        # names in a recording cover only sampled functions, and files may have more
         looked_up[mapped.mappings] = not context.session.recorded_files or only_where_recorded(mapped, context)
         for rows in _batches(mapped):
             part, location = _with_twins_of(profile, rows, returns)
@@ -71,16 +71,16 @@ def location_names(
 
 
 def _batches(mapped: MappedObject) -> Iterator[I64]:
-    """Yield the locations of an object; those of a kernel some at a time, as they may be all addresses of a file.
+    """Yield the locations of an object; those of a kernel in batches, because they may be all addresses of a file.
 
-    Others are whole: which map of a JIT compiler is a process's is told by all addresses together.
+    Others are not split: all addresses together show which map of a JIT compiler belongs to a process.
     """
     step = _AT_ONCE if mapped.key.kind is DsoKind.KERNEL else len(mapped.locations)
     return (mapped.locations[first : first + step] for first in range(0, len(mapped.locations), step))
 
 
 def _with_twins_of(profile: Profile, rows: I64, returns: I32) -> tuple[Profile, I64]:
-    """The profile with some of its locations alone, then their twins, and (locations,) the number of each."""
+    """Return the profile with only some of its locations, then their twins, and (locations,) the number of each."""
     old = profile.locations
     none = old.line_function[:0]
     locations = Locations(
@@ -93,14 +93,14 @@ def _with_twins_of(profile: Profile, rows: I64, returns: I32) -> tuple[Profile, 
 
 
 def everything(mapped: MappedObject, context: Context) -> bool:
-    """Whether an object can be named now alone: all can, where names come with the recording (bundles, simpleperf)."""
+    """Return whether an object can only be named now: all, if names come with the recording (bundles, simpleperf)."""
     return True
 
 
 def only_where_recorded(mapped: MappedObject, context: Context) -> bool:
-    """Whether an object can be named only where it was recorded: its names are in files of that machine and boot.
+    """Return whether an object can only be named where it was recorded, by files of that machine and boot.
 
-    Memory without a file, dumps of just-in-time compilers, the vDSO, and kernels without a build id.
+    Memory without a file, jitdumps, the vDSO, and kernels without a build id.
     """
     kind, build_id = mapped.key.kind, mapped.key.build_id
     if kind is DsoKind.FILE:
@@ -126,7 +126,7 @@ class GivenNames:
         self._next = len(self._answers)
 
     def of(self, mapped: MappedObject) -> Known:
-        """Return what is known of an object; where it was recorded and looked up, it has no other names."""
+        """Return the known names of an object; one recorded and looked up has no others."""
         rows = self._row[mapped.locations]
         given, mappings = self._given, mapped.mappings
         looked_up = given.looked_up[mappings].any() if len(mappings) else given.kernel_looked_up

@@ -1,4 +1,4 @@
-"""Source locations from the units of debug info that hold addresses: of a file, ``.dwo`` files, packages, dwz files."""
+"""Source locations from the debug info units that contain addresses: of a file, ``.dwo`` files, packages, dwz files."""
 
 from functools import cached_property, partial
 
@@ -20,10 +20,10 @@ from perf2x.symbolizer.sources.symbol_source import Context
 
 
 def locations_from_units(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:
-    """Functions and lines at each address, from the file with debug info in ``found`` and the files it refers to.
+    """Return functions and lines at each address, from the debug file in ``found`` and the files it refers to.
 
-    What was looked up before is not read again. Units that cannot be read are counted and left out; ObjectError if the
-    file as a whole cannot be read.
+    Addresses looked up before are not read again. Unreadable units are counted and skipped; ObjectError if the whole
+    file is unreadable.
     """
     assert found.dwarf is not None
     reader = _UnitReader(context, found, found.dwarf, recorded)
@@ -38,13 +38,13 @@ def locations_from_units(context: Context, found: ObjectFiles, recorded: str, sv
         finally:
             context.diagnostics.absorb(counts.values())
         known = known.joined(address[missing], read)
-        if not counts and not reader.has_read_dwo:  # what is counted must be counted again
+        if not counts and not reader.has_read_dwo:  # with counts, the next run must read and count again
             remember(place, beside, known)
     return known.locations.take(known.rows(address)[argsort(order)])
 
 
 def code_lines(context: Context, found: ObjectFiles, recorded: str) -> CodeLines:
-    """Functions, lines and discriminators, from the file with debug info in ``found`` and the files it refers to."""
+    """Return functions, lines and discriminators, from the debug file in ``found`` and the files it refers to."""
     assert found.dwarf is not None
     return CodeLines(_UnitReader(context, found, found.dwarf, recorded).lines())
 
@@ -56,11 +56,11 @@ class _UnitReader:
         self._context, self._found, self._file, self._recorded = context, found, file, recorded
         self._split_files = DwoFiles()
         self.has_read_dwo = False
-        """Whether an answer depends on ``.dwo`` files, of which there may be thousands."""
+        """Whether a result depends on ``.dwo`` files, of which there may be thousands."""
 
     @property
     def beside(self) -> str:
-        """Identities of the other files that answers depend on, ``.dwo`` files left out."""
+        """Identities of the other files that results depend on, except ``.dwo`` files."""
         files = self._supplementary, self._package_file
         return " ".join(file.identity if file is not None else "none" for file in files)
 
@@ -88,7 +88,7 @@ class _UnitReader:
         return None
 
     def _split(self, skeleton: Unit) -> Unit | None:
-        """The unit that a skeleton stands for, from the package or else from its own file."""
+        """Return the unit for a skeleton, from the package or its own file."""
         unit = self._package.unit(skeleton.dwo_id) if self._package is not None else None
         unit = unit or self._from_dwo_file(skeleton)
         if unit is not None:

@@ -21,7 +21,7 @@ from perf2x.symbolizer.symbol_index import SymbolColumns, SymbolIndex
 class _SymbolTables:
     """Several symbol tables and the entries of PLTs as one table, in perf's order of insertion.
 
-    It holds no index: an index refers to these names, and a reference cycle would not be freed with the object.
+    It has no index: an index refers to these names, and a reference cycle would not be freed with the object.
     """
 
     def __init__(self, parts: list[SymbolRows], linkage: LinkageTable | None = None) -> None:
@@ -135,7 +135,7 @@ def _linkage_table(code: ElfObject | None, parts: list[SymbolRows], diagnostics:
 
 @contextmanager
 def counting_broken(diagnostics: Diagnostics) -> Iterator[None]:
-    """Count an object, or part of one, that cannot be read inside the block, and go on behind it."""
+    """Count an unreadable object, or part of one, in the block, and continue after it."""
     try:
         yield
     except ObjectError as error:

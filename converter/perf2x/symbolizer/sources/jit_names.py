@@ -1,4 +1,4 @@
-"""Functions of compiled code, by the names in perf maps, jitdump files, and ELF files that were made of these."""
+"""Functions of JIT-compiled code, from the names in perf maps, jitdumps, and ELF files made from these."""
 
 from msgspec.structs import replace
 
@@ -10,19 +10,19 @@ V8_SHIFT = 64
 
 
 def jit_function(name: str) -> Function:
-    """Convert a name in a perf map or jitdump to a function; model/jit_function_names.py says what it is called."""
+    """Convert a name in a perf map or jitdump to a function; model/jit_function_names.py names it for display."""
     told = read_compiled_name(name)
     return Function(name, told.shown, told.file, told.line)
 
 
 def is_v8(name: str) -> bool:
-    """Return whether V8 names a script's function so."""
+    """Return whether the name has V8's form for functions of scripts."""
     told = read_compiled_name(name)
     return told.language == "v8js" and told.line > 0
 
 
 def injected_symbols(found: Symbols) -> Symbols:
-    """The symbols of an ELF file that ``perf inject --jit`` wrote, named as in the dump that it was made from."""
+    """Return the symbols of an ELF file written by ``perf inject --jit``, named as in the original dump."""
     return replace(found, functions=[_injected(function) for function in found.functions])
 
 

@@ -1,11 +1,11 @@
-"""Mappings for the code in jitdump files, added to the recording before it is stitched.
+"""Adds mappings for the code in jitdump files to the recording, before it is stitched.
 
-Each piece of code becomes a mapping of the dump file itself, at the file offset of its bytes, from the time of its load
-on. Code that is replaced at the same address then needs no special case: a sample finds the mapping of its time, and
-the file offset names the function. Programs announce a dump by mapping its first page executable
-(tools/perf/util/jitdump.c jit_detect), which perf records.
+Each function becomes a mapping of the dump file itself, at the file offset of its bytes, from its load time on. Code
+that is replaced at the same address then needs no special case: a sample finds the mapping of its time, and the file
+offset identifies the function. Programs announce a dump by mapping its first page executable (tools/perf/util/jitdump.c
+jit_detect), which perf records.
 
-Find and open the jitdump files that a recording names.
+Also finds and opens the jitdump files that a recording names.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 
 def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
-    """Candidate paths of a dump, best first.
+    """Yield candidate paths of a dump, best first.
 
-    They are the directory that the user named, the root of the process while it lives, and the recorded path.
+    The directory that the user named, the root of the process while it lives, and the recorded path.
     """
     if options.perf_map_dir is not None:
         yield options.perf_map_dir / filename.rpartition("/")[2]
@@ -50,7 +50,7 @@ def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder)
 
 
 class JitdumpFiles:
-    """Opens dumps and reads each file once: any number of processes and names may lead to one."""
+    """Opens dumps and reads each file once: several processes and names may refer to one."""
 
     def __init__(
         self, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics, recorded: RecordedFiles
@@ -60,7 +60,7 @@ class JitdumpFiles:
 
     @classmethod
     def of(cls, context: Context) -> JitdumpFiles:
-        """Those of a context of symbol sources."""
+        """Return the dumps of a context of symbol sources."""
         return cls(context.options, context.finder, context.diagnostics, context.recorded)
 
     def open(self, filename: str, pid: int) -> JitDump | None:
@@ -92,8 +92,9 @@ class JitdumpFiles:
 
 _PROT_READ_EXEC = 5
 MAX_SHARED_CODE = 1 << 18
-"""Most pieces of code that further processes may have of a dump that one process has already; forked workers have their
-parent's.
+"""Maximum number of functions added for further processes that share a dump.
+
+Forked workers have their parent's.
 """
 _INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
 
@@ -137,7 +138,7 @@ def with_jitdump_mappings(
 
 
 def _markers(mmaps: Mmaps) -> list[int]:
-    """Rows of the first mapping of each (process, dump)."""
+    """Return rows of the first mapping of each (process, dump)."""
     names = mmaps.filename[mmaps.filename.which(_INJECTED.search)]
     injected = {int(match.group(1)) for name in names if (match := _INJECTED.search(name))}
     found: dict[tuple[int, str], int] = {}
@@ -150,9 +151,9 @@ def _markers(mmaps: Mmaps) -> list[int]:
 def _open_dumps(
     markers: Sequence[int], mmaps: Mmaps, files: JitdumpFiles, diagnostics: Diagnostics
 ) -> Iterator[tuple[int, JitDump]]:
-    """Return (marker, dump) for each dump that is there.
+    """Yield (marker, dump) for each dump found.
 
-    Dumps that too many processes share are left out, and counted.
+    Dumps shared by too many processes are skipped, and counted.
     """
     opened: set[str] = set()
     shared = 0
@@ -184,7 +185,7 @@ def _open_dumps(
 def _code_mappings(
     dump: JitDump, marker: int, mmaps: Mmaps, session: Session, diagnostics: Diagnostics
 ) -> list[_CodeMapping]:
-    """A mapping for each piece of code, from its load on, or from the marker on if the clocks cannot be compared."""
+    """Return a mapping for each function, from its load on, or from the marker on if clocks are not comparable."""
     start = int(mmaps.time[marker])
     comparable = session.clock_id == ClockId.MONOTONIC and not dump.arch_timestamps
     if not comparable:
@@ -197,7 +198,7 @@ def _code_mappings(
 
 
 def _replaced(codes: Sequence[JitCode]) -> int:
-    """Return number of pieces that have bytes where a piece of another name has some, too."""
+    """Return the number of functions whose bytes overlap those of a function with another name."""
     count, widest = 0, None
     for code in sorted(codes, key=lambda code: (code.address, -code.size)):
         if widest is not None and code.address < widest.address + widest.size:
@@ -208,10 +209,10 @@ def _replaced(codes: Sequence[JitCode]) -> int:
 
 
 def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
-    """Move the ``//anon`` mappings that hold code back to the time at which their dump was announced.
+    """Move the ``//anon`` mappings that contain code back to the time at which their dump was announced.
 
-    A compiler may map memory after it told of the code in it; such a mapping must not hide the code. perf inject leaves
-    these mappings out altogether.
+    A compiler may map memory after writing the code's record; such a mapping must not hide the code. perf inject drops
+    these mappings.
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()
     anonymous = flatnonzero(mmaps.filename.which(lambda name: name.startswith("//anon")))
@@ -228,7 +229,7 @@ def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
 
 
 def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
-    """The table with a further row for each piece of code."""
+    """Return the table with an additional row for each function."""
     marker = as_int64([mapping.marker for mapping in added])
     facts = [(one.time, one.code.address, one.code.size, one.code.offset) for one in added]
     time, start, length, pgoff = as_uint64(facts).T.copy()

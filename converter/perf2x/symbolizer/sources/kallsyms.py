@@ -38,7 +38,7 @@ _IS_SYMBOL = np.array([letter in b"TWDBtwdb" for letter in range(256)], np.bool_
 _LIVEPATCH = b".klp.sym."
 """Names by which a livepatch refers to functions of others: they have these functions' addresses."""
 _MAX_SIZE = 1 << 28
-"""Bytes of a file; a kernel with all modules loaded has a tenth."""
+"""Size limit of a file; a kernel with all modules loaded has a tenth of it."""
 
 
 class Kallsyms(Frozen):
@@ -59,7 +59,7 @@ class Kallsyms(Frozen):
         return self.text[int(self.name_start[row]) : int(self.name_end[row])].decode(errors="surrogateescape")
 
     def address_of(self, name: str) -> int | None:
-        """Address of a symbol of the kernel itself; None if there is no such symbol."""
+        """Return the address of a symbol of the kernel itself; None if there is no such symbol."""
         wanted = name.encode(errors="surrogateescape")
         same = (self.name_end - self.name_start == len(wanted)) & (self.module < 0)
         for row in flatnonzero(same):
@@ -77,7 +77,7 @@ class Kallsyms(Frozen):
         return SymbolIndex(SymbolColumns(*columns))
 
     def _ends(self) -> U64:
-        """Ends of symbols: the last one before a module border reaches to the next page's end, others are unknown."""
+        """Return ends of symbols: before a module border the next page's end, elsewhere unknown."""
         order = argsort(self.start)
         module = self.module[order]
         end = self.start.copy()
@@ -117,7 +117,7 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
 
 
 def _begin_with(text: bytes, starts: I64, prefix: bytes) -> Bools:
-    """Return (n,) whether the text at each place begins with a prefix, whose first byte few do."""
+    """Return (n,) whether the text at each position begins with a prefix, whose first byte is rare."""
     found: Bools = np.frombuffer(text, np.uint8)[starts] == prefix[0]
     rows = flatnonzero(found)
     found[rows] = [text.startswith(prefix, at) for at in starts[rows].tolist()]

@@ -1,4 +1,4 @@
-"""Kernel symbols from kallsyms: choose the table of the recorded kernel and find out how far KASLR moved it.
+"""Kernel symbols from kallsyms: chooses the table of the recorded kernel and finds its KASLR slide.
 
 Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym, dso__find_kallsyms and kallsyms__delta.
 """
@@ -53,7 +53,7 @@ class KernelSource(BuiltInSource):
         self._unreadable: list[str] = []
 
     def covers(self, dso: Dso) -> bool:
-        """True for the kernel, its modules and code that it made at run time, but not for a guest's kernel."""
+        """Return True for the kernel, its modules and code generated at run time, but not for a guest's kernel."""
         return not dso.name.startswith("[guest") and dso.kind in (DsoKind.KERNEL, DsoKind.MODULE, DsoKind.SYMBOL)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
@@ -70,12 +70,12 @@ class KernelSource(BuiltInSource):
         return symbols_from_names([table.kallsyms.name(one) for one in rows.tolist()], function, "not in kallsyms")
 
     def text(self) -> tuple[bytes | None, str]:
-        """The contents of the recorded kernel's kallsyms, or the reason why there is none."""
+        """Return the contents of the recorded kernel's kallsyms, or the reason why there is none."""
         table = self._table
         return (None, table) if isinstance(table, str) else (table.kallsyms.text, "")
 
     def function_at(self, address: int) -> tuple[str, int]:
-        """Name and first byte of the function at a recorded address; "" and 0 for none."""
+        """Return name and start of the function at a recorded address; "" and 0 for none."""
         table = self._table
         if isinstance(table, str):
             return "", 0
@@ -97,7 +97,7 @@ class KernelSource(BuiltInSource):
 
     @cached_property
     def _table(self) -> _KernelTable | str:
-        """The best usable table, or the reason why there is none; counts the copies that cannot be read."""
+        """Return the best usable table, or the reason why there is none; unreadable copies are counted."""
         table = self._best_table()
         severity = Severity.LOSS if isinstance(table, str) else Severity.INFO
         advice = "a copy of the kernel's symbols cannot be read; copy /proc/kallsyms again (--kallsyms FILE)."
@@ -115,9 +115,9 @@ class KernelSource(BuiltInSource):
         return self._first_usable(self._running_kernel(), table or missing)
 
     def _first_usable(self, candidates: Iterable[tuple[_KallsymsFile, bool]], reason: str) -> _KernelTable | str:
-        """The first usable table among (file, trusted), or why the last one is unusable; ``reason`` if there are none.
+        """Return the first usable table among (file, trusted), or why the last one is unusable; ``reason`` without any.
 
-        A file that is not trusted has to have the recorded relocation reference at its recorded address.
+        A file that is not trusted must have the recorded relocation reference at its recorded address.
         """
         reference, recorded_at = self._context.kernel_reference
         for path, trusted in candidates:
@@ -176,7 +176,7 @@ class KernelSource(BuiltInSource):
 
 
 def _lies_as_recorded(dso: Dso, table: _KernelTable) -> bool:
-    """Return True if a module lies where it was recorded; names from another boot would be wrong."""
+    """Return True if a module is where it was recorded; names from another boot would be wrong."""
     name = module_name(dso.name)
     listed = [row for row, module in enumerate(table.kallsyms.modules) if module.replace("-", "_") == name]
     if not listed:

@@ -67,7 +67,7 @@ class _Frames(Frozen):
 
 
 def _trusted_counts(row: I64, locations: SourceLocations, has_symtab: bool) -> I64:
-    """Return (n,) number of debug info frames to keep of each address: all of them or none."""
+    """Return (n,) number of debug info frames to keep of each address: all or none."""
     count = np.diff(locations.offsets)
     if has_symtab:
         # neither a symbol nor a line: a gap between functions
@@ -79,9 +79,9 @@ def _trusted_counts(row: I64, locations: SourceLocations, has_symtab: bool) -> I
 
 
 def _merged_frames(row: I64, locations: SourceLocations, count: I64, inline: bool) -> _Frames:
-    """The last ``count`` debug info frames of each address, the outermost one with its symbol.
+    """Return the last ``count`` debug info frames of each address, the outermost one with its symbol.
 
-    An address that only the symbol table covers gets one frame without a line.
+    An address that is only in the symbol table gets one frame without a line.
     """
     kept = count if inline else np.minimum(count, 1)
     symbol_only = (row >= 0) & (count == 0)
@@ -101,7 +101,7 @@ def _merged_frames(row: I64, locations: SourceLocations, count: I64, inline: boo
 
 
 def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, debug_function: int) -> Function:
-    """One function; ``symbol`` is −1 for inlined functions and for those that the symbol table does not contain."""
+    """Return one function; ``symbol`` is −1 for inlined functions and for those outside the symbol table."""
     described = functions[debug_function] if debug_function >= 0 else DebugFunction("", "")
     if symbol >= 0:
         return Function(names.name(symbol) or "??", "", described.path, described.start_line)
@@ -109,19 +109,19 @@ def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, 
 
 
 def _short_name(described: DebugFunction) -> str:
-    """The short form of a name that is not mangled, "" for others.
+    """Return the short form of a name that is not mangled, "" for others.
 
-    GCC gives no linkage names to functions that other files cannot see. A call operator without a class is a lambda's
-    in most cases, which the function that it stands in tells from others, or its file.
+    GCC gives no linkage names to functions with internal linkage. A call operator without a class is usually a
+    lambda's, which its enclosing function, or its file, distinguishes from others.
     """
     name, is_lambda = described.symbol, is_nameless_call_operator(described.symbol)
     if not described.inside and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):
         return ""
-    from perf2x.symbolizer.demangle.brackets import abbreviate  # C programs do not need it
+    from perf2x.symbolizer.demangle.brackets import abbreviate  # not needed for C programs
 
     short = abbreviate(name)
     if described.inside:
-        outer = described.inside.partition(".")[0]  # without the marks of clones: main.cold
+        outer = described.inside.partition(".")[0]  # without suffixes of clones: main.cold
         outer = _short_name(DebugFunction(outer, "")) or short_name(outer)
         return f"{outer}::{'{lambda}' if is_lambda else short}"
     return f"{short} {base_name(described.path)}" if is_lambda else short

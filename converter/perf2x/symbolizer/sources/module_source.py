@@ -64,7 +64,7 @@ class VmlinuxSource(BuiltInSource):
 
     @property
     def names(self) -> list[str]:
-        """Places in which systems keep the ELF file of the recorded release."""
+        """Return paths at which systems keep the ELF file of the recorded release."""
         release = self._context.session.os_release
         return [path.format(release) for path in VMLINUX_PATHS] if is_folder_name(release) else []
 
@@ -85,7 +85,7 @@ class VmlinuxSource(BuiltInSource):
 
 
 def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
-    """Distance that KASLR moved the kernel at boot, modulo 2**64; 0 if the recording does not state it."""
+    """Return the distance that KASLR moved the kernel at boot, modulo 2**64; 0 if it was not recorded."""
     name, recorded_at = reference
     section = vmlinux.section(".symtab")
     if not name or not recorded_at or section is None:
@@ -96,7 +96,7 @@ def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
 
 
 def _name_offsets(strings: bytes, name: str) -> Iterator[int]:
-    """Offsets of ``name`` in a string table, in which names may share their tails."""
+    """Yield offsets of ``name`` in a string table, in which names may share suffixes."""
     wanted = name.encode(errors="surrogateescape") + b"\0"
     at = strings.find(wanted)
     while at >= 0:
@@ -105,7 +105,7 @@ def _name_offsets(strings: bytes, name: str) -> Iterator[int]:
 
 
 class ModuleSource(BuiltInSource):
-    """Names of kernel modules from their ``.ko`` files, for modules that kallsyms does not list where they were."""
+    """Names of kernel modules from their ``.ko`` files, for modules that kallsyms does not list at their address."""
 
     order = 15
 
@@ -143,7 +143,7 @@ class ModuleSource(BuiltInSource):
 
 
 class ModuleLinesSource(ModuleSource):
-    """Modules with debug info, asked before kallsyms, which has no lines."""
+    """Modules with debug info, tried before kallsyms, which has no lines."""
 
     order = 7
 

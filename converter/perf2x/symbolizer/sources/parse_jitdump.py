@@ -1,4 +1,4 @@
-"""Parse jit-PID.dump: compiled code with address, time, name and lines, written by runtimes for ``perf inject --jit``.
+"""Parses jit-PID.dump: JIT-compiled code with address, time, name and lines, written for ``perf inject --jit``.
 
 Source of truth: tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.h and jitdump.c.
 """
@@ -21,16 +21,16 @@ from perf2x.symbolizer.sources.jit_names import V8_SHIFT, is_v8
 _MAGIC = 0x4A695444
 _CODE_LOAD, _CODE_MOVE, _DEBUG_INFO, _CLOSE, _UNWINDING_INFO = range(5)
 _FIXED = {_CODE_LOAD: 40, _CODE_MOVE: 48, _DEBUG_INFO: 16, _CLOSE: 0, _UNWINDING_INFO: 24}
-"""Bytes of each kind's body that are always there."""
+"""Fixed size of each kind's body in bytes."""
 _LINE_SIZE = 16
-"""Bytes of a line in front of the name of its file."""
+"""Bytes of a line before its file name."""
 _ARCH_TIMESTAMP = 1 << 0
 _FILE_HEADER, _PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
 _MAX_SIZE = 1 << 32
 
 
 class JitLine(Frozen):
-    """Code belongs to this line from ``address`` on."""
+    """Code from ``address`` on belongs to this line."""
 
     address: int
     line: int
@@ -38,13 +38,13 @@ class JitLine(Frozen):
 
 
 class JitCode(Frozen):
-    """A piece of code at one address from one time on; a move makes a second one with the same ``offset``."""
+    """Code at one address from one time on; a move makes a second one with the same ``offset``."""
 
     time: int
     address: int
     size: int
     offset: int
-    """File offset of the code's bytes, which distinguishes pieces that had the same address at different times."""
+    """File offset of the code's bytes, which distinguishes code that had the same address at different times."""
     name: str
     lines: tuple[JitLine, ...] = ()
     first: int = 0
@@ -66,9 +66,9 @@ class JitDump(Frozen):
     name: str = ""
     """Path of the file."""
     outside: int = 0
-    """Lines that were left out because they are outside their piece of code."""
+    """Lines dropped because they are outside their code."""
     damaged: int = 0
-    """Stretches of bytes that no record could be made of."""
+    """Runs of bytes from which no record could be read."""
 
 
 class _JitdumpParser(Struct):
@@ -78,8 +78,9 @@ class _JitdumpParser(Struct):
     order: str
     codes: list[JitCode] = field(default_factory=list)
     by_index: dict[bytes, JitCode] = field(default_factory=dict)
-    """Code by the eight bytes of its number: hashes of bytes are keyed, those of integers are not
-    (base/columnar/hashing.py).
+    """Code by the eight bytes of its number, because hashes of bytes are keyed, those of integers are not.
+
+    See base/columnar/hashing.py.
     """
     lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
     """Lines by the eight bytes of the code's address."""
@@ -144,7 +145,7 @@ class _JitdumpParser(Struct):
 
 
 def machine_of(dump: JitDump, arch: str) -> int:
-    """The ELF machine number that a dump states, else that of the recording's ``arch``: CPython 3.13 states none."""
+    """Return the ELF machine number of a dump, else that of the recording's ``arch``: CPython 3.13 writes none."""
     return dump.machine or next((number for number, name in MACHINES.items() if name == (arch or "x86_64")), 0)
 
 
@@ -179,14 +180,14 @@ def _byte_order(data: bytes, name: str) -> str:
 _SLACK = 16
 """Writers pad records to a multiple of 8 or 16."""
 _HEADER = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?=\0{3}[\0-\4](?!\0{4}))")}
-"""A kind that is known, and a size; where one begins, for they overlap."""
+"""A known kind and a size; a lookahead, because candidates overlap."""
 
 
 class _Records(Struct):
-    """Finds the records of a dump, also behind bytes that belong to none.
+    """Finds the records of a dump, also after bytes that belong to none.
 
-    A program that forks may write what its buffer holds twice, or in part, so a size alone proves nothing: a record is
-    one if its fields fill it, or if one whose fields do, or the end of the file, follows.
+    A program that forks may write its buffer twice, or in part, so a size alone proves nothing: a record counts if its
+    fields fill it, or if such a record, or the end of the file, follows.
     """
 
     data: bytes
@@ -194,10 +195,10 @@ class _Records(Struct):
     end: int = 0
     """End of the last complete record."""
     damaged: int = 0
-    """Stretches of bytes that are no records, or records with others in their middle."""
+    """Runs of bytes that are no records, or records with others inside."""
 
     def walk(self, at: int) -> Iterator[tuple[int, int, int, int]]:
-        """Return (kind, start and end of the body, time) of each complete record from ``at`` on."""
+        """Yield (kind, start and end of the body, time) of each complete record from ``at`` on."""
         self.end, is_whole = at, self._is_whole(at)
         while at >= 0:
             kind, size, time = self._header(at)
@@ -211,7 +212,7 @@ class _Records(Struct):
             at, is_whole = following, True
 
     def _header(self, at: int) -> tuple[int, int, int]:
-        """Kind, size and time; a size of 0 where there is no header."""
+        """Return kind, size and time; a size of 0 if there is no header."""
         if at + _PREFIX.size > len(self.data):
             return 0, 0, 0
         kind, size, time = struct.unpack_from(self.order + "IIQ", self.data, at)
@@ -221,17 +222,17 @@ class _Records(Struct):
         return _PREFIX.size <= self._header(at)[1] <= len(self.data) - at
 
     def _is_whole(self, at: int) -> bool:
-        """Return whether a record lies at a place; one that its fields do not fill has to be followed by one."""
+        """Return whether a record is at a position; one that its fields do not fill must be followed by another."""
         if not self._is_inside(at) or self._is_filled(at):
             return self._is_inside(at)
         end = at + self._header(at)[1]
         return len(self.data) - end < _PREFIX.size or (self._is_inside(end) and self._is_filled(end))
 
     def _is_filled(self, at: int, *, with_code: bool = False) -> bool:
-        """Return whether the sizes in a record add up to that of the record, but for padding.
+        """Return whether the sizes in a record add up to the record's, except for padding.
 
-        A load may lack its code, but not ``with_code``: bytes in the middle of a record look like such a one now and
-        then.
+        A load may lack its code, but not ``with_code``, because bytes in the middle of a record sometimes look like
+        one.
         """
         kind, size, _ = self._header(at)
         fixed = _PREFIX.size + _FIXED.get(kind, size)
@@ -251,12 +252,15 @@ class _Records(Struct):
         return kind in _FIXED and 0 <= size - filled < _SLACK
 
     def _next(self, begin: int) -> int:
-        """The first place from ``begin`` on with a record that its fields fill, code and all; −1 for none."""
+        """Return the first position from ``begin`` on with a record that its fields fill, including code.
+
+        −1 for none.
+        """
         places = (match.start() for match in _HEADER[self.order].finditer(self.data, begin))
         return next((at for at in places if self._is_inside(at) and self._is_filled(at, with_code=True)), -1)
 
     def _is_foreign(self, at: int) -> bool:
-        """Return whether the end of the file is neither a record that is cut off nor zeros."""
+        """Return whether the end of the file is neither a truncated record nor zeros."""
         kind, size, _ = self._header(at)
         is_cut = kind <= _UNWINDING_INFO and size > len(self.data) - at
         return len(self.data) - at >= _PREFIX.size and not is_cut and self.data.count(0, at) < len(self.data) - at

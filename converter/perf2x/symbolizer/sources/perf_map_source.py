@@ -1,12 +1,12 @@
-"""Names of just-in-time compiled code from /tmp/perf-PID.map, one line per function: ``START SIZE NAME``.
+"""Names of JIT-compiled code from /tmp/perf-PID.map, one line per function: ``START SIZE NAME``.
 
 Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/symbol.c dso__load_perf_map and
 dso__find_perf_map. The file has no times: if code was replaced, the last entry wins.
 
 Files of processes in containers are named after the process id in the container: tools/perf/util/map.c map__new and
-tools/perf/util/symbol.c dso__find_perf_map ask /proc for that id and so fail once the process is gone. A recording does
-not contain the id, but it lists the processes in PID namespaces of their own (PERF_RECORD_NAMESPACES), and a map shows
-by its addresses which process it belongs to.
+tools/perf/util/symbol.c dso__find_perf_map ask /proc for that id, which fails once the process is gone. A recording
+does not contain the id, but it lists the processes in PID namespaces of their own (PERF_RECORD_NAMESPACES), and the
+addresses in a map show which process it belongs to.
 """
 
 import re
@@ -48,7 +48,7 @@ _PID_LINK, _MOUNT_LINK = 3, 5
 FIRST_PID_NAMESPACE = 0xEFFFFFFC
 """Its inode number on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO."""
 _MAX_MAPS = 64
-"""Number of newest maps in a directory that are tried; /tmp may hold maps of years."""
+"""Number of maps tried in a directory, newest first; /tmp may contain maps of years."""
 
 
 class ProcessNamespaces:
@@ -74,12 +74,12 @@ class ProcessNamespaces:
 
 
 def _pid_key(pid: int) -> bytes:
-    """Keyed form of a process id: ids in a crafted file could be chosen to collide in a dictionary."""
+    """Return a keyed form of a process id: ids in a crafted file could be chosen to collide in a dictionary."""
     return secret_key(pid & 0xFFFFFFFF)
 
 
 def _map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
-    """The map that a live process wrote: below its root directory, under its id in its own namespace."""
+    """Yield the map that a live process wrote: below its root directory, under its id in its own namespace."""
     if proc is None:
         return
     try:
@@ -92,7 +92,7 @@ def _map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
 
 
 def _maps_in_container(proc: Path | None, mount: int) -> list[Path]:
-    """Maps in a container that still has live processes, though the recorded one may be gone."""
+    """Return maps in a container that still has live processes, though the recorded one may be gone."""
     if proc is None or not mount:
         return []
     for folder in sorted(proc.glob("[0-9]*")):
@@ -107,7 +107,7 @@ def _maps_in_container(proc: Path | None, mount: int) -> list[Path]:
 
 
 def _maps_in(directory: Path) -> list[Path]:
-    """The newest maps of a directory, newest first."""
+    """Return the newest maps of a directory, newest first."""
     return sorted(filter(is_file, directory.glob("perf-*.map")), key=_age)[:_MAX_MAPS]
 
 
@@ -196,7 +196,7 @@ class PerfMapSource(BuiltInSource):
         return symbols_from_functions(functions, function, f"not in {shown_name(path)}")
 
     def _count_replaced(self, table: PerfMap, last: I64, first: I64, where: str) -> None:
-        """Count sampled addresses that different functions had, one after the other."""
+        """Count sampled addresses at which several functions were, one after the other."""
         pairs = np.column_stack([last, first])[last != first].tolist()
         names = ([table.names[row] for row in pair] for pair in pairs)
         count = sum(len({jit_function(name).name or name for name in pair}) > 1 for pair in names)
@@ -214,7 +214,7 @@ class PerfMapSource(BuiltInSource):
             yield options.perf_map_dir / f"perf-{pid}.map"
         if options.symfs is not None:
             yield from paths_in_root(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")
-        elif not self._context.recorded.made_elsewhere:  # process ids mean nothing on another machine
+        elif not self._context.recorded.made_elsewhere:  # process ids of another machine are meaningless
             yield from self._on_this_machine(pid)
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:
@@ -222,9 +222,9 @@ class PerfMapSource(BuiltInSource):
         yield host_path(f"{PERF_MAP_DIR}/perf-{pid}.map")
 
     def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """The map under another process id that names the most sampled addresses, unless two name equally many.
+        """Return the map under another process id that names the most sampled addresses, unless two name equally many.
 
-        JIT-compiled code has other addresses in each process, so that another process's map hardly ever names any.
+        JIT-compiled code has different addresses in each process, so another process's map hardly ever names any.
         """
         best: tuple[Path | None, PerfMap | None] = None, None
         most = 0
@@ -241,7 +241,7 @@ class PerfMapSource(BuiltInSource):
         return best
 
     def _of_other_ids(self, pid: int) -> list[Path]:
-        """Maps in the directory that the user named; elsewhere, too, if the process was certainly in a container."""
+        """Return maps in the user's directory, and elsewhere if the process was certainly in a container."""
         options, proc = self._context.options, self._context.finder.search_paths.proc
         found = _maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
         if self._namespaces.is_container(pid):

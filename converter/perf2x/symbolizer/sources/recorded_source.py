@@ -1,7 +1,7 @@
-"""Names that the recording itself holds: simpleperf reads them on the phone, where the files are.
+"""Names in the recording itself: simpleperf reads them on the phone, where the files are.
 
-Source of truth: Dso::IpToVaddrInFile and ThreadTree::FindSymbol of simpleperf. They come last: a file that the user has
-may know more than the functions that were hit.
+Source of truth: Dso::IpToVaddrInFile and ThreadTree::FindSymbol of simpleperf. They are tried last, because a file that
+the user has may have more than the sampled functions.
 """
 
 import numpy as np

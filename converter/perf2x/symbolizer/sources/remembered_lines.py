@@ -1,9 +1,9 @@
-"""Source locations that were looked up before: a small file for each object in the user's cache directory.
+"""Cached source locations: a small file for each object in the user's cache directory.
 
-What is remembered answers for the very file that it was read from: the same device, inode, size and times, or the same
-bytes where an object was in an archive. A build id alone never does, since anybody can write one into a file: an
-object from a bundle, a dataset, a ``--symfs`` or a server does not speak for a file of this machine. Other files with a
-part of the debug info (dwz, ``.dwp``) are told in the same way, and must be those of the earlier run.
+A cache file is only valid for the very file that it was read from: the same device, inode, size and times, or the same
+bytes for an object in an archive. A build id alone never suffices, because anybody can write one into a file: an object
+from a bundle, a dataset, a ``--symfs`` or a server does not speak for a file of this machine. Other files with a part
+of the debug info (dwz, ``.dwp``) are identified in the same way, and must be unchanged.
 """
 
 from pathlib import Path
@@ -21,25 +21,25 @@ from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 FORMAT = 1
-"""Version of these files, and of what perf2x makes of debug info between two versions of its own."""
+"""Version of these files, and of the interpretation of debug info between releases."""
 _MOST = 1 << 20
-"""Addresses of one object; beyond these, only the latest ones are remembered."""
+"""Maximum number of addresses of one object; of more, only the latest are kept."""
 
 
 class KnownLines(Frozen):
-    """Locations of addresses, which rise."""
+    """Locations of ascending addresses."""
 
     address: U64
     locations: SourceLocations
 
     def rows(self, address: U64) -> I64:
-        """Return (n,) the row of each address, −1 if it is not known."""
+        """Return (n,) the row of each address, −1 if it is not cached."""
         row = searchsorted(self.address, address)
         known = np.append(self.address, np.uint64(0))[row] == address
         return np.where(known & (row < len(self.address)), row, -1)
 
     def joined(self, address: U64, more: SourceLocations) -> "KnownLines":
-        """Return these and others, whose addresses are not among them."""
+        """Return these and other locations, at different addresses."""
         one, addresses = self.locations, np.concatenate([self.address, address])
         count = np.concatenate([np.diff(one.offsets), np.diff(more.offsets)])
         function = np.concatenate([one.function, more.function + len(one.functions)])
@@ -53,7 +53,7 @@ _NOTHING = KnownLines(np.zeros(0, np.uint64), source_locations_of([]))
 
 
 class _Stored(Frozen, array_like=True):
-    """The contents of a file: columns of little-endian words, and the functions that they refer to."""
+    """The contents of a file: columns of little-endian words, and the functions they refer to."""
 
     beside: str
     address: bytes
@@ -75,7 +75,7 @@ class _Stored(Frozen, array_like=True):
         return cls(beside, address, count, function, line, functions)
 
     def known(self) -> KnownLines:
-        """Return the locations; ValueError if the columns do not belong together."""
+        """Return the locations; ValueError if the columns are inconsistent."""
         columns = (np.frombuffer(column, "<u8") for column in (self.address, self.count, self.function, self.line))
         address, count, function, line = columns
         rows = len(function)
@@ -103,7 +103,7 @@ def _text(data: bytes) -> str:
 
 
 def place_of(file: ElfObject, options: SymbolOptions) -> Path | None:
-    """Return the path of what is remembered of a file; None without a cache directory."""
+    """Return the cache path for a file; None without a cache directory."""
     directory = options.cache_dir or user_cache_dir()
     if directory is None:
         return None
@@ -111,7 +111,7 @@ def place_of(file: ElfObject, options: SymbolOptions) -> Path | None:
 
 
 def recall(place: Path | None, beside: str) -> KnownLines:
-    """Read what is remembered; nothing if there is no such file, it is damaged, or other files lay beside the object.
+    """Read the cached locations; none if the file is missing or damaged, or other debug files have changed.
 
     ``beside`` are the identities of the other files with a part of the debug info.
     """
@@ -126,7 +126,7 @@ def recall(place: Path | None, beside: str) -> KnownLines:
 
 
 def remember(place: Path | None, beside: str, known: KnownLines) -> None:
-    """Write what is known, where it can be written."""
+    """Write the locations, if possible."""
     if place is None or len(known.address) > _MOST:
         return
     try:

@@ -1,8 +1,8 @@
 """Interface of symbol sources: a batch of addresses in, functions and lines out.
 
-A symbol source is a class behind the entry point group ``perf2x.symbol_sources``. It is instantiated once per
-recording and called once per object. Sources are asked in ascending ``order`` for addresses that have no name yet.
-Of several recordings that one command reads, addresses of a build id are asked for once (``known_names.py``).
+A symbol source is a class with an entry point in the group ``perf2x.symbol_sources``. It is instantiated once per
+recording and called once per object. Sources are asked in ascending ``order`` for addresses that have no name yet. If a
+command reads several recordings, each address of a build id is looked up once (``known_names.py``).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class DsoKind(Enum):
-    """Kind of object that a mapping's name stands for; it decides what the addresses of a Dso are."""
+    """Kind of object for a mapping's name; it determines the meaning of a Dso's addresses."""
 
     FILE = "file"
     """An ELF file; addresses are svmas (file offsets if no file is found)."""
@@ -30,7 +30,7 @@ class DsoKind(Enum):
     MODULE = "module"
     """A kernel module; addresses as recorded."""
     SYMBOL = "symbol"
-    """Kernel code made at run time (BPF programs, trampolines); the mapping's name is the function's."""
+    """Kernel code generated at run time (BPF programs, trampolines); the mapping's name is the function's."""
     VDSO = "vdso"
     """Kernel pages for user code ([vdso], [vsyscall], [uprobes]); svmas, or offsets into the mapping without a file."""
     ANONYMOUS = "anonymous"
@@ -81,7 +81,7 @@ class Symbols(Frozen):
     has_inlines: bool = False
     """True if the source includes inlined frames."""
     missing: str = ""
-    """The reason why other addresses have no rows, a few words for the summary; "" if there is nothing to report."""
+    """The reason why other addresses have no rows, a few words for the summary; "" for nothing to report."""
 
 
 class Context(Frozen):
@@ -98,7 +98,7 @@ class Context(Frozen):
     namespaces: Namespaces | None = None
     """The recording's namespace records (``perf record --namespaces``)."""
     recorded: RecordedFiles = field(default_factory=RecordedFiles)
-    """Tells which files of this machine are the recorded ones."""
+    """Decides which files of this machine are the recorded ones."""
 
     def find(self, name: str, build_id: bytes, pid: int = -1) -> ObjectFiles:
         """Find every file of a recorded object, as `Finder.find` does."""
@@ -109,7 +109,7 @@ class SymbolSource(Protocol):
     """Looks up batches of addresses, one batch per object."""
 
     order: ClassVar[int]
-    """Rank among the sources, lowest first; the built-in sources have 5 to 50."""
+    """Position among the sources, lowest first; the built-in sources have 5 to 50."""
 
     def __init__(self, context: Context) -> None: ...
 
@@ -118,12 +118,12 @@ class SymbolSource(Protocol):
         ...
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Lines for ``address`` (n,), sorted and unique; ObjectError if the object's data are damaged."""
+        """Return lines for ``address`` (n,), sorted and unique; ObjectError if the object is damaged."""
         ...
 
 
 class BuiltInSource:
-    """What most sources keep: the context."""
+    """Base of most sources: keeps the context."""
 
     order: ClassVar[int]
 
@@ -132,20 +132,20 @@ class BuiltInSource:
 
 
 def no_symbols(count: int, missing: str = "") -> Symbols:
-    """Symbols for ``count`` addresses without any rows."""
+    """Return symbols for ``count`` addresses without any rows."""
     empty = np.zeros(0, np.int32)
     return Symbols(zeros(count + 1), empty, empty, (), missing=missing)
 
 
 def symbols_from_names(names: Sequence[str], row: I64, missing: str = "") -> Symbols:
-    """Symbols without lines and inlined frames: address i is in function ``names[row[i]]``; row −1: unknown."""
+    """Return symbols without lines and inlined frames: address i is in ``names[row[i]]``; row −1: unknown."""
     return symbols_from_functions([Function(name) for name in names], row, missing)
 
 
 def symbols_from_functions(
     functions: Sequence[Function], row: I64, missing: str = "", line: I64 | None = None
 ) -> Symbols:
-    """Symbols without inlined frames: address i is in ``functions[row[i]]``, at ``line[i]``; row −1: unknown."""
+    """Return symbols without inlined frames: address i is in ``functions[row[i]]``, at ``line[i]``; row −1: unknown."""
     known = row >= 0
     lines = zeros(len(row)) if line is None else line
     columns: tuple[I32, I32] = as_int32(row[known]), as_int32(lines[known])
