@@ -19,7 +19,8 @@ from perf2x.errors import OptionError
 from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.dataset_schema import arrow
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
-from perf2x.sources.dataset.sql.duckdb_engine import Limits, address_space, engine, told_apart
+from perf2x.sources.dataset.sql.duckdb_engine import address_space, engine, told_apart
+from perf2x.sources.dataset.sql.query_limits import QueryLimits
 
 if TYPE_CHECKING:
     import pyarrow
@@ -58,7 +59,7 @@ def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def answered(dataset: str | Path, sql: str, limits: Limits | None = None) -> Iterator[Answer]:
+def answered(dataset: str | Path, sql: str, limits: QueryLimits | None = None) -> Iterator[Answer]:
     """Run SQL on a dataset, or the part of it that tags behind a question mark choose, and give its answer.
 
     FormatError when the dataset is none or damaged, OptionError for SQL that is wrong or does not only read.

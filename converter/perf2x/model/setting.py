@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import NoneType
-from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -81,7 +81,7 @@ class Setting(Frozen):
     @property
     def is_many(self) -> bool:
         """Whether it may be given several times."""
-        return get_origin(self.kind) is tuple
+        return get_args(self.kind)[-1:] == (Ellipsis,)
 
     def values_of(self, given: Any) -> Mapping[str, Any]:
         """Values of fields, of what was typed, a text or several, or of a value as it is; SettingError."""

@@ -12,7 +12,8 @@ from perf2x.errors import OptionError
 from perf2x.fleet.query import check_reads
 from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
-from perf2x.sources.dataset.sql.duckdb_engine import Limits, engine, told_apart
+from perf2x.sources.dataset.sql.duckdb_engine import engine, told_apart
+from perf2x.sources.dataset.sql.query_limits import QueryLimits
 from tests.support.command import perf2x
 from tests.support.datasets import add_recordings
 from tests.support.fleets import recording_of
@@ -222,7 +223,7 @@ def test_memory_and_temporary_files_have_limits(dataset: Path, tmp_path: Path) -
     ran = perf2x(*words)
     assert ran.code == 0 or "not enough memory" in ran.err
     assert list(tmp_path.iterdir()) == []
-    with engine(DatasetPart(parse_address(str(dataset))), "", Limits(20_000_000, tmp_path)) as connection:
+    with engine(DatasetPart(parse_address(str(dataset))), "", QueryLimits(20_000_000, tmp_path)) as connection:
         asked = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
         ((memory, folder),) = connection.execute(asked).fetchall()
         assert (memory, Path(folder).parent) == ("19.0 MiB", tmp_path)

@@ -1,9 +1,7 @@
 """Options of commands that print what DuckDB answers about a dataset."""
 
-import errno
-import os
 import sys
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from perf2x.base.frozen import Frozen
@@ -13,7 +11,6 @@ from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:
     from perf2x.fleet.query import Answer
-    from perf2x.sources.dataset.sql.duckdb_engine import Limits
 
 Shape = Literal["table", "csv", "json", "markdown", "parquet"]
 _SUFFIXES: dict[str, Shape] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
@@ -63,34 +60,3 @@ class AnswerFlags(Frozen):
         with open_output(self.output, inputs=()) as out:
             out.write(text.encode())
         return left_out
-
-
-class QueryLimits(Frozen):
-    """Memory of a query, and the folder for data that do not fit in it."""
-
-    PANEL = "Limits"
-
-    memory_limit: Annotated[
-        str | None,
-        Setting(
-            "Memory limit of the query, such as 500M or 16G.",
-            metavar="SIZE",
-            shown_default="4G, at most half of the machine's",
-        ),
-    ] = None
-    temp_directory: Annotated[
-        str | None,
-        Setting(
-            "Folder for data that does not fit in memory.", metavar="FOLDER", shown_default="that of temporary files"
-        ),
-    ] = None
-
-    def limits(self) -> "Limits":
-        """Return what DuckDB is told; OptionError for a folder that is none."""
-        from perf2x.base.files.unpack_limit import parse_size
-        from perf2x.sources.dataset.sql.duckdb_engine import Limits
-
-        temporary = Path(self.temp_directory) if self.temp_directory else None
-        if temporary is not None and not temporary.is_dir():
-            raise OptionError(f"--temp-directory {self.temp_directory}: {os.strerror(errno.ENOENT)}")
-        return Limits(parse_size(self.memory_limit, "memory_limit") if self.memory_limit else None, temporary)

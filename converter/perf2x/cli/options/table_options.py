@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from perf2x.base.frozen import Frozen
 from perf2x.errors import SettingError
-from perf2x.model.setting import Setting
+from perf2x.model.setting import Setting, given_settings
 from perf2x.model.totals.kinds import By, Sort, Value
 
 if TYPE_CHECKING:
@@ -52,12 +52,8 @@ class GraphFlags(RowFlags, frozen=True):
 
     def check_graph(self, form: "PrintFlags") -> None:
         """Raise SettingError for what a flame graph does not show."""
-        refused = {
-            "by": self.by != "function", "columns": bool(self.columns), "sort": self.sort != "self",
-            "as_json": form.as_json, "format": form.format != "table", "wide": form.wide,
-        }  # fmt: skip
-        for setting, given in refused.items() if self.graph else ():
-            if given:
+        for setting, _ in (*given_settings(self), *given_settings(form)) if self.graph else ():
+            if setting not in ("graph", "limit", "value"):
                 raise SettingError("", setting, " is for tables; leave it out with --graph")
 
 

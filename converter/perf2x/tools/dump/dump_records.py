@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi import MISC_CPUMODE_MASK, RecordType, SampleType, UserRecordType
-from perf2x.base.columnar import I64, Bools, Frozen, as_uint64, flatnonzero, rows_by, trues, unique
+from perf2x.base.columnar import I64, Bools, as_uint64, flatnonzero, rows_by, trues, unique
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.errors import OptionError
@@ -28,32 +28,12 @@ from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.reader.records.record_names import RECORD_NAMES
 from perf2x.reader.records.sample_decoder import decode_samples, sample_layout
 from perf2x.reader.session_builder import SessionBuilder
+from perf2x.tools.dump.dump_options import DumpOptions
 from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_words
 from perf2x.tools.dump.sample_text import chain_lines, sample_lines
 
 _RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
 _RAW_WIDTH = 16
-
-
-class DumpOptions(Frozen):
-    """Choice of records, and how much of each is shown."""
-
-    types: frozenset[str] = frozenset()
-    """Kernel names without PERF_RECORD_ (``MMAP2``); empty for all."""
-    start_ns: int | None = None
-    """Leave out records before this time, and those that have none."""
-    stop_ns: int | None = None
-    """Leave out records from this time on, and those that have none."""
-    raw: bool = False
-    """Show each record's bytes too."""
-    events: bool = True
-    """Begin with a line for every event."""
-    limit: int | None = None
-    """Stop after so many records, however many lines they take; None for all."""
-    verbose: bool = False
-    """Show each record's header, and what does not fit in a line of a sample or chain."""
-    branch_filter: tuple[str, ...] = ()
-    """Words of the branches to show (``parse_branch_filter``); empty for all."""
 
 
 class DumpTotals(Struct):
@@ -79,7 +59,7 @@ class _RecordText(Struct):
 
 def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[str]:
     """Yield lines without line ends; ``path`` as for ``open_recording``. OptionError for an unknown type."""
-    unknown = sorted(options.types - _RECORD_TYPES.keys())
+    unknown = sorted({*options.types} - _RECORD_TYPES.keys())
     if unknown:
         meant = did_you_mean(unknown[0], _RECORD_TYPES) or ";"
         raise OptionError(f"no record type {unknown[0]!r}{meant} there are {', '.join(sorted(_RECORD_TYPES))}")

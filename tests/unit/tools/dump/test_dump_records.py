@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.cli.app import app
 from perf2x.errors import OptionError
-from perf2x.tools.dump.dump_records import DumpOptions, DumpTotals, dump_lines
+from perf2x.tools.dump.dump_options import DumpOptions
+from perf2x.tools.dump.dump_records import DumpTotals, dump_lines
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp
@@ -77,12 +78,12 @@ def test_deferred_chains_are_shown_with_their_cookies(tmp_path: Path) -> None:
 def test_filters_choose_records(tmp_path: Path) -> None:
     comms = [forge.Comm(pid=1, tid=1, comm=str(time), stamp=Stamp(time=time)) for time in (0, 10, 20, 30)]
     path = _path(tmp_path, *comms, forge.Sample(time=15), forge.FinishedRound())
-    names = [re.findall("comm: (.*), ", line)[0] for line in _lines(path, types=frozenset({"COMM"}), events=False)]
+    names = [re.findall("comm: (.*), ", line)[0] for line in _lines(path, types=("COMM",), events=False)]
     assert names == ["0", "10", "20", "30"]
     timed = [line for line in _lines(path, start_ns=10, stop_ns=30, events=False) if "PERF_RECORD" in line]
     assert len(timed) == 3 and "comm: 10," in timed[0] and "comm: 20," in timed[1] and "SAMPLE" in timed[2]
     with pytest.raises(OptionError, match="no record type 'NONSENSE'"):
-        _lines(path, types=frozenset({"NONSENSE"}))
+        _lines(path, types=("NONSENSE",))
 
 
 def test_raw_bytes_are_shown_in_hex_and_as_text(tmp_path: Path) -> None:
@@ -190,7 +191,7 @@ def test_the_limit_counts_records(tmp_path: Path) -> None:
                 line for line in _lines(path, verbose=verbose) if "PERF_RECORD_" in line
             ][:limit]
             assert lines[0].startswith("# cpu-clock")
-    only = _lines(path, limit=1, types=frozenset({"COMM"}), start_ns=13, events=False)
+    only = _lines(path, limit=1, types=("COMM",), start_ns=13, events=False)
     assert len(only) == 1 and "comm: c2, " in only[0]
 
 

@@ -6,11 +6,12 @@ from typing import Annotated
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.dataset_options import Dataset
 from perf2x.cli.options.input_options import Quiet
-from perf2x.cli.options.query_options import AnswerFlags, QueryLimits
+from perf2x.cli.options.query_options import AnswerFlags
 from perf2x.cli.parameters import Only
 from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.setting import Argument
+from perf2x.sources.dataset.sql.query_limits import QueryLimits
 
 Sql = Annotated[str, Argument("An SQL statement for DuckDB; - reads it from standard input.", metavar="SQL")]
 
@@ -40,9 +41,9 @@ def fleet_query(
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.fleet.query import answered
 
-    shape, most = form.shape(), limits.limits()
+    shape = form.shape()
     asked = _standard_input() if sql == "-" else sql
-    with limit_unpacking(bounds.max_unpacked), answered(dataset, asked, most) as answer:
+    with limit_unpacking(bounds.max_unpacked), answered(dataset, asked, limits) as answer:
         left_out = form.write(answer, shape)
     if left_out and not quiet:
         print_message(f"{left_out:,} more rows; --limit 0 shows all")

@@ -18,7 +18,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +25,11 @@ from perf2x.base.background_tasks import begun
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
-from perf2x.base.frozen import Frozen
 from perf2x.base.students_t import student
 from perf2x.errors import FormatError, OptionError, Perf2xError
 from perf2x.sources.dataset.dataset_schema import TABLES
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
+from perf2x.sources.dataset.sql.query_limits import QueryLimits
 from perf2x.sources.dataset.sql.table_views import DAMAGED, statements
 
 if TYPE_CHECKING:
@@ -55,17 +54,8 @@ def _duckdb() -> ModuleType:
     return module
 
 
-class Limits(Frozen):
-    """Memory that a query may take, and where it puts what has no room there."""
-
-    memory: int | None = None
-    """Bytes; None: MEMORY, at most half of what the machine or its container has."""
-    temporary: Path | None = None
-    """A folder; None: that of temporary files."""
-
-
 @contextlib.contextmanager
-def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> Iterator[Any]:
+def engine(part: DatasetPart, asked: str = "", limits: QueryLimits | None = None) -> Iterator[Any]:
     """Give a connection with the tables and views of a part of a dataset, ready for the SQL that will be asked.
 
     FormatError when it is damaged, OptionError for what DuckDB says about SQL and without DuckDB.
@@ -75,13 +65,13 @@ def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> 
     root = part.tables.root
     room_left = address_space(root)
     scans = begun({table: partial(part.scan, table) for table in TABLES})
-    limits, module = limits or Limits(), _duckdb()
+    limits, module = limits or QueryLimits(), _duckdb()
     settings = {
         "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
         "allow_community_extensions": "false", "allow_persistent_secrets": "false",
         "python_enable_replacements": "false",
     }  # fmt: skip
-    with private_directory(limits.temporary) as temporary, told_apart(root):
+    with private_directory(limits.temp_directory) as temporary, told_apart(root):
         room = max(free_space(str(temporary)), 0)
         settings |= {"temp_directory": str(temporary), "max_temp_directory_size": f"{room}B"}
         if room_left is not None:  # each thread takes some
@@ -117,10 +107,10 @@ def address_space(root: str) -> int | None:
     return None if left is None else (left - _LEAST) // 2 + (64 << 20)
 
 
-def _memory(connection: Any, limits: Limits) -> int:
+def _memory(connection: Any, limits: QueryLimits) -> int:
     """Bytes that a query may take. DuckDB's own limit is four fifths of the memory that there is."""
     ((own,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    return limits.memory or min(_MEMORY, parse_size(own) * 5 // 8)
+    return limits.memory_limit or min(_MEMORY, parse_size(own) * 5 // 8)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,34 @@
+"""Limits of a query."""
+
+from pathlib import Path
+from typing import Annotated
+
+from perf2x.base.files.unpack_limit import parse_size
+from perf2x.base.frozen import Frozen
+from perf2x.model.setting import Setting, read_directory
+
+
+class QueryLimits(Frozen):
+    """Memory that a query may take, and where it puts what has no room there."""
+
+    PANEL = "Limits"
+
+    memory_limit: Annotated[
+        int | None,
+        Setting(
+            "Memory limit of the query, such as 500M or 16G.",
+            metavar="SIZE",
+            shown_default="4G, at most half of the machine's",
+            read=lambda name, text: parse_size(text, name),
+        ),
+    ] = None
+    """Bytes."""
+    temp_directory: Annotated[
+        Path | None,
+        Setting(
+            "Folder for data that does not fit in memory.",
+            metavar="FOLDER",
+            shown_default="that of temporary files",
+            read=read_directory,
+        ),
+    ] = None

@@ -1,0 +1,71 @@
+"""Options of ``perf2x dump``."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+from perf2x.base.frozen import Frozen
+from perf2x.errors import SettingError
+from perf2x.model.filters.time_ranges import parse_seconds
+from perf2x.model.setting import Setting
+
+
+def _read_types(_: str, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name.upper().removeprefix("PERF_RECORD_") for name in names)
+
+
+def _read_times(setting: str, text: str) -> Mapping[str, int | None]:
+    """Parse ``1.5,2`` to nanoseconds; either side may be empty."""
+    start, comma, stop = text.partition(",")
+    if not comma:
+        raise SettingError("", setting, f" {text}: expected START,STOP, either of which may be empty")
+    return {"start_ns": _read_seconds(setting, start), "stop_ns": _read_seconds(setting, stop)}
+
+
+def _read_seconds(setting: str, text: str) -> int | None:
+    if not text.strip():
+        return None
+    parsed = parse_seconds(text.strip())
+    if parsed is None:
+        raise SettingError("", setting, f": {text!r} is not a number of seconds")
+    return parsed
+
+
+def _read_branches(_: str, texts: Iterable[str]) -> tuple[str, ...]:
+    from perf2x.model.recording.branch_types import parse_branch_filter
+
+    return parse_branch_filter(",".join(texts))
+
+
+class DumpOptions(Frozen):
+    """Choice of records, and how much of each is shown."""
+
+    types: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Only records of this type (SAMPLE, MMAP2, …); may be repeated.", ("--type",), "NAME", read=_read_types
+        ),
+    ] = ()
+    """Kernel names without PERF_RECORD_ (``MMAP2``); empty for all."""
+    start_ns: Annotated[
+        int | None,
+        Setting("Only records from START to before STOP (seconds).", ("--time",), "START,STOP", read=_read_times),
+    ] = None
+    """Leave out records before this time, and those that have none."""
+    stop_ns: int | None = None
+    """Leave out records from this time on, and those that have none."""
+    limit: Annotated[int | None, Setting("Stop after this many records.", ("--limit", "-n"), "N", least=0)] = None
+    """None for all; a record may take several lines."""
+    raw: Annotated[bool, Setting("Show the bytes of each record too.", ("--raw", "-x"))] = False
+    events: Annotated[bool, Setting("Start with a line for every event.", ("--events/--no-events",))] = True
+    verbose: Annotated[
+        bool, Setting("Show headers, and fields, callchains and other contents of samples.", ("--verbose", "-v"))
+    ] = False
+    branch_filter: Annotated[
+        tuple[str, ...],
+        Setting(
+            "With -v, only branches of such a type, speculation or privilege: call.",
+            metavar="WORD,…",
+            read=_read_branches,
+        ),
+    ] = ()
+    """Words of the branches to show (``parse_branch_filter``); empty for all."""
