@@ -79,8 +79,8 @@ from perf2x.model.transforms.weights_and_mispredicts import value_options
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.tools.diff.changed_rows import DiffTable, Shown
-from perf2x.tools.diff.matching_objects import parse_object_names
-from perf2x.tools.diff.recording_pair import PairOptions, pair_of
+from perf2x.tools.diff.pair_options import PairOptions, read_object_names
+from perf2x.tools.diff.recording_pair import pair_of
 from perf2x.tools.tables.sample_table import SampleTable, columns_of
 from perf2x.tools.tables.top_rows import TopTable
 
@@ -277,7 +277,7 @@ def diff(
     if not 0 < confidence < 1:
         raise OptionError(f"confidence={confidence}: it must be between 0 and 1")
     how = PairOptions(
-        normalize, per, per_value, parse_object_names([f"{old}={new}" for old, new in (map or {}).items()])
+        normalize, per, per_value, read_object_names("map", [f"{old}={new}" for old, new in (map or {}).items()])
     )
     wanted = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
     loaded = [_read(one, how.to_load(wanted)) for one in (before, after)]

@@ -51,7 +51,8 @@ class AgentTools:
         from perf2x.cli.options.report_options import ReportFlags
         from perf2x.cli.report.report_facts import changes_of
         from perf2x.cli.report.report_page import recording_report
-        from perf2x.tools.diff.recording_pair import PairOptions, pair_of
+        from perf2x.tools.diff.pair_options import PairOptions
+        from perf2x.tools.diff.recording_pair import pair_of
 
         loaded, changes, how = self._loaded(recording), None, ReportFlags(max_bytes=MOST)
         if before:

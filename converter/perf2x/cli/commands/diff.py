@@ -9,13 +9,14 @@ from perf2x.cli.diff.fail_above import DiffGate
 from perf2x.cli.fail_if import untold_changes
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_message, print_messages
-from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
+from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags
 from perf2x.cli.options.input_options import Quiet, Verbose
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import progress_bar
 from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.tools.diff.pair_options import PairOptions
 
 if TYPE_CHECKING:
     from perf2x.cli.diff.fail_above import GateVerdict
@@ -30,7 +31,7 @@ def diff(
     file: DifferenceFlags,
     rows: Annotated[ChangeFlags, Hidden("columns")],
     compared: ComparisonFlags,
-    matched: MatchFlags,
+    how: PairOptions,
     form: Annotated[PrintFlags, Hidden("wide")],
     asked: Annotated[LoadOptions, Hidden("hide", "pids", "root", "off_cpu", "names", "no_symbols")],
     quiet: Quiet = False,
@@ -53,7 +54,7 @@ def diff(
     from perf2x.tools.diff.changed_rows import Shown
     from perf2x.tools.diff.recording_pair import load_pair
 
-    gate = DiffGate.of(compared, rows.sort)
+    gate = DiffGate.of(compared, how, rows.sort)
     file_format = format_to_write(file.to, file.output)
     if file.output == STDOUT and form.shape != "table":
         raise OptionError(f"-o - and --format {form.shape} would both write to standard output; choose one")
@@ -61,7 +62,7 @@ def diff(
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:
-        pair = load_pair((before, after), options, rows.value, compared.pair_options(matched.names()), progress)
+        pair = load_pair((before, after), options, rows.value, how, progress)
     for line in pair.notes:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)

@@ -10,22 +10,24 @@ from perf2x.cli.fail_if import (
 )
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_messages
-from perf2x.cli.options.diff_options import ComparisonFlags, MatchFlags
+from perf2x.cli.options.diff_options import ComparisonFlags
 from perf2x.cli.options.gate_options import GateFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.parameters import Hidden, Without
 from perf2x.cli.progress import progress_bar
-from perf2x.errors import OptionError
+from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.setting import given_settings
+from perf2x.tools.diff.pair_options import PairOptions
 
 
 def report(
     inputs: Inputs = (),
     *,
     shown: Annotated[ReportFlags, Hidden("columns")],
-    compared: Annotated[ComparisonFlags, Hidden("normalize", "per")],
-    matched: MatchFlags,
+    how: Annotated[PairOptions, Hidden("normalize", "per")],
+    compared: ComparisonFlags,
     gates: Annotated[GateFlags, Without("stats")],
     asked: LoadOptions,
     quiet: Quiet = False,
@@ -51,18 +53,20 @@ def report(
     from perf2x.tools.diff.changes import Comparison
     from perf2x.tools.diff.recording_pair import load_pair
 
-    sources, gate, shape = recordings(inputs), DiffGate.of(compared), shown.shape()
+    sources, gate, shape = recordings(inputs), DiffGate.of(compared, how), shown.shape()
     options = asked.but(counts=True, keep_other_events=bool(shown.columns))
     check_gates(gates, options.symbols is not None)
     pair = growth = changes = None
     with progress_bar(quiet) as progress:
         if shown.before is None:
-            compared.refuse_without_before(matched)
+            for setting in (*dict(given_settings(how)), *dict(given_settings(compared))):
+                if setting not in ("fail_above", "confidence"):
+                    raise SettingError("", setting, " says how to compare: name the earlier recording with --before")
             loaded = load(sources, options, progress)
         elif len(sources) != 1:
             raise OptionError("--before compares one recording with one other; name one INPUT")
         else:
-            both, how = (recordings([shown.before])[0], sources[0]), compared.pair_options(matched.names())
+            both = recordings([shown.before])[0], sources[0]
             pair = load_pair(both, options, shown.value, how, progress)
             loaded = pair.after
     quality = [*failed_gates(gates, loaded)]

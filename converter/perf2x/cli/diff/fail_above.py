@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from perf2x.model.totals.noise import Interval
     from perf2x.tools.diff.changed_rows import DiffTable, Shown
     from perf2x.tools.diff.changes import Change, Comparison
+    from perf2x.tools.diff.pair_options import PairOptions
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 
@@ -87,7 +88,7 @@ class DiffGate(Frozen):
     """Accept limits on names that neither recording has."""
 
     @classmethod
-    def of(cls, flags: "ComparisonFlags", sort: str = "self") -> "DiffGate":
+    def of(cls, flags: "ComparisonFlags", how: "PairOptions", sort: str = "self") -> "DiffGate":
         """The gate that the options describe; OptionError for a limit that could never be exceeded."""
         gate = cls(
             parse_limits(flags.fail_above),
@@ -96,7 +97,7 @@ class DiffGate(Frozen):
             flags.any_change,
             flags.allow_unknown,
         )
-        gate._refuse_total(flags.normalize, "with --normalize")
+        gate._refuse_total(how.normalize, "with --normalize")
         return gate
 
     def _refuse_total(self, are_shares: bool, where: str) -> None:

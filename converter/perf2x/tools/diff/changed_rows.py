@@ -11,6 +11,7 @@ from perf2x.model.totals.event_columns import Cell, EventColumn, number_text
 from perf2x.model.totals.noise import difference_limits
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import SMALLEST_PART, Change, Comparison, excludes_zero
+from perf2x.tools.diff.pair_options import Work
 from perf2x.tools.tables.library_tables import COLUMNS, ResultTable
 
 
@@ -71,8 +72,6 @@ def _change_text(before: Cell, after: Cell) -> str:
     return shown if _is_significant(before, after) or before == after else f"~{shown}"
 
 
-Work = tuple[float, float]
-"""Units of work that the program did in either recording."""
 _SIDES = ("before", "after")
 
 

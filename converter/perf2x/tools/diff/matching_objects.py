@@ -1,13 +1,13 @@
 """Pairs the events, and the objects that differ only in name or version, of two recordings to be compared."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, sum_at, unique
-from perf2x.errors import OptionError, SettingError
+from perf2x.errors import OptionError
 from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile
@@ -109,18 +109,6 @@ def match_objects(
     found = dict(_paired(before, after, lone)) if all(lone) else {}
     names = {new: old for new, old in (given | found).items() if new != old}
     return _called(after, before, names), sorted((old, new) for new, old in names.items())
-
-
-def parse_object_names(texts: Sequence[str], setting: str = "map") -> dict[str, str]:
-    """Parse ``OLD=NEW`` texts to names of ``before`` by names of ``after``; SettingError for others."""
-    given: dict[str, str] = {}
-    for text in texts:
-        old, equals, new = text.partition("=")
-        if not old or not new or not equals:
-            raise SettingError("", setting, f" {text}: expected OLD=NEW, names of objects of BEFORE and AFTER")
-        if given.setdefault(base_name(new), base_name(old)) != base_name(old):
-            raise SettingError("", setting, f" {text}: {new} is given two names of BEFORE")
-    return given
 
 
 def _objects(profile: Profile) -> set[str]:

@@ -1,14 +1,12 @@
 """The two recordings of ``perf2x diff``, and their tables."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from math import inf
 from typing import TYPE_CHECKING
 
-from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.base.columnar import Frozen, sum_of
+from perf2x.base.columnar import sum_of
 from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.load_result import Loaded
@@ -17,9 +15,10 @@ from perf2x.model.profile import find_event, sampled_events
 from perf2x.model.totals.event_columns import EventColumn, event_columns
 from perf2x.model.totals.host_noise import host_spread, split_hosts
 from perf2x.model.totals.totals import totals
-from perf2x.tools.diff.changed_rows import ColumnChange, DiffTable, Shown, Work
+from perf2x.tools.diff.changed_rows import ColumnChange, DiffTable, Shown
 from perf2x.tools.diff.changes import Change, Comparison, scaled
 from perf2x.tools.diff.matching_objects import match_objects, renamed
+from perf2x.tools.diff.pair_options import PairOptions, Work
 
 if TYPE_CHECKING:
     from perf2x.kernel.load_options import Progress
@@ -27,36 +26,6 @@ if TYPE_CHECKING:
 
 _NAMED = 8
 """Pairs of objects that a sentence names."""
-
-
-class PairOptions(Frozen):
-    """The way to compare two recordings: by costs, or by one of the first three."""
-
-    normalize: bool = False
-    """Compare shares."""
-    work: Work | None = None
-    """Units of work in either recording, to compare costs per unit."""
-    work_event: str = ""
-    """Another event, which counts the units of work."""
-    object_names: Mapping[str, str] = field(default_factory=dict)
-    """Names of objects before by names after."""
-
-    def __post_init__(self) -> None:
-        """Refuse two ways at once."""
-        given = {"normalize": self.normalize, "per": self.work, "per_value": self.work_event}
-        first, second, *_ = [*(setting for setting, value in given.items() if value), "", ""]
-        if second:
-            raise SettingError("", first, " and ", second, " are two ways to compare; choose one")
-        if self.work and not all(0 < units < inf for units in self.work):
-            raise _no_work(",".join(f"{units:.15g}" for units in self.work))
-
-    def to_load(self, options: LoadOptions) -> LoadOptions:
-        """Return options that keep the event that counts the work."""
-        if self.work_event and options.value:
-            replaces = f" {options.value} replaces; give "
-            raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")
-        more = (self.work_event,) if self.work_event and options.events and not options.keep_other_events else ()
-        return replace(options, events=(*options.events, *more))
 
 
 class RecordingPair:
@@ -71,7 +40,7 @@ class RecordingPair:
         how: PairOptions,
     ) -> None:
         profile, renamed_events = renamed(before.profile, after.profile)
-        profile, self.renamed_objects = match_objects(before.profile, profile, how.object_names)
+        profile, self.renamed_objects = match_objects(before.profile, profile, dict(how.map))
         """Names of objects before and after that were taken for the same object."""
         self.sources = sources
         plain, hosts = zip(*map(split_hosts, (before.profile, profile)), strict=True)
@@ -83,7 +52,7 @@ class RecordingPair:
         self.value = value
         """period or samples."""
         self.normalize = how.normalize
-        self.work = how.work
+        self.work = how.per
         """None: costs are compared as recorded, or their shares."""
         self.periods: RecordingPair | None = None
         """These recordings by period, where values are latencies."""
@@ -172,10 +141,10 @@ def pair_of(
 ) -> RecordingPair:
     """Make the pair of recordings that were read with the same options; empty ``events`` keeps all of them."""
     counts = [len(loaded.sources) for loaded in pair]
-    if counts[0] != counts[1] and how == PairOptions(object_names=how.object_names):
+    if counts[0] != counts[1] and how == PairOptions(map=how.map):
         how = replace(how, normalize=True)  # of parts of datasets, which have as many as happened to be recorded
-    if how.work_event:
-        how = replace(how, work=_counted(sources, pair, how.work_event), work_event="")
+    if how.per_value:
+        how = replace(how, per=_counted(sources, pair, how.per_value), per_value="")
         before, after = (replace(one, profile=_only(one.profile, events)) for one in pair) if events else pair
     else:
         before, after = pair
@@ -187,21 +156,6 @@ def pair_of(
     made = RecordingPair(sources, latencies[0], latencies[1], "period", how)
     made.periods = RecordingPair(sources, before, after, "period", how)
     return made
-
-
-def parse_work(text: str | None) -> Work | None:
-    """Parse ``1000,1200``; SettingError for anything but two numbers."""
-    if text is None:
-        return None
-    try:
-        before, after = map(float, text.split(","))
-    except ValueError:
-        raise _no_work(text) from None
-    return before, after
-
-
-def _no_work(text: str) -> SettingError:
-    return SettingError("", "per", f" {text}: expected the units of work in BEFORE and AFTER, such as 1000,1200")
 
 
 def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:

@@ -8,7 +8,8 @@ from perf2x.errors import OptionError, SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.totals import totals
 from perf2x.testing import ProfileBuilder
-from perf2x.tools.diff.matching_objects import match_objects, parse_object_names
+from perf2x.tools.diff.matching_objects import match_objects
+from perf2x.tools.diff.pair_options import read_object_names
 
 PARTS = {"parse": 5, "render": 3, "main": 1}
 
@@ -94,9 +95,9 @@ def test_without_names_of_functions_versions_decide() -> None:
 
 
 def test_names_are_parsed() -> None:
-    assert parse_object_names(["a=/usr/bin/b", "c=c"]) == {"b": "a", "c": "c"}
+    assert read_object_names("map", ["a=/usr/bin/b", "c=c"]) == (("b", "a"), ("c", "c"))
     for text in ("a", "=b", "a="):
         with pytest.raises(SettingError, match="expected OLD=NEW"):
-            parse_object_names([text])
+            read_object_names("map", [text])
     with pytest.raises(SettingError, match="c is given two names"):
-        parse_object_names(["a=c", "b=c"])
+        read_object_names("map", ["a=c", "b=c"])

@@ -1,0 +1,91 @@
+"""Options that say how to compare two recordings."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Annotated
+
+from msgspec.structs import replace
+
+from perf2x.base.frozen import Frozen
+from perf2x.errors import SettingError
+from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.printable_text import base_name
+from perf2x.model.setting import Setting
+
+Work = tuple[float, float]
+"""Units of work done in either recording."""
+
+
+def read_object_names(setting: str, texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Parse ``OLD=NEW`` texts to names of objects after and before; SettingError for others."""
+    given: dict[str, str] = {}
+    for text in texts:
+        old, equals, new = text.partition("=")
+        if not old or not new or not equals:
+            raise SettingError("", setting, f" {text}: expected OLD=NEW, names of objects of BEFORE and AFTER")
+        if given.setdefault(base_name(new), base_name(old)) != base_name(old):
+            raise SettingError("", setting, f" {text}: {new} is given two names of BEFORE")
+    return tuple(given.items())
+
+
+def _read_work(setting: str, text: str) -> Work:
+    try:
+        before, after = map(float, text.split(","))
+    except ValueError:
+        raise _no_work(setting, text) from None
+    return before, after
+
+
+def _no_work(setting: str, text: str) -> SettingError:
+    return SettingError("", setting, f" {text}: expected the units of work in BEFORE and AFTER, such as 1000,1200")
+
+
+class PairOptions(Frozen):
+    """The way to compare two recordings: by costs, or by one of the first three."""
+
+    PANEL = "Table"
+
+    normalize: Annotated[bool, Setting("Compare shares: scale AFTER to the total of BEFORE.")] = False
+    per: Annotated[
+        Work | None,
+        Setting(
+            "Compare costs per unit of work: how many units BEFORE and AFTER did. AFTER is scaled to BEFORE.",
+            metavar="COUNT,COUNT",
+            read=_read_work,
+        ),
+    ] = None
+    per_value: Annotated[
+        str,
+        Setting(
+            "Likewise, per count of another event that both recorded, such as a tracepoint of requests.",
+            metavar="EVENT",
+            rare=True,
+        ),
+    ] = ""
+    map: Annotated[
+        tuple[tuple[str, str], ...],
+        Setting(
+            "Compare the object OLD of BEFORE with NEW of AFTER; repeatable. Without it, objects that differ only "
+            "in name or version are matched by their functions; OLD=OLD keeps one out of that.",
+            metavar="OLD=NEW",
+            rare=True,
+            read=read_object_names,
+        ),
+    ] = ()
+    """Names of objects after, and before."""
+
+    def __post_init__(self) -> None:
+        """Refuse two ways at once."""
+        first, second, *_ = [*(way for way in ("normalize", "per", "per_value") if getattr(self, way)), "", ""]
+        if second:
+            raise SettingError("", first, " and ", second, " are two ways to compare; choose one")
+        if self.per and not all(0 < units < inf for units in self.per):
+            raise _no_work("per", ",".join(f"{units:.15g}" for units in self.per))
+
+    def to_load(self, options: LoadOptions) -> LoadOptions:
+        """Return options that keep the event that counts the work."""
+        if self.per_value and options.value:
+            replaces = f" {options.value} replaces; give "
+            raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")
+        more = (self.per_value,) if self.per_value and options.events and not options.keep_other_events else ()
+        return replace(options, events=(*options.events, *more))
