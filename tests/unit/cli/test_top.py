@@ -1,6 +1,7 @@
 """``perf2x top`` against a count made by hand from collapsed stacks."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -114,3 +115,12 @@ def test_json_has_the_keys_that_the_readme_names() -> None:
     assert list(diff) == ["event", "unit", "before", "after", "confidence", "rows", "unmoved", "renamed_objects"]
     assert list(diff["rows"][0]) == [*top["rows"][0], "interval", "significant"]
     assert len(diff["rows"][0]["self"]) == 2
+
+
+def test_rows_of_a_runtime_are_said_with_the_option_that_hides_them(tmp_path: Path) -> None:
+    path = tmp_path / "python.folded"
+    path.write_text("_PyEval_Vector;outer;_PyEval_EvalFrameDefault;inner 5\nmain;parse 2\nmain;emit 1\nmain 1\n")
+    hint = "hint: 2 of the 7 rows are of a runtime: --hide python leaves them out.\n"
+    assert hint in perf2x("top", path).err
+    assert "of a runtime" not in perf2x("top", path, "--hide", "python").err
+    assert "of a runtime" not in perf2x("top", path, "-n", "5").err  # by self: the program's alone

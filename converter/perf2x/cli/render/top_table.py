@@ -1,5 +1,6 @@
 """The table of ``perf2x top`` in every format."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from perf2x.cli.render.text_table import (
     number_column,
 )
 from perf2x.kernel.load_result import Loaded
+from perf2x.model.filters.frame_patterns import RUNTIMES
 from perf2x.model.number_format import format_amount
 from perf2x.model.profile import numbered_names
 from perf2x.model.totals.event_columns import wholes
@@ -38,6 +40,10 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
     if others:
         yield f"left out: {', '.join(others)} (--event NAME chooses)"
     yield from quality_lines(loaded, verbose)
+    for preset, pattern in RUNTIMES.items():
+        number = sum(bool(re.search(pattern, row.name)) for row in table.rows)
+        if table.by == "function" and number > len(table.rows) / 4:
+            yield f"hint: {number} of the {len(table.rows)} rows are of a runtime: --hide {preset} leaves them out."
 
 
 def total_layouts(table: TopTable) -> list[Layout]:

@@ -24,7 +24,7 @@ from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_percent
 from perf2x.model.printable_text import short
 from perf2x.tools.tables.library_tables import ResultTable
-from perf2x.tools.tables.report_tables import Caller, ReportTables, report_tables
+from perf2x.tools.tables.report_tables import Caller, HotPath, ReportTables, report_tables
 from perf2x.tools.tables.top_rows import TopTable
 
 _SENTENCE, _NAME = 1000, 40
@@ -88,7 +88,7 @@ def _parts(
     yield _functions(title, tables.by_self, tables)
     if tables.by_self.rows:
         yield _functions("Hottest functions with all that they call", tables.by_total, tables)
-        yield _Part("Hottest paths", [*_paths(facts["paths"], tables.by_self.whole.whole)])
+        yield _Part("Hottest paths", [*_paths(tables.paths, tables.by_self.whole.whole)])
         yield _Part("Objects", (), tables.objects, total_layouts(tables.objects))
         yield _Part("Threads", (), tables.threads, total_layouts(tables.threads))
     yield _Part("Quality", [*quality_lines(loaded, rows)])
@@ -106,10 +106,10 @@ def _callers(rows: Sequence[Caller], total: int) -> str:
     return ", ".join([*named, *([f"{len(rows) - _CALLERS:,} more"] if len(rows) > _CALLERS else [])])
 
 
-def _paths(paths: Iterable[dict[str, Any]], whole: int) -> Iterator[str]:
+def _paths(paths: Iterable[HotPath], whole: int) -> Iterator[str]:
     for path in paths:
-        own = f", the last by itself {format_percent(path['own'], whole)}" if path["own"] else ""
-        yield f"{format_percent(path['total'], whole)}{own}: {' → '.join(path['functions'])}"
+        own = f", the last by itself {format_percent(path.own, whole)}" if path.own else ""
+        yield f"{format_percent(path.total, whole)}{own}: {' → '.join(path.shown)}"
 
 
 def _sections(parts: Iterable[_Part]) -> Iterator[Section]:

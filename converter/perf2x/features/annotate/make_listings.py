@@ -11,6 +11,7 @@ from perf2x.base.columnar import I64, flatnonzero
 from perf2x.errors import OptionError, SeveralFunctionsError
 from perf2x.features.annotate.line_costs import LineSums, entries_of, line_sums, stack_weights, sums_by_kind
 from perf2x.features.annotate.source_lines import Sources
+from perf2x.model.filters.frame_patterns import is_runtime
 from perf2x.model.filters.profile_filters import Names
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.number_format import format_percent
@@ -113,6 +114,7 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     named = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
         return [row.key for row in named if row.own][: options.hottest]
+    named.sort(key=lambda row: is_runtime(*row.key))  # in errors, the program's functions come first
     found = sorted(Names("function", [row.name for row in named]).matching([options.function]))
     if len(found) > MOST:
         raise OptionError(f"{options.function}: {len(found):,} functions have such names; {MOST} are listed at most")
@@ -120,7 +122,7 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     if len(several) > 1 and not any(fnmatchcase(name, options.function) for name in several):
         costs = {name: format_percent(row.total, sum(row.own for row in rows)) for name, row in several.items()}
         raise SeveralFunctionsError(options.function, costs)
-    return [named[row].key for row in found]
+    return [row.key for row in rows if row in [named[place] for place in found]]
 
 
 def function_of_frame(frames: LocationFrames, functions: list[Key]) -> I64:

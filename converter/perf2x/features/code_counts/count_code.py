@@ -17,6 +17,7 @@ from perf2x.base.columnar import Frozen, as_int64, flatnonzero, unique, zeros
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import is_real_path, without_deleted
 from perf2x.errors import OptionError, SettingError
+from perf2x.model.filters.frame_patterns import is_runtime
 from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile import (
@@ -56,11 +57,11 @@ class _CountedObject(Frozen):
 def _counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> _CountedObject:
     """Find the object called ``wanted``: a path, its last part or (a prefix of) a build id; "": the hottest.
 
-    OptionError if none or several match.
+    Runtimes come last. OptionError if none or several match.
     """
     mapped = _mapped_files(history)
     weight = _samples_of(profile)
-    keys = sorted(mapped, key=lambda key: (-weight[key], key))
+    keys = sorted(mapped, key=lambda key: (not weight[key] or is_runtime("", key[0]), -weight[key], key))
     found = [key for key in keys if _is_meant(wanted, *key)] if wanted else keys[:1]
     if not found:
         raise OptionError(no_such("object", wanted, [name for name, _ in keys]))

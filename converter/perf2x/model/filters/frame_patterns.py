@@ -32,6 +32,18 @@ They match names of all styles (``--names``).
 """
 RUNTIMES = {name: text for name, text in _READY_MADE.items() if name != "scheduler"}
 """Presets of runtimes, which are user code."""
+_START = r"^(_start|__libc_start_\w+|start_thread|(__)?clone3?)$"
+_RUNTIME = re.compile("|".join((*RUNTIMES.values(), _START)))
+_LIBRARIES = re.compile(
+    r"(ld|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|c\+\+(abi)?|python[\d.]+|jvm|node|v8|ruby))(-[\w.-]+)?\.so\b"
+)
+
+
+def is_runtime(name: str, thing: str) -> bool:
+    """Return whether a function, or with "" an object, is of a language's runtime or of the C library."""
+    return bool(_LIBRARIES.match(base_name(thing)) or (name and _RUNTIME.search(name)))
+
+
 _SECONDS = 20
 """Processor seconds that one filter's expressions may take: ``(a+)+!`` would take years on some names."""
 _KERNEL = frozenset({"scheduler"})

@@ -101,7 +101,9 @@ class DiffTable(ResultTable):
         work: Work | None = None,
     ) -> None:
         found = _sort_changes(changes, shown.sort)
-        self.moved = found if shown.all else [row for row in found if _has_moved(row, comparison.before.whole)]
+        self.moved = (
+            found if shown.all else [row for row in found if _has_moved(row, shown.sort, comparison.before.whole)]
+        )
         """Rows that changed, beyond the limit, too."""
         self.comparison = comparison
         self.whole = comparison.before
@@ -135,7 +137,7 @@ class DiffTable(ResultTable):
     @property
     def unmoved_note(self) -> str:
         """A sentence on the rows that are left out because they did not change."""
-        return f"left out: {plural(self.unmoved, self.by)} that did not change"
+        return f"left out: {plural(self.unmoved, self.by)} whose {self.sort} did not change"
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
@@ -168,9 +170,9 @@ def _sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
     return sorted(rows, key=lambda row: (-abs(row.moved(sort)), *row.key))
 
 
-def _has_moved(row: Change, whole: int) -> bool:
-    """True when the row changed by at least 0.05 % of the whole before, itself or in total: less reads as 0.0 %."""
-    return max(abs(row.own), abs(row.total)) * SMALLEST_PART >= max(whole, 1)
+def _has_moved(row: Change, sort: str, whole: int) -> bool:
+    """True when what is sorted by changed by at least 0.05 % of the whole before: less reads as 0.0 %."""
+    return abs(row.moved(sort)) * SMALLEST_PART >= max(whole, 1)
 
 
 def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:

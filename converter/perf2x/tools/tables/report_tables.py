@@ -10,6 +10,7 @@ import numpy as np
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, Frozen, as_int64, falses, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
+from perf2x.model.filters.frame_patterns import is_runtime
 from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighed_tree
 from perf2x.model.totals.totals import Key, Line, lines_of_frames, weights
 from perf2x.tools.tables.top_rows import TopTable
@@ -30,12 +31,26 @@ class CallTree(Frozen):
 class HotPath(Frozen):
     """One chain of calls."""
 
-    functions: list[str]
+    frames: list[Key]
     """Outermost first."""
     own: int
     """Cost of the last function by itself, called along this path."""
     total: int
     """Cost with all that it calls."""
+
+    @property
+    def functions(self) -> list[str]:
+        """Names, outermost first."""
+        return [name for name, _ in self.frames]
+
+    @property
+    def shown(self) -> list[str]:
+        """Names with ``…`` for runs of runtimes' functions, but for the last function and where all are such."""
+        held = [not is_runtime(*key) for key in self.frames[:-1]] + [True]
+        if sum(held) == 1:
+            return self.functions
+        pairs = zip(self.functions, held, [True, *held], strict=False)
+        return [name if is_shown else "…" for name, is_shown, before in pairs if is_shown or before]
 
 
 class Caller(Line):
@@ -101,7 +116,7 @@ def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
     ends = ends[lexsort((ends, tree.depth[ends], -total[ends]))][:most]
     chains = paths(tree.parent, tree.depth, ends, outermost_first=True).rows()
     return [
-        HotPath([calls.names[key][0] for key in tree.key[chain[1:]].tolist()], own, cost)
+        HotPath([calls.names[key] for key in tree.key[chain[1:]].tolist()], own, cost)
         for chain, own, cost in zip(chains, calls.own[ends].tolist(), total[ends].tolist(), strict=True)
     ]
 

@@ -37,13 +37,13 @@ def program(folder: Path) -> None:
     path.write_bytes(raw)
 
 
-def recorded(folder: Path, samples: list[Sample], events: tuple[Event, ...] = (EVENT,)) -> str:
+def recorded(folder: Path, samples: list[Sample], events: tuple[Event, ...] = (EVENT,), library: str = "lib.so") -> str:
     begin = Stamp(pid=1, tid=1, time=1)
     sideband = [
         Comm(pid=1, tid=1, comm="prog", stamp=begin),
         Mmap2(pid=1, tid=1, addr=PROGRAM, len=SIZE, pgoff=OFFSET, filename="/bin/prog", stamp=begin),
         Mmap2(pid=2, tid=2, addr=LIBRARY, len=SIZE, pgoff=OFFSET, filename="/bin/prog", stamp=begin),
-        Mmap2(pid=1, tid=1, addr=LIBRARY, len=SIZE, filename="/lib/lib.so", build_id=BUILD_ID, stamp=begin),
+        Mmap2(pid=1, tid=1, addr=LIBRARY, len=SIZE, filename=f"/lib/{library}", build_id=BUILD_ID, stamp=begin),
     ]
     path = folder / "perf.data"
     path.write_bytes(write_file(Session(events=events), [*sideband, *samples]))
@@ -129,6 +129,14 @@ def test_without_a_name_it_is_the_object_with_most_samples(tmp_path: Path) -> No
     with pytest.raises(OptionError, match=r"/lib/lib\.so: file not found; this format needs the program itself"):
         counted(tmp_path, recorded(tmp_path, SAMPLES), CodeRequest())
     assert counted(tmp_path, recorded(tmp_path, SAMPLES[:1]), CodeRequest()).filename == "/bin/prog"
+
+
+def test_a_runtime_is_meant_only_where_the_program_has_no_sample(tmp_path: Path) -> None:
+    program(tmp_path)
+    assert counted(tmp_path, recorded(tmp_path, SAMPLES, library="libc.so.6"), CodeRequest()).filename == "/bin/prog"
+    for samples, request in ((SAMPLES[1:], CodeRequest()), (SAMPLES, CodeRequest("libc.so.6"))):
+        with pytest.raises(OptionError, match=r"/lib/libc\.so\.6: file not found"):
+            counted(tmp_path, recorded(tmp_path, samples, library="libc.so.6"), request)
 
 
 def test_objects_go_by_path_name_and_build_id(tmp_path: Path) -> None:

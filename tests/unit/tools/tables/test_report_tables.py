@@ -82,6 +82,19 @@ def test_paths_end_where_nothing_below_is_hot(seed: int, least: float) -> None:
     assert hot_paths(tree_of(made(stacks)), 2, least) == found[:2]
 
 
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("_start __libc_start_main main run run leaf", "… main run run leaf"),
+        ("_start main PyEval_EvalCode _PyEval_Vector outer runtime.mallocgc", "… main … outer runtime.mallocgc"),
+        ("_start __libc_start_main clone", "_start __libc_start_main clone"),
+    ],
+)
+def test_paths_name_the_program_rather_than_runtimes(path: str, shown: str) -> None:
+    (found,) = hot_paths(tree_of(made([(tuple(path.split()), 5)])), 3)
+    assert (" ".join(found.functions), " ".join(found.shown)) == (path, shown)
+
+
 def test_functions_of_one_name_in_two_objects_stay_apart() -> None:
     builder = ProfileBuilder()
     builder.event("cpu-clock", "nanoseconds")
