@@ -1,19 +1,10 @@
-"""Maps addresses of processes to rule numbers, through mappings and objects; looks up each code key once.
+"""Maps addresses of processes to rule numbers, through mappings and objects; looks up each address of an object once.
 
-A code key is (object, file offset) packed into one word, the same in all processes that map the file. Known keys are
-sorted for binary search, in runs of which each is more than twice as long as the next: so a key is sorted again
-only when the number of known keys has doubled. The latest places (`PlaceRules`) are not asked for again.
-
-::
-
-    63        48 47                              0
-    | object    |  file offset                   |
-
-A place is an address in a process image (`MappingFinder`). What was found for it serves all samples since the
-mapping was made, if that one stays to the end.
+A place is an address in a process image (`MappingFinder`). What was found for it (`PlaceRules`) serves all samples
+since the mapping was made, if that one stays to the end. What is known of an object serves all processes that map it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -28,15 +19,11 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
-    DirectMappedCache,
-    arange,
-    argsort,
     as_int32,
     as_int64,
     as_uint64,
     flatnonzero,
     rows_by,
-    searchsorted,
     take,
     trues,
     unique,
@@ -92,11 +79,6 @@ def _slots(image: I64, address: U64) -> I64:
     return slot.view(np.int64)
 
 
-_OBJECT_SHIFT = np.uint64(48)
-_OFFSET_LIMIT = np.uint64(1 << 48)
-_OFFSET_MASK = _OFFSET_LIMIT - np.uint64(1)
-_OBJECT_LIMIT = (1 << 16) - 1
-"""The last number is unused, so that no key is all ones."""
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 """Maps (recorded file name, build id) to the object with the code and its separate debug file; each may be None."""
 
@@ -122,10 +104,8 @@ class CodeMap:
         self._numbers: dict[tuple[str, bytes], int] = {}
         self._shift: U64 = mappings.pgoff - mappings.start
         """(mappings,) add this to an address to get its file offset"""
-        self._known: list[tuple[U64, I32]] = []
-        """Runs of ascending keys, and their rules."""
-        self._answers = DirectMappedCache()
-        """Cache of whether a call may end at a key."""
+        self._known: dict[int, dict[int, int]] = {}
+        """Rules by object number and svma."""
 
     def is_code(self, mapping: I32) -> Bools:
         """Return (n,) bool: whether mappings may hold code; −1 does not."""
@@ -144,52 +124,43 @@ class CodeMap:
     def rules(self, mapping: I32, address: U64) -> I32:
         """Return (n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
         result = np.full(len(address), NO_RULE, np.int32)
-        mapped = flatnonzero(mapping >= 0)
-        if not len(mapped):
-            return result
-        number = self._objects(mapping[mapped])
-        offset = address[mapped] + take(self._shift, mapping[mapped])
-        usable = (number >= 0) & (offset < _OFFSET_LIMIT)
-        key = as_uint64(number[usable]) << _OBJECT_SHIFT | offset[usable]
-        result[mapped[usable]] = self._search(key)
+        for number, rows, svma in self._in_objects(mapping, address):
+            places, index = unique_inverse(svma)
+            known = self._known.setdefault(number, {})
+            new = as_uint64([place for place in places.tolist() if place not in known])
+            if len(new):
+                known.update(zip(new.tolist(), self._find_in_object(number, new).tolist(), strict=True))
+            result[rows] = as_int32([known[place] for place in places.tolist()])[index]
         return result
 
     def rules_by_code(self, mapping: I32, address: U64, exact: Bools) -> I32:
         """Return (n,) rule numbers derived from code without call frame information; NO_RULE or RETURNS if unknown."""
         result = np.full(len(address), NO_RULE, np.int32)
-        rows = flatnonzero(mapping >= 0)
-        number = self._objects(mapping[rows])
-        for one, part in rows_by(as_int64(number[number >= 0])):
-            rules, at = self.objects[one], rows[number >= 0][part]
-            svma, found = rules.elf.svma(address[at] - as_uint64(~exact[at]) + self._shift[mapping[at]])
-            places, index = unique_inverse((svma << np.uint64(1) | as_uint64(exact[at]))[found])
-            answers = [rules.by_code((each >> 1) + (~each & 1), is_exact=bool(each & 1)) for each in places.tolist()]
-            result[at[found]] = as_int32(answers)[index]
+        for number, rows, svma in self._in_objects(mapping, address - as_uint64(~exact)):
+            places, index = unique_inverse(svma << np.uint64(1) | as_uint64(exact[rows]))
+            by_code = self.objects[number].by_code
+            answers = [by_code((each >> 1) + (~each & 1), is_exact=bool(each & 1)) for each in places.tolist()]
+            result[rows] = as_int32(answers)[index]
         return result
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:
-        """Return (n,) whether calls may end at addresses in these mappings (no −1); True without code to read."""
-        found = trues(len(address))
-        number = self._objects(mapping)
-        offset = address + self._shift[mapping]
-        usable = flatnonzero((number >= 0) & (offset < _OFFSET_LIMIT))
-        found[usable] = self._follows_call(as_uint64(number[usable]) << _OBJECT_SHIFT | offset[usable])
-        return found
+        """Return (n,) whether calls may end at addresses in these mappings; True without code to read."""
+        result = trues(len(address))
+        for number, rows, svma in self._in_objects(mapping, address):
+            sites = self._call_sites.setdefault(number, CallSites(self.objects[number].elf))
+            places, index = unique_inverse(svma)
+            result[rows] = np.array([sites.may_return_to(place) for place in places.tolist()], np.bool_)[index]
+        return result
 
-    def _follows_call(self, key: U64) -> Bools:
-        def find(rows: I64) -> I64:
-            new, index = unique_inverse(key[rows])
-            answers = np.empty(len(new), np.int64)
-            for number, rows in rows_by(as_int64(new >> _OBJECT_SHIFT)):
-                elf = self.objects[number].elf
-                sites = self._call_sites.setdefault(number, CallSites(elf))
-                svma, known = elf.svma(new[rows] & _OFFSET_MASK)
-                inside = zip(svma.tolist(), known.tolist(), strict=True)
-                answers[rows] = [not is_known or sites.may_return_to(at) for at, is_known in inside]
-            return answers[index]
-
-        found: Bools = self._answers.answers(find, key.view(np.int64)) != 0
-        return found
+    def _in_objects(self, mapping: I32, address: U64) -> Iterator[tuple[int, I64, U64]]:
+        """Yield the objects that addresses lie in, the rows of these addresses, and their svma."""
+        mapped = flatnonzero(mapping >= 0)
+        number = self._objects(mapping[mapped])
+        for one, part in rows_by(as_int64(number)):
+            if one >= 0:
+                rows = mapped[part]
+                svma, inside = self.objects[one].elf.svma(address[rows] + self._shift[mapping[rows]])
+                yield one, rows[inside], svma[inside]
 
     @property
     def has_go(self) -> bool:
@@ -198,14 +169,11 @@ class CodeMap:
 
     def ends(self, mapping: I32, address: U64, end: U8) -> U8:
         """Return (n,) ends of chains whose outermost frames are at these addresses, refined by their functions."""
-        number = self._objects(mapping)
         end = end.copy()
-        for one in list(self._go):
-            rows = flatnonzero(number == one)
-            functions = self._go_functions(one) if len(rows) else None
+        for number, rows, svma in self._in_objects(mapping, address):
+            functions = self._go_functions(number) if number in self._go else None
             if functions is not None:
-                svma, inside = self.objects[one].elf.svma(address[rows] + self._shift[mapping[rows]])
-                end[rows[inside]] = go_ends(functions, svma[inside], end[rows[inside]])
+                end[rows] = go_ends(functions, svma, end[rows])
         return end
 
     def _go_functions(self, number: int) -> GoFunctions | None:
@@ -231,7 +199,7 @@ class CodeMap:
         identity = (filename, build_id)
         if identity not in self._numbers:
             elf, debug = self.find_object(filename, build_id)
-            wrong = elf is None or elf.machine != self.architecture.machine or len(self.objects) >= _OBJECT_LIMIT
+            wrong = elf is None or elf.machine != self.architecture.machine
             self._numbers[identity] = -1 if wrong else len(self.objects)
             if elf is not None and not wrong:
                 if has_go_table(elf):
@@ -239,50 +207,17 @@ class CodeMap:
                 self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))
         return self._numbers[identity]
 
-    def _search(self, key: U64) -> I32:
-        found = np.full(len(key), NO_RULE, np.int32)
-        left = arange(len(key))
-        if not len(key):
-            return found
-        for known_keys, rules in self._known:
-            at = np.minimum(searchsorted(known_keys, key[left]), len(known_keys) - 1)
-            known = known_keys[at] == key[left]
-            found[left[known]] = rules[at[known]]
-            left = left[~known]
-            if not len(left):
-                return found
-        new = unique(key[left])
-        rules = self._learn(new)
-        found[left] = rules[searchsorted(new, key[left])]
-        return found
-
-    def _learn(self, key: U64) -> I32:
-        """Look up new keys (sorted, unique) in their objects; keeps and returns their rules."""
-        rules = np.empty(len(key), np.int32)
-        for number, rows in rows_by(as_int64(key >> _OBJECT_SHIFT)):
-            rules[rows] = self._find_in_object(number, key[rows] & _OFFSET_MASK)
-        self._known.append((key, rules))
-        while len(self._known) > 1 and len(self._known[-2][0]) <= 2 * len(self._known[-1][0]):
-            shorter, longer = self._known.pop(), self._known.pop()
-            keys = np.concatenate([longer[0], shorter[0]])
-            order = argsort(keys)
-            self._known.append((keys[order], np.concatenate([longer[1], shorter[1]])[order]))
-        return rules
-
-    def _find_in_object(self, number: int, offset: U64) -> I32:
+    def _find_in_object(self, number: int, svma: U64) -> I32:
         rules = self.objects[number]
-        result = np.full(len(offset), NO_RULE, np.int32)
-        svma, found = rules.elf.svma(offset)
-        result[found] = rules.find(svma[found])
+        result = rules.find(svma)
         functions = self._go_functions(number) if number in self._go else None
         if functions is not None:
-            inside, at = flatnonzero(found), svma[found]
-            places = list(zip(functions.find(at).tolist(), at.tolist(), strict=True))
+            places = list(zip(functions.find(svma).tolist(), svma.tolist(), strict=True))
             switched = [leaves_stack(functions, rules.elf, *place) for place in places]
-            result[inside[switched]] = self.table.number(self.architecture.outermost)
+            result[switched] = self.table.number(self.architecture.outermost)
             if self.architecture.framed is not None:
                 framed = [is_on_any_stack(functions, rules.elf, *place) for place in places]
-                result[inside[framed]] = self.table.number(self.architecture.framed)
+                result[framed] = self.table.number(self.architecture.framed)
         return result
 
     def problems(self) -> list[str]:
