@@ -46,7 +46,7 @@ def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
     return min(since // timedelta(microseconds=1) * 1000, LAST_TIME)
 
 
-class _StartTime(FeatureSettings, frozen=True):
+class _StartTime(FeatureSettings):
     """The start of a recording without a time of day."""
 
     PANEL = "Output"

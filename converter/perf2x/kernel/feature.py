@@ -2,7 +2,7 @@
 
 ::
 
-    class Idle(FeatureSettings, frozen=True):
+    class Idle(FeatureSettings):
         skip_idle: Annotated[bool, Setting("Leave out samples of an idle machine.", asks="records")] = False
 
     def _skip(loaded: "Loaded", run: "SessionRun") -> "Loaded":

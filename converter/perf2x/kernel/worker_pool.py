@@ -106,7 +106,7 @@ def run_tasks(
         yield done.pop(number) if number in done else work(number)
 
 
-class ShardQueue(Shard, frozen=True, eq=False, kw_only=True):
+class ShardQueue(Shard, eq=False, kw_only=True):
     """The shards that one process takes from a queue shared with the others: each time, the next in line.
 
     The first shards are large, because neighbouring blocks share stacks; later ones get smaller, so that all processes

@@ -1,6 +1,6 @@
 """Settings of features that output formats require (``Needs.features``); ``features/`` implements them."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from perf2x.base.frozen import Frozen
 from perf2x.model.listing_options import ListingOptions
@@ -25,26 +25,26 @@ class CodeRequest(Frozen):
     """Version of GCC for which lines are counted, 12 to 16; 0: LLVM."""
 
 
-class CodeSettings(FeatureSettings, frozen=True):
+class CodeSettings(FeatureSettings):
     """Settings of ``features/code_counts``."""
 
-    LOOKS_UP_NAMES: ClassVar[bool] = False
+    LOOKS_UP_NAMES = False
 
     code: CodeRequest | None = None
     """Count branches and samples of one object's code; None: no counts."""
 
 
-class ListingSettings(FeatureSettings, frozen=True):
+class ListingSettings(FeatureSettings):
     """Settings of ``features/annotate``."""
 
     listings: ListingOptions | None = None
     """Functions to list with costs of lines and instructions, in View.listings; None: no listings."""
 
 
-class SingleSampleSettings(FeatureSettings, frozen=True):
+class SingleSampleSettings(FeatureSettings):
     """Settings of ``features/single_samples``."""
 
-    AS_RECORDED: ClassVar[bool] = True
+    AS_RECORDED = True
 
     as_recorded: bool = False
     """Keep a reader of single samples (``View.single_samples``), each with its thread and its process's addresses."""
@@ -52,7 +52,7 @@ class SingleSampleSettings(FeatureSettings, frozen=True):
     """Addresses outside the stacks of single samples to symbolize: ``branches``, ``data``."""
 
 
-class OriginalSettings(FeatureSettings, frozen=True):
+class OriginalSettings(FeatureSettings):
     """Settings of ``features/original_bytes.py``."""
 
     original: int = 0

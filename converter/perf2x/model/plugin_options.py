@@ -3,7 +3,7 @@
 Separate from the registry, so that emitters need not import that; plugins import it from ``perf2x.plugins``.
 """
 
-from typing import ClassVar, dataclass_transform
+from typing import ClassVar
 
 from perf2x.base.frozen import Frozen
 from perf2x.model.setting import FeatureSettings, Settings, settings_in, settings_of
@@ -55,7 +55,6 @@ class Needs(Frozen):
         return settings_of(self.features, kind)
 
 
-@dataclass_transform(frozen_default=True)
 class Format(Frozen):
     """Base class of formats: fields with a Setting are its options, whose values are checked when it is made.
 

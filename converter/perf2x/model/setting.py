@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import NoneType
-from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -119,22 +119,22 @@ class Setting(Frozen):
                 raise SettingError("", self.name, f"={one}: {words}")
 
 
-class Argument(Setting, frozen=True):
+class Argument(Setting):
     """A positional argument; ``metavar`` is its name in the help, ``names`` are those of an option, not shown there."""
 
 
 class FeatureSettings(Frozen):
     """Settings of one feature; with all defaults, the feature is off."""
 
-    NEEDS_TIMES: ClassVar[bool] = False
+    NEEDS_TIMES = False
     """True: it needs every sample, in order of time, and may read them again after the sample pass."""
-    LATE_TIMES: ClassVar[bool] = False
+    LATE_TIMES = False
     """True: the user's time ranges apply to the feature's result, not to the samples."""
-    HIDES_NAMES: ClassVar[str] = ""
+    HIDES_NAMES = ""
     """The setting that hides names, after which no other output may show them."""
-    LOOKS_UP_NAMES: ClassVar[bool] = True
+    LOOKS_UP_NAMES = True
     """False: the feature names code itself."""
-    AS_RECORDED: ClassVar[bool] = False
+    AS_RECORDED = False
     """True: samples stay identifiable one by one, with their processes' addresses, as in one recording alone."""
 
 

@@ -1,14 +1,12 @@
 """Reports of features on their work."""
 
-from typing import ClassVar
-
 from perf2x.base.frozen import Frozen
 
 
 class StepReport(Frozen):
     """Figures of one feature; those of several recordings are added field by field (kernel/merge_reports.py)."""
 
-    NAME: ClassVar[str] = ""
+    NAME = ""
     """Key in JSON; empty: not reported."""
 
     def line(self) -> str:

@@ -34,7 +34,7 @@ class DifferenceFlags(Frozen):
     ] = None
 
 
-class ChangeFlags(RowFlags, frozen=True):
+class ChangeFlags(RowFlags):
     """Contents of a table of changes."""
 
     sort: Annotated[Sort, Setting("Column to sort by and to apply --fail-above to.")] = "self"

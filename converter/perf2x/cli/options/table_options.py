@@ -45,7 +45,7 @@ class RowFlags(Frozen):
         return value_options(self.by, self.value) | {"keep_other_events": bool(self.columns)}
 
 
-class GraphFlags(RowFlags, frozen=True):
+class GraphFlags(RowFlags):
     """Contents of a table of costs, or of a flame graph."""
 
     graph: Annotated[bool, Setting("Draw a flame graph instead; --limit is the number of its levels.")] = False

@@ -1,6 +1,6 @@
 """``--anonymize``: hashes instead of names."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
 
 
-class _Anonymity(FeatureSettings, frozen=True):
+class _Anonymity(FeatureSettings):
     """The salt of the hashes."""
 
     PANEL = "Grouping"
-    HIDES_NAMES: ClassVar[str] = "anonymize"
+    HIDES_NAMES = "anonymize"
 
     anonymize: Annotated[
         str,

@@ -1,6 +1,6 @@
 """``--value latency`` and ``--parallelism``: how many threads ran when samples were taken; over time, for timelines."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec.structs import replace
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from perf2x.model.profile import Profile
 
 
-class _Parallelism(FeatureSettings, frozen=True):
+class _Parallelism(FeatureSettings):
     """Options on the number of running threads."""
 
-    NEEDS_TIMES: ClassVar[bool] = True
+    NEEDS_TIMES = True
 
     latency: Annotated[Literal["", "value", "beside"], Setting(group=STACKS, asks="records")] = ""
     """``value``: divide values by the number of running threads; ``beside``: put the quotients into samples.latency.

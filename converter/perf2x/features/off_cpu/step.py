@@ -1,6 +1,6 @@
 """``--off-cpu``: time that threads waited."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec.structs import replace
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
 
 
-class _OffCpu(FeatureSettings, frozen=True):
+class _OffCpu(FeatureSettings):
     """How waits are shown, if at all."""
 
     PANEL = "Grouping"
-    NEEDS_TIMES: ClassVar[bool] = True
-    LATE_TIMES: ClassVar[bool] = True
+    NEEDS_TIMES = True
+    LATE_TIMES = True
 
     off_cpu: Annotated[
         Literal["", "apart", "beside", "merged"],

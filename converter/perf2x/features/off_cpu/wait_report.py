@@ -1,15 +1,13 @@
 """Figures on waits, separate from the modules that compute them, because every conversion may report them."""
 
-from typing import ClassVar
-
 from perf2x.model.number_format import plural
 from perf2x.model.step_report import StepReport
 
 
-class WaitReport(StepReport, frozen=True):
+class WaitReport(StepReport):
     """Waits of ``--off-cpu``, before filters by name; times in nanoseconds."""
 
-    NAME: ClassVar[str] = "waits"
+    NAME = "waits"
 
     waits: int
     waited_ns: int

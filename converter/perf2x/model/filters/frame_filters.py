@@ -49,7 +49,7 @@ from perf2x.model.profile import (
 Patterns = tuple[str, ...]
 
 
-class _FrameLines(ColumnTable, frozen=True):
+class _FrameLines(ColumnTable):
     """The frames of locations, innermost first; a location without lines has one frame without a function."""
 
     location: I64

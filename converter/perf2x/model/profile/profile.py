@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-class Profile(ProfileTables, frozen=True):
+class Profile(ProfileTables):
     """A finished profile: its tables and their invariants."""
 
     def check(self) -> None:

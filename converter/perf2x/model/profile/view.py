@@ -55,7 +55,7 @@ class SampleReader(Frozen):
     """(locations,) recorded address of the first byte of each location's symbol, 0 if unknown."""
 
 
-class View(Profile, frozen=True):
+class View(Profile):
     """A profile and the additional data of a format."""
 
     code: CodeCounts | None = None

@@ -197,7 +197,7 @@ class Entries(Frozen):
 _ONE_EACH = frozenset({"hw_index", "enabled", "running"})
 
 
-class Branches(Entries, frozen=True):
+class Branches(Entries):
     """PERF_SAMPLE_BRANCH_STACK of a batch, newest branch first, as a list array with three columns."""
 
     from_ip: U64
@@ -207,7 +207,7 @@ class Branches(Entries, frozen=True):
     """One per sample: index of the register with the newest branch, all ones if unknown; None if not recorded."""
 
 
-class ReadValues(Entries, frozen=True):
+class ReadValues(Entries):
     """PERF_SAMPLE_READ of a batch; ``value``, ``id`` and ``lost`` have one entry per sample and group member."""
 
     enabled: U64 | None

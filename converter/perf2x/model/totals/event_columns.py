@@ -24,7 +24,7 @@ Cell = int | Estimate | None
 """A cost, or a ratio; None if there are too few samples."""
 
 
-class EventColumn(WantedColumn, frozen=True):
+class EventColumn(WantedColumn):
     """A column in a table of functions, objects or threads."""
 
     tables: tuple[Totals, ...] = ()
