@@ -109,7 +109,7 @@ class Collapsed(Format):
         event = profile.events[chosen]
         unit = "samples" if self.value == "samples" else event.unit if event.unit != "count" else "events"
         others = [profile.events[row].name for row in unique(profile.samples.event).tolist() if row != chosen]
-        left_out = f"; left out: {', '.join(others)} (event=NAME chooses)" if others else ""
+        left_out = f"; other events: {', '.join(others)} (select with event=NAME)" if others else ""
         return (f"numbers are {unit} of {event.name}{left_out}",)
 
     def lines(self, profile: Profile) -> Iterator[bytes]:

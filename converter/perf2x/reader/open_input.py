@@ -56,8 +56,8 @@ def _main_file(directory: Path) -> str:
     data = directory / "data"
     if not data.is_file():
         raise FormatError(
-            f"{input_name(str(directory))}: a directory without a file called data is not a recording of perf record "
-            "--threads"
+            f"{input_name(str(directory))} is a directory, not a recording; perf record --threads makes one that "
+            "contains a file named data"
         )
     return str(data)
 

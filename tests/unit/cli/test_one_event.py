@@ -106,7 +106,7 @@ def test_an_event_that_there_is_not_is_refused_by_names_that_choose(tmp_path: Pa
 
 def test_events_beside_one_of_their_name_are_named(tmp_path: Path) -> None:
     path = recorded(tmp_path / "perf.data", TWINS)
-    assert "left out: cpu-clock#1, cpu-clock#3 (--event NAME chooses)" in perf2x("top", path, "--no-symbols").err
+    assert "other events: cpu-clock#1, cpu-clock#3 (select with --event)" in perf2x("top", path, "--no-symbols").err
     assert "left out" not in perf2x("top", path, "--no-symbols", "--event", "cpu-clock#2").err
     assert "it has cpu-clock#1, cpu-clock#2, cpu-clock#3" in perf2x("diff", path, path, "--no-symbols").said
 
@@ -114,8 +114,8 @@ def test_events_beside_one_of_their_name_are_named(tmp_path: Path) -> None:
 def test_what_is_shown_as_one_is_said_and_info_lists_each(tmp_path: Path) -> None:
     path = recorded(tmp_path / "perf.data", HYBRID)
     ran = perf2x("top", path, "--no-symbols", "-v")
-    assert "cpu_atom/cycles/P/, cpu_core/cycles/P/ count the same and are shown as one (--event NAME" in ran.said
-    assert "left out: cpu_core/instructions/ (--event NAME chooses)" in ran.err
+    assert "cpu_atom/cycles/P/, cpu_core/cycles/P/ count the same and are shown as one (select with --event" in ran.said
+    assert "other events: cpu_core/instructions/ (select with --event)" in ran.err
     listed = json.loads(perf2x("info", path, "--json").out)["events"]
     assert [(one["name"], one["samples"]) for one in listed] == list(HYBRID.items())
 
@@ -132,7 +132,7 @@ def test_differences_and_gates_see_every_kind_of_core(tmp_path: Path) -> None:
     ran = perf2x("diff", before, after, "--no-symbols", "--json", "--fail-above", "total=50")
     facts = json.loads(ran.out)
     assert (facts["before"], facts["after"], ran.code) == (130, 830, 3)
-    assert "left out: page-faults (--event NAME chooses)" in ran.err
+    assert "other events: page-faults (select with --event)" in ran.err
     assert "left out" not in perf2x("diff", before, after, "--no-symbols", "--column", "all").err
 
 

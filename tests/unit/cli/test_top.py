@@ -65,7 +65,7 @@ def test_sorted_by_total_the_callers_come_first() -> None:
 
 def test_other_events_are_named_and_can_be_chosen() -> None:
     events = (recording("events"), "--no-symbols")
-    assert "left out: page-faults:u, context-switches (--event NAME chooses)" in perf2x("top", *events).err
+    assert "other events: page-faults:u, context-switches (select with --event)" in perf2x("top", *events).err
     assert perf2x("top", *events, "--event", "page-faults").out.startswith("page-faults:u: 20 samples")
 
 

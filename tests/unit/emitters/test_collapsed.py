@@ -125,7 +125,7 @@ def test_events_are_never_mixed_silently(builder) -> None:
     assert folded(profile, event="cpu-clock") == ["my_prog;main 100"]
     assert folded(profile, event="all", value="samples") == ["my_prog;main 5"]
     assert Collapsed().notes(profile) == (
-        "numbers are nanoseconds of cpu-clock; left out: page-faults (event=NAME chooses)",
+        "numbers are nanoseconds of cpu-clock; other events: page-faults (select with event=NAME)",
     )
     with pytest.raises(OptionError, match="do not add up"):
         Collapsed(event="all")

@@ -17,7 +17,7 @@ Input = Annotated[str, Argument("The recording; - is standard input.", AS_PERF_T
 Inputs = Annotated[
     tuple[str, ...],
     Argument(
-        "Recordings; files of one session are joined, others are summed. - is standard input.",
+        "Recordings. Files of one session are joined, separate recordings are added up; - is standard input.",
         AS_PERF_TAKES_IT,
         "INPUT",
         shown_default=DEFAULT,

@@ -38,7 +38,7 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
         if event.samples and row != own and (event.name not in shown or names[row] != event.name)
     ]
     if others:
-        yield f"left out: {', '.join(others)} (--event NAME chooses)"
+        yield f"other events: {', '.join(others)} (select with --event)"
     yield from quality_lines(loaded, verbose)
     for preset, pattern in RUNTIMES.items():
         number = sum(bool(re.search(pattern, row.name)) for row in table.rows)

@@ -75,8 +75,8 @@ def _shares(facts: Facts, found: Facts) -> Iterator[Advice]:
     is_clock = found["event"].startswith(("cpu-clock", "task-clock")) and found["unit"] == "nanoseconds"
     if is_clock and not idle and whole < _WAITING * span:
         text = f"Threads ran for {whole / 1e9:.2f} s of {span / 1e9:.2f} s ({whole / span:.2f} CPUs on average)."
-        text += " Samples do not say whether they waited the rest of the time, or others had the CPUs:"
-        yield Advice("waiting", f"{text} perf record --switch-events does, then perf2x convert --off-cpu beside.")
+        text += " The samples cannot tell whether they waited for the rest of the time or were preempted:"
+        yield Advice("waiting", f"{text} record with --switch-events and convert with --off-cpu beside.")
     busy, inside = whole - idle, facts["kernel"] - idle
     if inside >= _KERNEL * busy > 0:
         text = f"{format_percent(inside, busy)} of the cost is in the kernel, on behalf of what calls it:"

@@ -108,7 +108,7 @@ def _callers(rows: Sequence[Caller], total: int) -> str:
 
 def _paths(paths: Iterable[HotPath], whole: int) -> Iterator[str]:
     for path in paths:
-        own = f", the last by itself {format_percent(path.own, whole)}" if path.own else ""
+        own = f", the last function itself {format_percent(path.own, whole)}" if path.own else ""
         yield f"{format_percent(path.total, whole)}{own}: {' → '.join(path.shown)}"
 
 

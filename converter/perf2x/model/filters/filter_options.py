@@ -63,16 +63,16 @@ class Filters(Frozen):
         tuple[str, ...],
         _of_samples("Times of day, 10:00:00,10:00:05.5.", "--time-wall", "START,STOP", asks="times"),
     ] = ()
-    ignore: Annotated[tuple[str, ...], _of_frames("Leave out samples with such a frame.", group=FRAMES)] = ()
+    ignore: Annotated[tuple[str, ...], _of_frames("Drop samples with a matching frame.", group=FRAMES)] = ()
     """Patterns of frames (``frame_patterns.py``), as for the fields below."""
-    focus: Annotated[tuple[str, ...], _of_frames("Leave out samples without such a frame.", group=FRAMES)] = ()
-    skip_after: Annotated[tuple[str, ...], _of_frames("Leave out what called such a frame.")] = ()
+    focus: Annotated[tuple[str, ...], _of_frames("Keep samples with a matching frame.", group=FRAMES)] = ()
+    skip_after: Annotated[tuple[str, ...], _of_frames("Cut the callers off a matching frame.")] = ()
     hide: Annotated[
         tuple[str, ...],
-        _of_frames("Leave out such frames, or those of python, node, jvm, go-runtime or scheduler.", rare=False),
+        _of_frames("Hide matching frames, or a preset: python, node, jvm, go-runtime, scheduler.", rare=False),
     ] = ()
-    keep: Annotated[tuple[str, ...], _of_frames("Leave out all other frames.")] = ()
-    collapse: Annotated[tuple[str, ...], _of_frames("Make such frames that call each other one.")] = ()
+    keep: Annotated[tuple[str, ...], _of_frames("Keep only matching frames.")] = ()
+    collapse: Annotated[tuple[str, ...], _of_frames("Merge matching frames that call each other.")] = ()
     rename: Annotated[tuple[str, ...], _of_frames("Replace what matches in names of functions.", "RE=NAME")] = ()
     max_stack: Annotated[
         int | None,
@@ -82,7 +82,7 @@ class Filters(Frozen):
         Literal["", "user", "kernel"],
         Setting("Keep only user or kernel frames.", panel=SAMPLES_PANEL, rare=True, group=FRAMES),
     ] = ""
-    no_idle: Annotated[bool, Setting("Leave the idle task (pid 0) out.", panel=SAMPLES_PANEL, rare=True)] = False
+    no_idle: Annotated[bool, Setting("Drop samples of the idle task (pid 0).", panel=SAMPLES_PANEL, rare=True)] = False
 
     def __post_init__(self) -> None:
         if not self.rename and not any(getattr(self, name) for name in _PATTERNS):

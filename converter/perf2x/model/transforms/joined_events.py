@@ -43,7 +43,7 @@ def with_joined_events(
         if is_whole and not told_apart:
             profile = _joined(profile, rows)
             listed = ", ".join(names[row] for row in rows)
-            words = f"{listed} count the same and are shown as one (--event NAME chooses)"
+            words = f"{listed} count the same and are shown as one (select with --event)"
             diagnostics.add("events_joined", words, len(rows))
         elif profile.default_event in rows and not told_apart:
             sums = [sum_of(profile.samples.value[profile.samples.event == row]) for row in rows]

@@ -82,7 +82,7 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
     if not len(data):
         raise FormatError(f"{name}: not a perf.data file: it is empty; perf record failed")
     if len(data) < (perffile.PIPE_HEADER_SIZE if is_known else len(perffile.MAGIC)):
-        raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are not a whole header")
+        raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are too few for a header")
     order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
     if order is None:
         what = named_file(data[:_FIRST].tobytes())

@@ -72,7 +72,7 @@ def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[s
     if {event_name(name).counted for name in (old, new)} == _CLOCKS:
         yield f"compares {old} with {new}: both are time on CPUs"
     if old != new and others:
-        yield f"compares {old} with {new}; {', '.join(others)} could be meant, too (--event NAME chooses)"
+        yield f"compares {old} with {new}; {', '.join(others)} could be meant, too (select with --event)"
     modes = [event_name(name).modes for name in (old, new)]
     if modes[0] != modes[1]:
         yield f"compares {old} with {new}, which count in different modes; record both alike to compare their wholes"

@@ -85,7 +85,7 @@ class RecordingPair:
         events = [event for loaded in (self.before, self.after) for event in sampled_events(loaded.profile)]
         others = [name for name in dict.fromkeys(events) if name not in shown]
         if others:
-            yield f"left out: {', '.join(others)} (--event NAME chooses)"
+            yield f"other events: {', '.join(others)} (select with --event)"
 
     def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
         """Columns of other events and ratios; of latencies their periods."""

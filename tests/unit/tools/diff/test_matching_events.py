@@ -39,13 +39,13 @@ def test_equal_names_come_first() -> None:
 def test_a_choice_is_said() -> None:
     """The event with more samples is meant, and the other one is named; an event without samples is no choice."""
     hybrid = {"cpu_atom/cycles/": 1, "cpu_core/cycles/": 2}
-    said = "compares cycles with cpu_core/cycles/; cpu_atom/cycles/ could be meant, too (--event NAME chooses)"
+    said = "compares cycles with cpu_core/cycles/; cpu_atom/cycles/ could be meant, too (select with --event)"
     assert names({"cycles": 1}, hybrid) == (["cpu_atom/cycles/", "cycles"], [said])
     assert names({"cycles": 1}, {**hybrid, "cpu_atom/cycles/": 0})[1] == []
     found, notes = names({**hybrid, "instructions": 4}, {"cycles": 1, "instructions:u": 1})
     assert found == ["cpu_atom/cycles/", "instructions"]
     assert notes == [
-        "compares cpu_atom/cycles/ with cycles; cpu_core/cycles/ could be meant, too (--event NAME chooses)"
+        "compares cpu_atom/cycles/ with cycles; cpu_core/cycles/ could be meant, too (select with --event)"
     ]
 
 
