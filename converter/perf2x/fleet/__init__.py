@@ -1,1 +1,1 @@
-"""Many recordings at once: spreads the work over processes and machines with Dask, and keeps it in a dataset."""
+"""Many recordings at once: distributes work over processes and machines with Dask, and stores results in a dataset."""

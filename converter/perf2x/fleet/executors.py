@@ -1,6 +1,6 @@
-"""Who does the tasks of a fleet: this process, processes of this machine, or a cluster of Dask that is there already.
+"""Executors of fleet tasks: this process, processes of this machine, or an existing Dask cluster.
 
-Each is an executor as ``concurrent.futures`` has them.
+All have the interface of ``concurrent.futures``.
 """
 
 import contextlib
@@ -33,9 +33,9 @@ class TaskTotals(Struct):
     """Numbers of one task, or of all so far."""
 
     of: int = 0
-    """Things to do."""
+    """Number of tasks."""
     done: int = 0
-    """Those that have ended, failed ones included."""
+    """Number of finished ones, including failed ones."""
     failed: int = 0
 
     def add(self, task: Self) -> None:
@@ -45,10 +45,10 @@ class TaskTotals(Struct):
 
 
 class Here(Executor):
-    """Does each task at once, in this process."""
+    """Runs each task at once, in this process."""
 
     def submit(self, task: Callable[..., End], /, *values: Any, **named: Any) -> "Future[End]":
-        """Return a future that is done; what the task raised is raised."""
+        """Return a completed future; exceptions of the task are raised here."""
         future: Future[End] = Future()
         future.set_result(task(*values, **named))
         return future
@@ -56,15 +56,15 @@ class Here(Executor):
 
 @contextlib.contextmanager
 def executor(scheduler: str | None, count: int) -> Iterator[Executor]:
-    """Give the workers of a scheduler, or ``count`` processes of this machine; for one this process works itself.
+    """Provide the workers of a scheduler, or ``count`` processes of this machine; for one, this process.
 
-    Perf2xError when the scheduler does not answer, OptionError when it needs Dask, which is missing.
+    Perf2xError if the scheduler does not answer, OptionError if it needs Dask, which is missing.
     """
     if scheduler is not None:
         with _connected(scheduler) as client:
             yield client.get_executor()
     elif count > 1:
-        # a process that used deltalake cannot be forked
+        # a process that has used deltalake cannot be forked
         pool = ProcessPoolExecutor(count, spawn_context(), _begin_process)
         try:
             yield pool
@@ -77,7 +77,7 @@ def executor(scheduler: str | None, count: int) -> Iterator[Executor]:
 
 
 def done(crew: Executor, task: Callable[..., End], items: Iterable[Item], job: object) -> Iterator[tuple[Item, End]]:
-    """Do a task for each item, and yield them as they end; Perf2xError when workers are gone."""
+    """Run a task for each item, and yield results as they are completed; Perf2xError if workers are gone."""
     running = {crew.submit(task, item, job): item for item in items}
     try:
         for future in as_completed(running):
@@ -93,7 +93,7 @@ def done(crew: Executor, task: Callable[..., End], items: Iterable[Item], job: o
 
 
 def _begin_process() -> None:
-    """Leave Ctrl-C to the command, and end with it, however it ends."""
+    """Leave Ctrl-C to the command, and exit when it does, for whatever reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -106,7 +106,7 @@ def _end_with_parent() -> None:
 
 
 def is_open(scheduler: str) -> bool:
-    """Return whether others may hear and tell what this process and a scheduler on another host say to each other."""
+    """Return whether others can read and forge the traffic between this process and a scheduler on another host."""
     parts = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
     host = parts.hostname or ""
     is_here = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")
@@ -115,7 +115,7 @@ def is_open(scheduler: str) -> bool:
 
 @contextlib.contextmanager
 def _connected(scheduler: str) -> Iterator[Any]:
-    """Give a client; certificates and keys are those of Dask's own settings."""
+    """Provide a client; certificates and keys come from Dask's own settings."""
     try:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError:

@@ -1,7 +1,7 @@
-"""Ingest of many recordings: tasks of some recordings each, whose rows stay with the workers that write them.
+"""Ingest of many recordings: tasks of some recordings each, whose rows are written by the workers.
 
-A task returns a few words and the rows of the table of recordings, which the command commits: nothing is part of the
-dataset before that.
+A task returns a few numbers and the rows of the table of recordings, which the command commits: before that, nothing is
+part of the dataset.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
     from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 
 _NAMED = 20
-"""Errors that are kept."""
+"""Number of errors kept."""
 
 
 class Job(Frozen):
-    """Facts that all tasks of one run share."""
+    """Facts shared by all tasks of one run."""
 
     root: str
     """Path or address of the dataset."""
     options: LoadOptions
     tags: Mapping[str, str]
     run: str
-    """A word that no other run has: workers ask once a run what the dataset holds."""
+    """Id of the run: workers look up once per run what the dataset has."""
     tag_from: tuple[str, ...] = ()
     """Sources of the tags of each recording (``recording_labels.py``)."""
     start_time: str = ""
-    """When recordings without a date began: ``file``, a pattern of file names, or empty."""
+    """Source of the start of recordings without a date: ``file``, a pattern of file names, or empty."""
     leave_ns: int = 60 * 10**9
-    """Unfinished recordings that changed so recently, in nanoseconds, are left for a later run."""
+    """Unfinished recordings that changed within this time, in nanoseconds, are left for a later run."""
     replace: bool = False
-    """Recordings that the dataset has are added again."""
+    """Whether recordings already in the dataset are added again."""
     partition: tuple[str, ...] = ()
     """Columns that tables are partitioned by."""
 
@@ -66,22 +66,22 @@ class IngestTotals(TaskTotals):
     left: int = 0
     """Unfinished recordings that may still grow."""
     unfinished: int = 0
-    """Of those that were added; so are the undated."""
+    """Of those added; likewise the undated."""
     undated: int = 0
-    """Without the time of day, so that nothing tells their place among others."""
+    """Recordings without a time of day, so that their order is unknown."""
     untagged: int = 0
-    """Some source of tags has none of them."""
+    """Recordings without tags from some source."""
     retagged: int = 0
-    """Of those that are known: the dataset has them with other tags."""
+    """Of the known ones: the dataset has them with other tags."""
     samples: int = 0
     errors: list[str] = field(default_factory=list)
     """The first few."""
 
 
 def ingest_some(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarrow.Table]":
-    """Write the rows of some recordings, or those that say why they cannot be read; whoever asked commits them.
+    """Write the rows of some recordings, or the reasons why they cannot be read; the caller commits them.
 
-    Returns numbers, and rows of the table of recordings. OutputError when the dataset cannot be written.
+    Returns counts, and rows of the table of recordings. OutputError if the dataset cannot be written.
     """
     rows, totals, seen = RowsOfRecordings(DeltaTables(job.root), job.partition), IngestTotals(), set[str]()
     for source in sources:
@@ -131,7 +131,7 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[str], t
 
 @lru_cache(maxsize=1)
 def _there(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
-    """Rows of recordings that a dataset has, by id; not those that could not be read, which are tried again."""
+    """Return the rows of a dataset's recordings by id, except unreadable ones, which are tried again."""
     tables = DeltaTables(root)
     table = tables.require("recordings")
     columns = ("recording", "tags", "error", "session", "unfinished", "samples")
@@ -140,9 +140,9 @@ def _there(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredRecording | None":
-    """Read, stitch and unwind a recording, in a file that ``name`` has or was packed in; None if it may still grow.
+    """Read, stitch and unwind a recording, in a file named ``name`` or unpacked from it; None if it may still grow.
 
-    FormatError where it cannot be read, or is unfinished and has no sample that tells it from others.
+    FormatError if it cannot be read, or is unfinished and has no sample that identifies it.
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.fleet.ingest_recording import ingest_session
@@ -175,7 +175,7 @@ def ingest(
 ) -> IngestTotals:
     """Add the recordings to the dataset of ``job``; ``report`` is called whenever some are done.
 
-    OutputError when the dataset cannot be written, Perf2xError when the workers are gone; what was done is kept.
+    OutputError if the dataset cannot be written, Perf2xError if the workers are gone; finished work is kept.
     """
     totals, tables = IngestTotals(len(sources)), DeltaTables(job.root)
     job = replace(job, partition=tables.make(job.partition))
@@ -188,14 +188,14 @@ def ingest(
 
 
 def _batches(sources: Sequence[str], workers: int, job: Job) -> Iterator[Sequence[str]]:
-    """Recordings that are written together, those of one time beside each other: each day has files of its own."""
+    """Yield recordings that are written together, sorted by time, because each day has files of its own."""
     ordered = sorted(sources, key=lambda source: (_about(source, job.start_time), source))
     size = max(1, min(TOGETHER, -(-len(sources) // max(workers, 1))))
     return (ordered[first : first + size] for first in range(0, len(ordered), size))
 
 
 def _about(source: str, pattern: str) -> int:
-    """About when a recording began; 0 where only its content says."""
+    """Return the approximate start of a recording; 0 if only its content has it."""
     found = start_by_name(source, pattern) if pattern not in ("", "file") else None
     if found is None and not is_address(source):
         try:

@@ -1,6 +1,6 @@
-"""Recordings → a dataset: read, stitched and unwound; names are bound when the dataset is read.
+"""Reads, stitches and unwinds recordings for a dataset; names are looked up when the dataset is read.
 
-Only what has names nowhere else (``only_where_recorded``) is named here.
+Only code that cannot be named elsewhere (``only_where_recorded``) is named here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of recordings: files, patterns, lists of names and addresses; fsspec reads what is no file of this machine."""
+"""Names of recordings: files, patterns, lists of names and URLs; fsspec reads everything but local files."""
 
 import contextlib
 import stat
@@ -14,14 +14,14 @@ from perf2x.errors import FormatError
 _PATTERN = frozenset("*?[")
 _READ = 1 << 20
 _MOST_OF_LIST = 1 << 28
-"""Bytes of a list of names."""
+"""Maximum size of a list of names in bytes."""
 
 
 def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
-    """Return every recording that the names and lists (files with a name a line) say, once, in their order.
+    """Return every recording of the names and lists (files with one name per line), once, in order.
 
-    Patterns are expanded and sorted; paths become absolute, as other machines may read them. FormatError for a name, a
-    pattern or a list without a file.
+    Patterns are expanded and sorted; paths become absolute, because other machines may read them. FormatError for a
+    name, a pattern or a list without a file.
     """
     found = (one for name in [*names, *_listed(lists)] for one in _expand(name))
     return list(dict.fromkeys(found))
@@ -63,9 +63,9 @@ def _matching(address: str) -> list[str]:
 
 @contextlib.contextmanager
 def local_copy(name: str) -> Iterator[Path]:
-    """Give the path of a recording: the file itself, or a copy of what an address holds, removed at the end.
+    """Provide the path of a recording: the file itself, or a temporary copy of a URL's contents.
 
-    FormatError when it cannot be read; those of the block name the address, not its copy.
+    FormatError if it cannot be read; errors in the block name the URL, not its copy.
     """
     if not is_address(name):
         yield _regular(Path(name))
@@ -82,7 +82,7 @@ def local_copy(name: str) -> Iterator[Path]:
 
 
 def changed_ns(name: str) -> int:
-    """When a recording, or a file in its directory, last changed: nanoseconds since the epoch, 0 where nobody says."""
+    """Return when a recording, or a file in its directory, last changed: nanoseconds since the epoch, 0 if unknown."""
     if is_address(name):
         with told_apart(name):
             system, place = fsspec().core.url_to_fs(name)
@@ -93,7 +93,7 @@ def changed_ns(name: str) -> int:
 
 
 def _regular(path: Path) -> Path:
-    """The path, unless reading it could wait for ever."""
+    """Return the path, unless reading it could block forever."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise FormatError(f"{path}: not a file; pipes and devices cannot be read twice")

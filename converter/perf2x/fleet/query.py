@@ -1,7 +1,7 @@
-"""Answers of DuckDB to SQL about a dataset, a batch of rows at a time.
+"""Runs SQL on a dataset with DuckDB, and returns rows batch by batch.
 
-Statements that are no queries are refused before they run, and DuckDB refuses what opens a file. Values of Arrow become
-those that every output has: ids in hexadecimal, times as texts, whole decimals as numbers.
+Statements other than queries are refused before they run, and DuckDB refuses to open files. Arrow values become values
+that every output has: ids in hexadecimal, times as texts, whole decimals as numbers.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ Row = tuple[object, ...]
 
 
 class Answer(Frozen):
-    """Columns of an answer, and its rows, which are read once."""
+    """Columns of a result, and its rows, which can be read once."""
 
     schema: "pyarrow.Schema"
     batches: "Iterator[pyarrow.RecordBatch]"
@@ -44,7 +44,7 @@ class Answer(Frozen):
             yield from _rows_of(batch)
 
     def first_rows(self, limit: int) -> tuple[list[Row], int]:
-        """Return the first rows, all of them for 0, and the number of rows that are left out."""
+        """Return the first rows, all of them for 0, and the number of remaining rows."""
         shown: list[Row] = []
         total = 0
         for batch in self.batches:
@@ -60,11 +60,11 @@ def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
 
 @contextlib.contextmanager
 def answered(dataset: str | Path, sql: str, limits: QueryLimits | None = None) -> Iterator[Answer]:
-    """Run SQL on a dataset, or the part of it that tags behind a question mark choose, and give its answer.
+    """Run SQL on a dataset, or on the part selected by tags after a question mark, and return its result.
 
-    FormatError when the dataset is none or damaged, OptionError for SQL that is wrong or does not only read.
+    FormatError if the dataset is missing or damaged, OptionError for SQL that is wrong or not read-only.
     """
-    address_space(str(dataset))  # threads of deltalake wait for ever where there is too little
+    address_space(str(dataset))  # threads of deltalake hang if there is too little
     part = DatasetPart(parse_address(str(dataset)))
     with engine(part, sql, limits) as connection:
         check_reads(connection, sql)
@@ -80,11 +80,11 @@ def _batches(root: str, rows: Any) -> "Iterator[pyarrow.RecordBatch]":
 
 
 _KINDS = frozenset(("SELECT", "EXPLAIN", "MULTI"))
-"""DuckDB's kinds of statements that are run; a PIVOT is MULTI."""
+"""DuckDB's kinds of statements that may run; a PIVOT is MULTI."""
 
 
 def check_reads(connection: Any, sql: str) -> None:
-    """OptionError for all but one statement, and for one that is no query; DuckDB refuses what opens files."""
+    """Raise OptionError for anything but one query; DuckDB itself refuses to open files."""
     kinds = [one.type.name for one in connection.extract_statements(sql)]
     if not kinds:
         raise OptionError("give an SQL statement, such as 'SELECT * FROM by_function'")
@@ -95,7 +95,7 @@ def check_reads(connection: Any, sql: str) -> None:
 
 
 def _plain_column(column: "pyarrow.Array") -> list[object]:
-    """Return the values of a column; None for null, and for numbers that are none."""
+    """Return the values of a column; None for null and NaN."""
     pa = arrow()
     if pa.types.is_timestamp(column.type):
         return list(_times(column))
@@ -103,7 +103,7 @@ def _plain_column(column: "pyarrow.Array") -> list[object]:
 
 
 def _plain(value: Any) -> object:
-    """Return one value as text, number, truth, list or mapping."""
+    """Return a value as text, number, boolean, list or mapping."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, bytes):
@@ -120,7 +120,7 @@ def _plain(value: Any) -> object:
 
 
 def _times(column: "pyarrow.Array") -> Iterator[str | None]:
-    """Times of a day as ISO 8601, in UTC those that have a zone: no table of zones is needed."""
+    """Yield times as ISO 8601, in UTC if they have a zone, so that no time zone table is needed."""
     zone = "Z" if column.type.tz else ""
     ticks = column.cast(arrow().int64()).to_pylist()
     for tick in ticks:

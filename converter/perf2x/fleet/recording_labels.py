@@ -1,4 +1,4 @@
-"""Labels and dates of one recording: by its name, by files beside it, and by the control groups of its samples."""
+"""Labels and dates of one recording: from its name, from files next to it, and from the cgroups of its samples."""
 
 import csv
 import os
@@ -18,7 +18,7 @@ from perf2x.fleet.input_names import local_copy
 Tags = Mapping[str, str]
 
 GROUPS = "cgroup"
-"""Source of the labels that only whoever reads a recording knows."""
+"""Source of the labels that are only known after reading a recording."""
 _VARIABLE = "env:"
 _MOST = 1 << 28
 _FIELD = re.compile(r"\{([A-Za-z_]\w*)\}|\*", re.ASCII)
@@ -36,11 +36,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def tags_of_variables(asked: Iterable[str]) -> Tags:
-    """Return the tags of variables, ``env:NAME`` with KEY=VALUE,…: workers on other machines have others.
+    """Return the tags from variables, ``env:NAME`` with KEY=VALUE,…, because workers on other machines have others.
 
-    SettingError for a source of tags that is none, FormatError for a table that cannot be read.
+    SettingError for an unknown source of tags, FormatError for an unreadable table.
     """
-    _table.cache_clear()  # it may have changed since the last time
+    _table.cache_clear()  # it may have changed since the last run
     found: dict[str, str] = {}
     for text in asked:
         if not text.startswith(_VARIABLE):
@@ -58,14 +58,14 @@ def tags_of_variables(asked: Iterable[str]) -> Tags:
 def tags_of(source: str, asked: Iterable[str]) -> tuple[Tags, bool]:
     """Return the tags of a recording by its name, later sources first, and whether a source has none.
 
-    FormatError for a file beside it that is damaged.
+    FormatError for a damaged file next to it.
     """
     found = [_reader(text)(source) for text in asked if text != GROUPS and not text.startswith(_VARIABLE)]
     return {key: value for tags in found for key, value in tags.items()}, not all(found)
 
 
 def tags_of_groups(paths: Iterable[str]) -> Tags:
-    """Return the ids of ``container`` and ``pod`` by the paths of control groups; none where they are of several."""
+    """Return the ids of ``container`` and ``pod`` from cgroup paths; none if there are several."""
     groups, tags = [path for path in paths if path], {}
     for key, pattern in _IDS.items():
         one, *others = {match[1] if (match := pattern.search(path)) else "" for path in groups} or {""}
@@ -75,9 +75,9 @@ def tags_of_groups(paths: Iterable[str]) -> Tags:
 
 
 def start_by_name(source: str, pattern: str) -> int | None:
-    """Return the time that a recording's file name tells, in nanoseconds since the epoch; None where it tells none.
+    """Return the time in a recording's file name, in nanoseconds since the epoch; None without one.
 
-    ``pattern`` has fields as strptime's, in UTC unless it has a zone; ``{name}`` and ``*`` stand for what is no time.
+    ``pattern`` has fields of strptime, in UTC unless it has a zone; ``{name}`` and ``*`` match anything else.
     """
     expression, fields = _time_pattern(pattern)
     found = expression.fullmatch(PurePath(source).name)
@@ -93,7 +93,7 @@ def start_by_name(source: str, pattern: str) -> int | None:
 
 @lru_cache
 def _time_pattern(pattern: str) -> "tuple[re.Pattern[str], list[str]]":
-    """An expression for file names whose groups are fields of a time, and those fields."""
+    """Return an expression for file names whose groups are fields of a time, and those fields."""
     parts = re.split(r"(%.|\{\w+\}|\*)", pattern)
     fields = [part for part in parts if part[:1] == "%" and part[1:] in _TIMES]
     words = (
@@ -104,7 +104,7 @@ def _time_pattern(pattern: str) -> "tuple[re.Pattern[str], list[str]]":
 
 
 def check_name_pattern(pattern: str, sources: Sequence[str]) -> None:
-    """SettingError for a pattern that tells no time of any of the names of recordings."""
+    """Raise SettingError for a pattern that matches no name of the recordings."""
     if not any(start_by_name(source, pattern) for source in sources):
         example = f": {PurePath(sources[0]).name} tells no time by it" if sources else ""
         raise SettingError(
@@ -113,7 +113,7 @@ def check_name_pattern(pattern: str, sources: Sequence[str]) -> None:
 
 
 def _reader(text: str) -> Callable[[str], Tags]:
-    """The way from a recording's name to its tags; SettingError where a text names none."""
+    """Return the function from a recording's name to its tags; SettingError for an unknown text."""
     if "{" in text:
         pattern = _pattern(text)
         return lambda source: found.groupdict() if (found := pattern.search(source.replace(os.sep, "/"))) else {}
@@ -127,7 +127,7 @@ def _reader(text: str) -> Callable[[str], Tags]:
 
 @lru_cache
 def _pattern(text: str) -> "re.Pattern[str]":
-    """The end of a path, or all of an absolute one, with names for its parts; ``*`` stands for part of a name."""
+    """Compile the end of a path, or an absolute one, with names for its parts; ``*`` matches part of a name."""
     literal, *parts = _FIELD.split(text)
     expression = re.escape(literal)
     for name, after in zip(parts[::2], parts[1::2], strict=True):
@@ -143,7 +143,7 @@ def _pattern(text: str) -> "re.Pattern[str]":
 
 @lru_cache
 def _table(name: str) -> Mapping[str, Tags]:
-    """Tags by the column ``recording`` of a table: the path of a recording, or its file name."""
+    """Return tags by the column ``recording`` of a table: the path of a recording, or its file name."""
     try:
         text = read_file(Path(name), _MOST).decode()
         rows = list(csv.DictReader(text.splitlines(), restval=""))
@@ -155,7 +155,7 @@ def _table(name: str) -> Mapping[str, Tags]:
 
 
 def _beside(name: str) -> Tags:
-    """Tags of a JSON object in the file of a name, if there is one."""
+    """Return the tags in the JSON file of a name, if it exists."""
     try:
         with local_copy(name) as path:
             found = json.decode(read_file(path, _MOST), type=dict[str, str | int | float | bool | None])

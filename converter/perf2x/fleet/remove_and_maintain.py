@@ -1,6 +1,6 @@
-"""Removal of recordings, and upkeep of the tables: deltalake does both; perf2x says which rows.
+"""Removes recordings and maintains tables: deltalake does the work, perf2x selects the rows.
 
-Rows of the table of recordings go first: what is left of a recording without one counts nowhere.
+Rows of the table of recordings are deleted first: without one, the other rows of a recording do not count.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,25 +17,25 @@ from perf2x.sources.dataset.sql.table_views import quoted
 
 _DAY = 24 * 3600 * 10**9
 _KEPT_HOURS = 24
-"""Files that a table no longer has stay for readers that began earlier."""
+"""Hours for which files no longer in a table are kept, for readers that started earlier."""
 
 
 class Maintained(Struct):
-    """Numbers that a run reports."""
+    """Counts of one run."""
 
     recordings: int = 0
-    """Removed, or to be removed."""
+    """Recordings removed, or to be removed."""
     of: int = 0
     before: int = 0
-    """Data files."""
+    """Number of data files before."""
     after: int = 0
     vacuumed: int = 0
 
 
 def chosen(part: DatasetPart, names: Sequence[str]) -> list[Row]:
-    """The recordings of a part with these names, as ``ingest`` takes them: path, file name or id; all for none.
+    """Return the recordings of a part with these names, as for ``ingest``: path, file name or id; all for none.
 
-    OptionError for a name that none has.
+    OptionError for a name without a recording.
     """
     known: dict[str, list[Row]] = {}
     for row in part.rows:
@@ -73,13 +73,13 @@ def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]
 
 
 def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> Maintained:
-    """Remove recordings that began before a time, None: none, and rows that belong to none; merge small files.
+    """Remove recordings that began before a time (None: none) and orphaned rows; merge small files.
 
-    A recording that does not say when it began is as old as its rows. OutputError when the dataset cannot be written.
+    A recording without a start is as old as its rows. OutputError if the dataset cannot be written.
     """
     part = DatasetPart(DatasetAddress(root, {}))
     tables, report = part.tables, Maintained(of=len(part.rows))
-    if part.is_empty:  # the first command may have been killed before all tables were made
+    if part.is_empty:  # the first command may have been killed before all tables existed
         tables.make(())
     if before_ns is not None:
         old = [row for row in part.rows if _began(row) < before_ns]
@@ -115,7 +115,7 @@ def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
 
 
 def _attempts(tables: DeltaTables, table: str) -> set[tuple[str, str]]:
-    """Pairs of recording and attempt that a table has rows of."""
+    """Return the pairs of recording and attempt that a table has rows of."""
     found, names = tables.require(table), OF_ATTEMPT
     pairs = tables.read(table, found, tables.files(found), names).group_by(names).aggregate([])
     return {(one["recording"], one["attempt"]) for one in pairs.to_pylist()}

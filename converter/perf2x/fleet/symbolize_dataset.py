@@ -1,4 +1,4 @@
-"""Names of a whole dataset: a task for each object, whose rows the command commits, those of many together."""
+"""Symbolizes a whole dataset: a task for each object; the command commits the rows of many objects at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 _ROWS = 100_000
-"""Rows of a commit, about."""
+"""Approximate number of rows per commit."""
 _AHEAD = 512
-"""Objects that are handed out together: their places are read meanwhile."""
+"""Number of objects submitted ahead, so that their places are read meanwhile."""
 
 
 class NamingJob(Frozen):
-    """Facts that all tasks of one run share."""
+    """Facts shared by all tasks of one run."""
 
     root: str
     symbols: SymbolOptions
@@ -38,14 +38,17 @@ class NamingTotals(TaskTotals):
     """Numbers of objects whose places were looked up, and of places."""
 
     places: int = 0
-    """Places without names in front of it."""
+    """Number of places without names before."""
     named: int = 0
     unnamed: list[tuple[str, int, str]] = field(default_factory=list)
-    """Objects of which places stay without names: base name, number of places, reason."""
+    """Objects with places that stay without names: base name, number of places, reason."""
 
 
 def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pyarrow.Table]":
-    """Name the places of an object, and make rows of what is found, or why nothing is; whoever asked commits them."""
+    """Symbolize the places of an object, and return rows of names, or of the reason for none.
+
+    The caller commits them.
+    """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.kernel.registry import load_symbol_sources
@@ -70,9 +73,9 @@ def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pya
 def symbolize(
     crew: Executor, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
 ) -> NamingTotals:
-    """Name the places of ``count`` objects; ``report`` is called after each.
+    """Symbolize the places of ``count`` objects; ``report`` is called after each.
 
-    OutputError when the dataset cannot be written, Perf2xError when the workers are gone.
+    OutputError if the dataset cannot be written, Perf2xError if the workers are gone.
     """
     totals, tables, waiting = NamingTotals(count), DeltaTables(job.root), list[Any]()
     try:
@@ -90,7 +93,7 @@ def symbolize(
 
 
 def commit_symbols(tables: DeltaTables, rows: "Sequence[pyarrow.Table]") -> None:
-    """Add names of places to a dataset; names that it has stay, reasons why there are none do not."""
+    """Add names of places to a dataset; existing names stay, reasons for missing ones are replaced."""
     if rows:
         whole = arrow().concat_tables(rows).combine_chunks().sort_by([(name, "ascending") for name in KEY])
         same = " AND ".join(f"t.{name} = s.{name}" for name in KEY)

@@ -1,6 +1,6 @@
-"""A recording whose samples have their stacks already: out of a dataset, or a text.
+"""Sources whose samples already have stacks: datasets and texts.
 
-It stands in the place of one that is read; filters and columns come afterwards.
+They take the place of a recording; filters and columns are applied afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class StitchedRecording:
 
     @property
     def recording(self) -> Self:
-        """It stands for one."""
+        """Return itself, as the recording."""
         return self
 
     @property
@@ -39,11 +39,11 @@ class StitchedRecording:
         raise NotImplementedError
 
     def whole(self, options: LoadOptions) -> Profile:
-        """The profile of all samples."""
+        """Return the profile of all samples."""
         raise NotImplementedError
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """The profile with the columns that a load has; samples without times are summed."""
+        """Return the profile with the requested columns; samples without times are summed."""
         samples = profile.samples
         if "cgroup" in options.columns and samples.cgroup is None:
             profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))
@@ -57,11 +57,11 @@ class StitchedRecording:
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Reports on deferred stacks and on copied ones."""
+        """Return reports on deferred stacks and on stack dumps."""
         raise NotImplementedError
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
-        """The names that are known of a profile's locations."""
+        """Return the known names of a profile's locations."""
         raise NotImplementedError
 
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
@@ -78,7 +78,7 @@ class StitchedRecording:
 
 
 def batch_of(profile: Profile) -> Samples:
-    """A profile's rows of samples as a batch, for filters on what samples say themselves."""
+    """Return a profile's rows of samples as a batch, for filters on columns of samples."""
     samples, threads, count = profile.samples, profile.threads, len(profile.samples)
     return Samples(
         event=samples.event,

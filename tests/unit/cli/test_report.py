@@ -230,7 +230,7 @@ MOVED = {"before": 1000, "after": 1500, "normalized": False, "significant": True
          " changed did so by more than noise, first of all 'm' (+30.0 %"),
         ("difference", MOVED | {"significant": False, "rows": []}, "difference", "which sampling noise may explain"),
         ("idle", 150, "idle", "15.0 % are samples of idle CPUs"),
-        ("by_self.value", 400, "waiting", "(0.40 CPUs on average). The samples cannot tell whether they waited for the"),
+        ("by_self.value", 400, "waiting", "(0.40 CPUs on average). The samples cannot tell whether they waited"),
         ("kernel", 350, "kernel", "35.0 % of the cost is in the kernel"),
         ("threads.rows", [{"name": "t", "self": 950}], "threads", "One of 2 threads, 't', takes 95.0 %"),
         ("by_self.rows", [{"name": "f", "self": 150, "total": 200, "callers": [{"name": "g", "value": 50}]}], "hottest",

@@ -1,1 +1,4 @@
-"""Profiles as tables: a folder of Parquet files that recordings are added to and read from again (docs/parquet.md)."""
+"""Datasets: profiles as tables in Parquet files, to which recordings are added and from which they are read.
+
+See docs/parquet.md.
+"""

@@ -1,4 +1,4 @@
-"""Columns of numpy as Arrow arrays, and back."""
+"""Converts numpy columns to Arrow arrays, and back."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def text_column(known: Sequence[str], rows: AnyArray) -> Any:
-    """A column of texts: ``known[rows[i]]``, null for the row −1; undecodable bytes are written as ``\\xNN``."""
+    r"""Return a column of texts: ``known[rows[i]]``, null for row −1; undecodable bytes are written as ``\xNN``."""
     pa = arrow()
     used, place = unique_known(as_int64(rows))
     words = pa.array([printable(known[row]) for row in used.tolist()], pa.string())
@@ -22,7 +22,7 @@ def text_column(known: Sequence[str], rows: AnyArray) -> Any:
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """A value whose texts are changed, also those in lists, which become tuples, and behind the keys of mappings."""
+    """Apply ``change`` to all texts in a value, including those in lists (which become tuples) and mapping values."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -31,19 +31,19 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def list_column(offsets: I64, values: Any, is_null: AnyArray | None = None) -> Any:
-    """A column of lists, ``values[offsets[i] : offsets[i + 1]]``; null where ``is_null``."""
+    """Return a column of lists, ``values[offsets[i] : offsets[i + 1]]``; null where ``is_null``."""
     pa = arrow()
     mask = None if is_null is None else pa.array(is_null)
     return pa.ListArray.from_arrays(pa.array(as_int32(offsets)), values, mask=mask)
 
 
 def known(numbers: AnyArray) -> Any:
-    """A column of numbers, null for those below 0."""
+    """Return a column of numbers, null for those below 0."""
     return arrow().array(numbers, mask=numbers < 0)
 
 
 def table_of(name: str, columns: Mapping[str, Any]) -> "pyarrow.Table":
-    """Make a table of the columns of its schema, None for one of nulls; numbers of 64 bits keep their bits."""
+    """Make a table from columns of its schema; None is a column of nulls. 64-bit numbers keep their bits."""
     pa, schema = arrow(), schema_of(name)
     count = len(columns[schema.names[0]])
     arrays = []
@@ -60,10 +60,10 @@ def table_of(name: str, columns: Mapping[str, Any]) -> "pyarrow.Table":
 
 
 def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
-    """A column of numbers or truth values; ``missing`` stands for null."""
+    """Return a column of numbers or booleans; ``missing`` replaces null."""
     column = flat(table, name)
     if column.null_count:
-        column = column.fill_null(arrow().scalar(missing).cast(column.type))  # of truth values, too
+        column = column.fill_null(arrow().scalar(missing).cast(column.type))  # also for booleans
     result: AnyArray = column.to_numpy(zero_copy_only=False)
     return result
 
@@ -82,19 +82,19 @@ def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
 def coded(column: Any) -> tuple[AnyArray, list[str]]:
     """``texts`` of one array."""
     words = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
-    indices = words.indices.fill_null(-1) if words.null_count else words.indices  # for a scalar it imports pandas
+    indices = words.indices.fill_null(-1) if words.null_count else words.indices  # for a scalar, Arrow imports pandas
     codes: AnyArray = indices.to_numpy(zero_copy_only=False)
     return as_int64(codes), [as_recorded(text) for text in words.dictionary.to_pylist()]
 
 
 def taken(table: "pyarrow.Table", rows: I64) -> "pyarrow.Table":
-    """Some rows of a table. Arrow would ask numpy.ma whether an array is masked, whose import takes 15 ms."""
+    """Return some rows of a table, without Arrow's check for masked arrays: importing numpy.ma takes 15 ms."""
     pa = arrow()
     return table.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]))
 
 
 def flat(table: "pyarrow.Table", name: str) -> Any:
-    """A column as one array."""
+    """Return a column as one array."""
     column = table[name]
     if arrow().types.is_dictionary(column.type) and column.num_chunks > 1:
         column = column.unify_dictionaries()

@@ -1,4 +1,4 @@
-"""Names of datasets as inputs: a folder or an address, and a part of it: ``profiles/?version=1&service=web``."""
+"""Parses dataset inputs: a folder or URL, and optional tags: ``profiles/?version=1&service=web``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,14 +9,14 @@ from perf2x.errors import OptionError
 
 
 class DatasetAddress(Frozen):
-    """A folder or an address, and the tags that recordings must have; ``date`` is the day of their start."""
+    """A folder or URL, and the tags that recordings must have; ``date`` is the day of their start."""
 
     root: str
     tags: Mapping[str, str]
 
 
 def is_dataset(text: str) -> bool:
-    """Whether an input is a dataset: an address, or a folder with a table of recordings, with or without tags."""
+    """Return whether an input is a dataset: a URL, or a folder with a table of recordings, with or without tags."""
     return is_address(text) or (not Path(text).is_file() and (Path(_root_of(text)) / "recordings").is_dir())
 
 
@@ -35,5 +35,5 @@ def parse_address(text: str) -> DatasetAddress:
 
 
 def _root_of(text: str) -> str:
-    """The part of an input in front of its tags; a folder may have a question mark in its own name."""
+    """Return the part of an input before its tags; a folder's own name may have a question mark."""
     return text if not is_address(text) and Path(text).exists() else text.partition("?")[0]

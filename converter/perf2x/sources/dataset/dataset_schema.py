@@ -1,7 +1,7 @@
-"""Tables of a dataset: names, columns and types, and the version of all of it.
+"""Tables of a dataset: names, columns and types, and the schema's version.
 
-docs/parquet.md describes them for readers; ``_VERSION`` changes whenever a column is added, removed or means another
-thing. It stands in the description of each table, which OPTIMIZE and other tools keep.
+docs/parquet.md describes them for readers; ``_VERSION`` changes whenever a column is added, removed or changes meaning.
+It is in the description of each table, which OPTIMIZE and other tools preserve.
 """
 
 import os
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 _VERSION = 4
 DATE = "date"
-"""The last of the columns that tables are partitioned by; those before it are tags."""
+"""The last partition column of tables; those before it are tags."""
 LINE = ("function", "system_name", "file", "line", "start_line")
-"""Fields of a line: one function of a place, the innermost inlined one first."""
+"""Fields of a line: one function at a place, the innermost inlined one first."""
 OF_ATTEMPT = ("recording", "attempt")
-"""Columns that tell whose a row is, of which attempt to add the recording."""
+"""Columns that identify a row's recording, and the attempt that added it."""
 _OF_RECORDING = dict.fromkeys(OF_ATTEMPT, "text")
 _NAMES = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
 MAPPINGS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
 MAPPING_TEXTS = {"file": "filename", "build_id": "build_id"}
-"""Columns of mappings as a profile's Mappings call them."""
+"""Columns of mappings by the names of a profile's Mappings."""
 META = {
     "source": "source", "host": "hostname", "start_ns": "wall_start_ns", "duration_ns": "duration_ns", "arch": "arch",
     "kernel": "os_release", "cmdline": "command_line", "perf_version": "perf_version", "cpus": "cpus",
     "clock_start_ns": "start_ns",
 }  # fmt: skip
-"""Columns of recordings as a profile's Meta calls them."""
+"""Columns of recordings by the names of a profile's Meta."""
 KEY = ("object_id", "file_offset", "mode", "is_return", "variant")
-"""Columns that tell places apart, whichever recording has them."""
+"""Columns that identify a place in all recordings."""
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "symbols": {
         "object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32", **_NAMES,
@@ -67,13 +67,13 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 TABLES = tuple(COLUMNS)
-"""In the order in which they are written: whatever a table refers to comes before it, recordings last."""
+"""In writing order: a table comes after all tables that it refers to, and recordings come last."""
 OF_RECORDINGS = TABLES[1:]
-"""Tables whose rows are of recordings; they are partitioned by tags and the day."""
+"""Tables with rows per recording; they are partitioned by tags and the day."""
 
 
 def date_of(start_ns: int | None) -> str:
-    """Day of a start in UTC, "" if unknown."""
+    """Return the day of a start in UTC, "" if unknown."""
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 
@@ -84,7 +84,7 @@ def description(table: str) -> str:
 
 def arrow() -> ModuleType:
     """Import pyarrow; OptionError says how to install it."""
-    # its own allocator reserves a gigabyte of address space, and keeps from others what it frees
+    # its own allocator reserves a gigabyte of address space, and does not release freed memory
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
         return import_module("pyarrow")
@@ -94,7 +94,7 @@ def arrow() -> ModuleType:
 
 @lru_cache
 def schema_of(table: str, partition: tuple[str, ...] = ()) -> "pyarrow.Schema":
-    """Columns of a table, and behind them those that it is partitioned by."""
+    """Return the columns of a table, followed by its partition columns."""
     pa = arrow()
     fields = [pa.field(name, _type(kind.rstrip("?")), kind.endswith("?")) for name, kind in COLUMNS[table].items()]
     return pa.schema([*fields, *(pa.field(name, pa.string()) for name in partition)])

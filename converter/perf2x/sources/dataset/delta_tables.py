@@ -1,9 +1,9 @@
-"""The Delta tables of a dataset: deltalake keeps their logs; their files are written and read by pyarrow.
+"""The Delta tables of a dataset: deltalake manages their logs; pyarrow reads and writes their files.
 
-pyarrow writes checksums of pages (CRC-32) and verifies them, which deltalake's own writer and DuckDB do not.
+pyarrow writes and verifies checksums of pages (CRC-32), which deltalake's own writer and DuckDB do not.
 
-A dataset may be hostile: deltalake refuses files outside of a table; what files say of themselves is bounded before
-they are read.
+A dataset may be hostile: deltalake refuses files outside a table; sizes stated in files are checked before they are
+read.
 """
 
 import contextlib
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 Parts = tuple[str | None, ...]
-"""Values of the columns that tables are partitioned by, None for none."""
+"""Values of the partition columns, None for none."""
 Made = TypeVar("Made")
 _TRIES = 200
-"""Commits of one table that other writers may make in between."""
+"""Number of commits of one table that other writers may make in between."""
 _SETTINGS = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 days"}
 _ROWS_OF_GROUP = 1 << 17
 
@@ -58,17 +58,17 @@ def _deltalake() -> ModuleType:
 
 
 def new_attempt() -> str:
-    """A word for what one task writes, which no other has; later ones sort behind."""
+    """Return a unique id for what one task writes; later ids sort after earlier ones."""
     return f"{time.time_ns():016x}{os.urandom(8).hex()}"
 
 
 def written_ns(attempt: str) -> int:
-    """When an attempt was made, in nanoseconds since the epoch; 0 for none of ours."""
+    """Return when an attempt was made, in nanoseconds since the epoch; 0 for unknown ids."""
     return int(attempt[:16], 16) if re.fullmatch("[0-9a-f]{32}", attempt) else 0
 
 
 class DataFile(Frozen):
-    """A file that a table has."""
+    """A data file of a table."""
 
     path: str
     size: int
@@ -76,18 +76,18 @@ class DataFile(Frozen):
 
 
 class DeltaTables:
-    """The tables below a folder or an address."""
+    """The tables below a folder or a URL."""
 
     def __init__(self, root: str) -> None:
         self.root = root.rstrip("/") if is_address(root) else str(Path(root))
         self.options = _storage_options(root)
 
     def place(self, table: str) -> str:
-        """Address of a table."""
+        """Return the address of a table."""
         return f"{self.root}/{table}"
 
     def open(self, table: str) -> Any:
-        """The table as it is now, None where there is none; FormatError for one of another version."""
+        """Return the table's current state, None if it does not exist; FormatError for another schema version."""
         module, place = _deltalake(), self.place(table)
         if not is_address(place) and not Path(place, "_delta_log").is_dir():
             return None
@@ -104,7 +104,7 @@ class DeltaTables:
         return found
 
     def require(self, table: str) -> Any:
-        """The table as it is now; FormatError where there is none."""
+        """Return the table's current state; FormatError if it does not exist."""
         found = self.open(table)
         if found is None:
             missing = f"not a dataset: it has no table of {table} (docs/parquet.md)"
@@ -113,9 +113,9 @@ class DeltaTables:
         return found
 
     def make(self, asked: Sequence[str]) -> tuple[str, ...]:
-        """Make what tables are missing, partitioned by these tags and the day; returns what they are partitioned by.
+        """Create missing tables, partitioned by these tags and the day; return the partition columns.
 
-        SettingError where an existing dataset is partitioned by others. OutputError when it cannot be written.
+        SettingError if an existing dataset is partitioned differently. OutputError if it cannot be written.
         """
         module, wanted = _deltalake(), (*(key for key in asked if key != DATE), DATE)
         taken = [key for key in wanted[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
@@ -144,7 +144,7 @@ class DeltaTables:
         return wanted
 
     def files(self, found: Any) -> list[DataFile]:
-        """Files of an open table, in the order of their names."""
+        """Return the files of an open table, by name."""
         columns = partition_of(found)
         with _told(found.table_uri):
             pa = arrow()
@@ -158,13 +158,13 @@ class DeltaTables:
         return sorted(files, key=lambda file: file.path)
 
     def read(self, table: str, found: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
-        """Rows of files, texts as numbers of distinct ones; all columns, of partitions too, or these.
+        """Read rows of files, texts dictionary-encoded; all columns, including partition columns, or these.
 
-        FormatError for files that are damaged or take more memory than those of their size may.
+        FormatError for files that are damaged or would take more memory than their size allows.
         """
         place, source = self.place(table), self.scan(table, found, files)
         with _told(place):
-            # one thread takes a fifth less time of processors, and others work meanwhile
+            # one thread takes a fifth less processor time, and other work runs meanwhile
             rows = source.to_table(list(columns or source.schema.names), use_threads=False)
             holes = [field.name for field in rows.schema if not field.nullable and rows[field.name].null_count]
             if holes:
@@ -174,9 +174,9 @@ class DeltaTables:
             return rows
 
     def scan(self, table: str, found: Any, files: Sequence[DataFile]) -> Any:
-        """The rows of files as a dataset of pyarrow's, which reads what is asked for; texts as ``read`` has them.
+        """Return the rows of files as a pyarrow dataset, which reads on demand; texts as in ``read``.
 
-        FormatError for files without a column of the table: pyarrow takes its values for null.
+        FormatError for files without a column of the table, whose values pyarrow would take to be null.
         """
         module, pa, place = import_module("pyarrow.dataset"), arrow(), self.place(table)
         with _told(place):
@@ -198,7 +198,7 @@ class DeltaTables:
             return module.FileSystemDataset(fragments, shown, form, store)
 
     def _readable(self, place: str) -> Any:
-        """The files of a table; pyarrow reads those of a folder in half the time that deltalake takes."""
+        """Return the file system of a table; pyarrow reads local files in half the time that deltalake takes."""
         fs = import_module("pyarrow.fs")
         return self._stored(place) if is_address(place) else fs.SubTreeFileSystem(place, fs.LocalFileSystem())
 
@@ -207,7 +207,7 @@ class DeltaTables:
         return import_module("pyarrow.fs").PyFileSystem(handler(place, self.options))
 
     def append(self, table: str, rows: "Mapping[Parts, pyarrow.Table]", attempt: str) -> None:
-        """Add rows to a table, a file for each partition, in one commit; OutputError when that fails."""
+        """Add rows to a table, a file per partition, in one commit; OutputError if that fails."""
         module, parquet = _deltalake(), import_module("pyarrow.parquet")
         found = self.require(table)
         columns, store, actions = partition_of(found), self._stored(self.place(table)), []
@@ -216,8 +216,8 @@ class DeltaTables:
             for parts, each in rows.items():
                 path = "/".join([*map(_folder, columns, parts), f"{attempt}-{os.urandom(4).hex()}.parquet"])
                 with store.open_output_stream(path) as out:
-                    # Snappy, as what deltalake writes: zstd takes twice the time to read many small columns;
-                    # statistics have no checksum, and readers skip rows by them; the log has some
+                    # Snappy, as deltalake writes: zstd takes twice the time to read many small columns;
+                    # statistics have no checksum, but readers skip rows by them; the log has some
                     parquet.write_table(
                         each, out, write_page_checksum=True, row_group_size=_ROWS_OF_GROUP, write_statistics=False
                     )
@@ -230,7 +230,10 @@ class DeltaTables:
             )
 
     def change(self, table: str, act: Callable[[Any], Made]) -> Made:
-        """Do what reads and changes a table, again while others change it meanwhile; OutputError when that fails."""
+        """Do something that reads and changes a table, and retry on conflicts with other writers.
+
+        OutputError if that fails.
+        """
         conflict = _deltalake().exceptions.CommitFailedError
         for number in range(_TRIES):
             with _told(self.place(table), OutputError), contextlib.suppress(conflict):
@@ -239,9 +242,9 @@ class DeltaTables:
         raise OutputError(f"cannot write {self.place(table)}: other commands change it all the time")
 
     def merge(self, table: str, rows: "pyarrow.Table", same: str, later: str) -> None:
-        """Add the rows ``s`` that are ``same`` as none of a table's rows ``t``, and replace those where ``later``.
+        """Add the rows ``s`` that are not ``same`` as any row ``t`` of a table, and replace rows ``t`` where ``later``.
 
-        Both are conditions of SQL. OutputError when that fails.
+        Both are SQL conditions. OutputError if that fails.
         """
 
         def act(found: Any) -> None:
@@ -252,30 +255,30 @@ class DeltaTables:
 
 
 def writing() -> dict[str, Any]:
-    """Settings of whatever deltalake writes: it tries once, as ``DeltaTables.change`` tries again."""
+    """Return settings for all writes by deltalake: it tries once, because ``DeltaTables.change`` retries."""
     return {"commit_properties": _deltalake().CommitProperties(max_commit_retries=0)}
 
 
 def _is_begun(folder: Path) -> bool:
-    """Return whether a folder is what a command leaves that is killed before a table's first commit."""
+    """Return whether a folder is the remains of a command that was killed before a table's first commit."""
     return folder.is_dir() and {one.name for one in folder.iterdir()} <= {"_delta_log"}
 
 
 def partition_of(found: Any) -> tuple[str, ...]:
-    """Columns that an open table is partitioned by."""
+    """Return the partition columns of an open table."""
     return tuple(found.metadata().partition_columns)
 
 
 @lru_cache
 def _expression(parts: tuple[tuple[str, str | None], ...]) -> Any:
-    """Values of the columns that tables are partitioned by as pyarrow has them; each takes half a millisecond."""
+    """Return partition values as a pyarrow expression; each takes half a millisecond."""
     module = import_module("pyarrow.dataset")
     each = (module.field(key) == value if value is not None else module.field(key).is_null() for key, value in parts)
     return reduce(and_, each, module.scalar(True))
 
 
 def _check_file(table: str, place: str, file: DataFile, metadata: Any) -> None:
-    """FormatError when rows of a file would take more memory than a file of its size may, or when it lacks a column."""
+    """Raise FormatError if rows of a file would take more memory than its size allows, or it lacks a column."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     limit = memory_limit(file.size)
     bytes_of_rows = sum(group.total_byte_size for group in groups) + metadata.num_rows
@@ -286,7 +289,7 @@ def _check_file(table: str, place: str, file: DataFile, metadata: Any) -> None:
 
 
 def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
-    """FormatError when texts that few bytes repeat would take more memory than a file of its size may.
+    """Raise FormatError if repeated texts would take more memory than a file's size allows.
 
     ArrowInvalid for texts that are not UTF-8.
     """
@@ -300,7 +303,7 @@ def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
 
 
 def _folder(column: str, value: str | None) -> str:
-    """A folder for people: the log has the value itself."""
+    """Return a folder name for people: the log has the value itself."""
     return re.sub(r"[^\w.=-]", "_", f"{column}={value or '__HIVE_DEFAULT_PARTITION__'}"[:100], flags=re.ASCII)
 
 
@@ -314,7 +317,7 @@ def _stats(rows: "pyarrow.Table") -> str:
 
 
 def _storage_options(root: str) -> dict[str, str] | None:
-    """Settings of a store that its client does not take from the environment as they are; None for a folder."""
+    """Return settings of an object store that its client does not take from the environment; None for a folder."""
     if not is_address(root):
         return None
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
@@ -323,7 +326,7 @@ def _storage_options(root: str) -> dict[str, str] | None:
 
 @contextlib.contextmanager
 def _told(place: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
-    """Turn errors of deltalake and pyarrow into one sentence; conflicts of commits are let through."""
+    """Convert errors of deltalake and pyarrow to one sentence; commit conflicts pass through."""
     module, pa = _deltalake(), arrow()
     try:
         yield
@@ -335,6 +338,6 @@ def _told(place: str, kind: type[OutputError] | type[FormatError] = FormatError)
         text = " ".join(str(error).split())[:500] or type(error).__name__
         raise kind(f"cannot write {place}: {text}" if kind is OutputError else f"{place}: damaged: {text}") from None
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust, in deltalake; no Exception
+        if type(error).__name__ != "PanicException":  # of Rust, in deltalake; not an Exception
             raise
         raise kind(f"{place}: damaged: {str(error)[:500]}") from None

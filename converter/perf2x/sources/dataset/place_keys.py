@@ -1,4 +1,4 @@
-"""Columns that tell places of objects apart, as arrays and as rows of tables."""
+"""Columns that identify places in objects, as arrays and as rows of tables."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,14 @@ MODES = {
 
 
 class PlaceKeys(Frozen):
-    """Keys that tell the places of one object apart."""
+    """Keys that identify the places of one object."""
 
     offset: U64
     """(n,) in the object."""
     mode: U8
     """(n,) uapi.CpuMode"""
     is_return: Bools
-    """(n,) the place is the address behind a call."""
+    """(n,) whether the place is a return address."""
     variant: AnyArray
     """(n,) as in CodeObjects."""
 
@@ -42,13 +42,13 @@ class PlaceKeys(Frozen):
         }  # fmt: skip
 
     def flags(self) -> I64:
-        """Return (n,) all but the offset as one number."""
+        """Return (n,) everything but the offset as one number."""
         found: I64 = as_int64(self.variant) << 8 | as_int64(self.mode) << 1 | self.is_return
         return found
 
 
 def keys_of_rows(rows: "pyarrow.Table") -> PlaceKeys:
-    """Keys of the rows of a table; a mode that is none is UNKNOWN."""
+    """Return the keys of a table's rows; an invalid mode is UNKNOWN."""
     code, known = texts(rows, "mode")
     modes = {text: mode for mode, text in MODES.items()}
     return PlaceKeys(

@@ -1,1 +1,1 @@
-"""Reads what other tools print of samples: text to samples, stacks and names."""
+"""Reads the output of other tools: text to samples, stacks and names."""

@@ -10,14 +10,14 @@ from perf2x.base.columnar import arange, as_int64, cumsum, offsets_of, repeat, z
 from perf2x.sources.text.text_tables import TextFrame, TextReader, TextSamples
 
 _MARKS = {"_[k]": CpuMode.KERNEL, "_[i]": CpuMode.UNKNOWN}
-"""Suffixes of folded frames that say what they are: code of the kernel, inlined. Others stay part of the name."""
+"""Suffixes of folded frames: kernel code, inlined. Others stay part of the name."""
 
 _TWO_COUNTS = re.compile(rb"[ \t]\d+(?:\.\d*)?[ \t]+\d+(?:\.\d*)?[ \t]*$")
 _NO_COMMENT = re.compile(rb"^[ \t]*[^#\s]", re.MULTILINE)
 
 
 class Folded(TextReader):
-    """Reads folded stacks; their first frame may be the name of a thread, which nobody can tell."""
+    """Reads folded stacks; their first frame may be a thread name, which cannot be distinguished."""
 
     kind = "folded stacks"
     cuts = (b"\n",)
@@ -28,13 +28,13 @@ class Folded(TextReader):
 
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
-        """Return whether most lines end in one count (two are a difference), and one of them has a caller."""
+        """Return whether most lines end in one count (two are a difference), and at least one has a caller."""
         known = [line for line in lines.split(b"\n") if line.strip() and not line.startswith(b"#")]
         found = [line for line in known if cls._line.match(line) and not _TWO_COUNTS.search(line)]
         return any(b";" in line for line in found) and 4 * len(found) >= 3 * len(known)
 
     def read(self, block: bytes) -> TextSamples:
-        """The samples of some whole lines."""
+        """Return the samples of some complete lines."""
         found = self._line.findall(block)
         self.not_read += len(_NO_COMMENT.findall(block)) - len(found)
         if not found:

@@ -1,4 +1,4 @@
-"""Tells what kind of text an input is, and reads all of it, block by block."""
+"""Recognizes the kind of a text input, and reads it block by block."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -13,13 +13,13 @@ _KINDS: tuple[Kind, ...] = (ScriptText, Folded)
 """In the order in which they are tried."""
 _FIRST, _BLOCK = 1 << 16, 1 << 20
 _MOST_NAMES, _BYTES_OF_NAME = 1 << 16, 64
-"""Different names that any text may have, and bytes for each further one: a name costs memory, and real ones repeat."""
+"""Number of distinct names allowed in any text, and bytes per further name: names cost memory, and real ones repeat."""
 _Done = Callable[[int], None]
-"""Called with the number of bytes that are not needed any more."""
+"""Called with the number of bytes that are no longer needed."""
 
 
 def text_kind(head: bytes) -> Kind | None:
-    """The kind of a text by its first bytes, of which the last line may be cut; None for everything else."""
+    """Return the kind of a text by its first bytes, whose last line may be incomplete; None for anything else."""
     if b"\0" in head:
         return None
     head = head.replace(b"\r\n", b"\n")
@@ -28,7 +28,7 @@ def text_kind(head: bytes) -> Kind | None:
 
 
 def read_text(data: U8, source: str, done: _Done) -> Text:
-    """Read a text of a known kind, called ``source``; FormatError for numbers and names that no text has."""
+    """Read a text of a known kind, named ``source``; FormatError for impossible numbers and names."""
     kind = text_kind(data[:_FIRST].tobytes())
     assert kind is not None
     reader, parts = kind(), []
@@ -56,7 +56,7 @@ def _decoded(texts: Iterable[bytes]) -> list[str]:
 
 
 def _blocks(data: U8, cut: Callable[[bytes], int], done: _Done) -> Iterator[bytes]:
-    """Yield the text a few MiB at a time, cut between samples as far as that can be told."""
+    """Yield the text a few MiB at a time, cut between samples if possible."""
     held = b""
     for start in range(0, len(data), _BLOCK):
         block = held + data[start : start + _BLOCK].tobytes().replace(b"\r\n", b"\n")

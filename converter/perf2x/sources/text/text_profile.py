@@ -1,6 +1,6 @@
-"""A text as a profile: stacks of places without addresses, each numbered in an object that lies nowhere.
+"""Converts a text to a profile: frames without addresses get numbers as placeholders in objects without addresses.
 
-Who names the places drops the numbers again: ``model/transforms/without_places.py``.
+They are removed once places have names: ``model/transforms/without_places.py``.
 """
 
 import re
@@ -40,7 +40,7 @@ _CLOCK = re.compile(r"(cpu|task)-clock\b.*")
 
 
 def text_profile(text: Text, meta: Meta) -> Profile:
-    """Make the profile, a row for each sample, in order of time if samples have one."""
+    """Make the profile, a row for each sample, in order of time if samples have times."""
     strings = StringInterner()
     threads, thread = _threads(text, strings)
     mappings, locations = _places(text, strings)
@@ -72,7 +72,7 @@ def _event(text: Text, number: int) -> ProfileEvent:
 
 
 def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
-    """Threads in order of their contents, and (samples,) the thread of each; a process is called as its leader."""
+    """Return threads sorted by content, and (samples,) the thread of each; a process is named after its main thread."""
     rank = argsort(as_int64(sorted(range(len(text.comms)), key=text.comms.__getitem__)))
     rows = text.samples
     first, thread = group_rows([rows.pid, rows.tid, rank[rows.comm]])
@@ -85,7 +85,7 @@ def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
 
 
 def _places(text: Text, strings: StringInterner) -> tuple[Mappings, Locations]:
-    """A mapping for each object, and a location for each frame; frames without a name and an object are in none."""
+    """Return a mapping per object, and a location per frame; frames with neither name nor object have no mapping."""
     frames = text.frames
     objects = sorted({name for name, _, lines in frames if name or lines})
     kernels = {name for name, mode, _ in frames if mode == CpuMode.KERNEL} - {""}

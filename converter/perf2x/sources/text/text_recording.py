@@ -1,4 +1,4 @@
-"""A text in the place of a recording: its stacks were stitched, and its frames named, by who printed it."""
+"""A text as a recording: whoever printed it has already stitched its stacks and named its frames."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TextRecording(StitchedRecording):
         diagnostics: Diagnostics,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Read all of it; ``text_kind`` must know it. FormatError when it cannot be read."""
+        """Read all of it; ``text_kind`` must recognize it. FormatError if it cannot be read."""
 
         def done(stop: int) -> None:
             file.forget(0, stop)
@@ -68,7 +68,7 @@ class TextRecording(StitchedRecording):
 
     @cached_property
     def session(self) -> Session:
-        """Facts of the header that ``perf script --header`` prints, and what samples say."""
+        """Facts from the header that ``perf script --header`` prints, and from samples."""
         known, samples = self._header, self._profile.samples
         told = SampleType.TIME if samples.time is not None else 0
         told |= SampleType.CPU if samples.cpu is not None else 0
@@ -99,24 +99,24 @@ class TextRecording(StitchedRecording):
 
     @property
     def sample_count(self) -> int:
-        """Samples, as far as the text counts them."""
+        """Number of samples, as far as the text counts them."""
         return sum_of(self._profile.samples.count)
 
     @property
     def fingerprint(self) -> None:
-        """Nothing tells that a text goes on."""
+        """Return None, because a growing text cannot be recognized."""
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
-        """Yield what lines say; there is nothing else, whatever is wanted."""
+        """Yield the samples' columns; ``want`` is ignored, because there is nothing else."""
         yield batch_of(self._profile)
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Nothing was joined or unwound here."""
+        """Return empty reports: nothing was joined or unwound here."""
         return DeferredReport(), UnwindReport({})
 
     def whole(self, options: LoadOptions) -> Profile:
-        """The profile with a header's facts."""
+        """Return the profile with the header's facts."""
         session = self.session
         meta = replace(
             self._profile.meta, hostname=session.hostname, os_release=session.os_release, arch=session.arch,
@@ -125,7 +125,7 @@ class TextRecording(StitchedRecording):
         return replace(self._profile, meta=meta)
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """``StitchedRecording.completed``; without times, a timeline has places in the text instead."""
+        """As ``StitchedRecording.completed``; without times, a timeline shows positions in the text instead."""
         samples = profile.samples
         if options.needs_times and samples.time is None:
             advice = "times shown are places in the text"
@@ -138,7 +138,7 @@ class TextRecording(StitchedRecording):
         return super().completed(replace(profile, samples=samples), options)
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
-        """The names in the text; they are all that anyone will know."""
+        """Return the names in the text, the only ones there are."""
         frames = [self._text.frames[number] for number in profile.locations.address.tolist()]
         wanted = [lines if symbols.inline else lines[-1:] for _, _, lines in frames]
         count = as_int64([len(lines) for lines in wanted])

@@ -1,6 +1,6 @@
-"""Tables of one text: samples, and the distinct stacks of frames that have a name and nothing else.
+"""Tables of one text: samples, and the distinct stacks of frames that only have a name.
 
-Equal lines are one number, and lines of inlined functions and the line of the function that they are in one frame::
+Equal lines have one number. Lines of inlined functions are merged with the line of their enclosing function::
 
     lines       7f01 inner (inlined)     7f01 outer+0x6f (/bin/prog)     7f02 main+0x10 (/bin/prog)
     numbers     0 (goes on)              1                               2
@@ -37,18 +37,18 @@ from perf2x.base.columnar import (
 from perf2x.model.value_limits import LAST_TIME, check_total
 
 UNNAMED = "weight"
-"""The event of counts, which may be samples, nanoseconds or bytes."""
+"""The event of counts in unknown units: samples, nanoseconds or bytes."""
 MOST_FRAMES = 8191
-"""Frames of a stack: a record of perf has no room for more."""
+"""Maximum number of frames in a stack: a perf record has no space for more."""
 
 Line = tuple[str, str, int]
-"""(function, source file, line number), "" and 0 where the text does not tell."""
+"""(function, source file, line number), "" and 0 if unknown."""
 Frame = tuple[str, int, tuple[Line, ...]]
 """(object, uapi.CpuMode, lines, innermost inlined function first); without a name no line."""
 
 
 BEGIN, BLANK, IGNORED = -1, -2, -3
-"""Kinds of lines that are no frames."""
+"""Kinds of lines that are not frames."""
 
 
 class TextFrame(Frozen):
@@ -58,14 +58,14 @@ class TextFrame(Frozen):
     object: str = ""
     mode: int = 0
     inlined: bool = False
-    """The next line, outwards, is the function that it is in."""
+    """Whether it is inlined into the function on the next line."""
     source: tuple[str, int] = ("", 0)
     is_source: bool = False
-    """It has only the ``source`` of the line before it, which may tell that the function is inlined."""
+    """Whether it only adds the ``source`` of the line before it, which may show that the function is inlined."""
 
 
 class TextSamples(ColumnTable):
-    """Samples of a text, a row each, in its order; −1 of integers, and LAST_TIME, are "not told"."""
+    """Samples of a text, a row each, in order; −1 in integers, and LAST_TIME, mean unknown."""
 
     event: I32
     comm: I32
@@ -87,10 +87,10 @@ class Text(Frozen):
     comms: Sequence[str]
     frames: Sequence[Frame]
     stacks: ListArray
-    """Distinct stacks of numbers of frames, innermost first."""
+    """Distinct stacks of frame numbers, innermost first."""
     samples: TextSamples
     with_period: frozenset[int]
-    """Events whose samples all tell their period."""
+    """Events whose samples all have a period."""
     not_read: int
     """Lines that are neither part of a sample nor a comment."""
     cut: int
@@ -98,13 +98,13 @@ class Text(Frozen):
 
 
 class _LineNumbers(dict[bytes, int]):
-    """Numbers of lines, one for those that say the same; the kind, which is negative and not kept, of other lines."""
+    """Numbers of distinct lines; other lines get their kind, which is negative."""
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
         self._parse = parse
         self._numbers: dict[TextFrame, int] = {}
         self.flags = bytearray()
-        """Of each number: 1 goes on, 2 is a source."""
+        """By number: 1 continues on the next line, 2 is a source."""
 
     def __missing__(self, line: bytes) -> int:
         found = self._parse(line)
@@ -121,7 +121,7 @@ class _LineNumbers(dict[bytes, int]):
 
 
 class _StackTable:
-    """Distinct stacks of a text; ``parse`` makes a frame of a line, or a negative number of one that is none."""
+    """Distinct stacks of a text; ``parse`` returns a line's frame, or a negative number for other lines."""
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
         self._lines = _LineNumbers(parse)
@@ -159,7 +159,7 @@ class _StackTable:
         return found
 
     def _with_joined(self, rows: ListArray, is_source: Bools, inlined: Bools) -> ListArray:
-        """Rows in which lines that belong together are one number, −2 or below."""
+        """Return rows in which lines of one frame are one number, −2 or below."""
         inlined[1:] |= is_source[1:] & inlined[:-1]
         begins = ~is_source & ~of_previous(inlined, False)
         begins[rows.offsets[:-1][rows.lengths > 0]] = True
@@ -170,7 +170,7 @@ class _StackTable:
         return ListArray(searchsorted(starts, rows.offsets), numbers)
 
     def table(self) -> tuple[list[Frame], ListArray]:
-        """The distinct frames in the order of their contents, and stacks of their numbers."""
+        """Return the distinct frames sorted by content, and stacks of their numbers."""
         lines, joined = self._lines.frames(), self._joined.table()
         stacks = self._stacks.table()
         used, place = unique_inverse(stacks.values)
@@ -183,12 +183,12 @@ class _StackTable:
 
 
 def _place(frame: Frame) -> tuple[bool, Frame]:
-    """Key that sorts frames: those in no object first, then by object."""
+    """Return the sort key of frames: those without an object first, then by object."""
     return bool(frame[0] or frame[2]), frame
 
 
 def _frame(lines: Sequence[TextFrame]) -> Frame:
-    """One frame of the lines that belong together; the outermost one tells its object."""
+    """Return one frame from its lines; the outermost one has the object."""
     known: list[Line] = []
     for one in lines:
         if one.is_source and known:
@@ -200,18 +200,18 @@ def _frame(lines: Sequence[TextFrame]) -> Frame:
 
 
 _LINES = 200
-"""Lines that a text may begin with before its first sample."""
+"""Maximum number of lines before the first sample."""
 
 
 class TextReader:
-    """Reads the text of one kind, some whole samples at a time; ``parse`` is that of its _StackTable."""
+    """Reads a text of one kind, some complete samples at a time; ``parse`` is for its _StackTable."""
 
     kind: ClassVar[str]
     """Its name in ``info``."""
     cuts: ClassVar[tuple[bytes, ...]] = ()
-    """Texts with a line end, behind which a sample may begin, best first."""
+    """Texts that include a line end, after which a sample may begin, best first."""
     begins: ClassVar[re.Pattern[bytes]]
-    """Matches at a line that only samples of this kind begin with."""
+    """Matches a line with which only samples of this kind begin."""
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
         self.stacks = _StackTable(parse)
@@ -222,32 +222,32 @@ class TextReader:
         """Name of the text, for messages."""
         self.total = 0.0
         self.without_period: set[int] = set()
-        """Events with samples whose period is not told."""
+        """Events with samples without a period."""
 
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
-        """Return whether the first lines of a text look like this kind's."""
+        """Return whether the first lines of a text look like this kind."""
         starts = islice(re.finditer(rb"^", lines, re.MULTILINE), _LINES)
         return any(cls.begins.match(lines, found.start()) for found in starts)
 
     @property
     def names(self) -> int:
-        """Number of different frames, threads and events so far."""
+        """Number of distinct frames, threads and events so far."""
         return self.stacks.names + len(self.comms) + len(self.events)
 
     @classmethod
     def cut(cls, block: bytes) -> int:
-        """End of the last whole sample of a block, 0 if none can be told."""
+        """Return the end of the last complete sample of a block, 0 if unknown."""
         return next((at for at in (block.rfind(cut) + 1 for cut in cls.cuts) if at), 0)
 
     def read(self, block: bytes) -> TextSamples:
-        """The samples of some whole lines."""
+        """Return the samples of some complete lines."""
         raise NotImplementedError
 
     def counted(self, frames: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
-        """Stacks that are counted already, equal ones summed; those that are counted 0 times are left out.
+        """Return stacks that have counts, equal ones summed; stacks with count 0 are dropped.
 
-        FormatError when the counts add up to more than sums can hold.
+        FormatError if the counts add up to more than 64 bits.
         """
         count = np.fromiter(map(int, counts), np.int64, len(counts))
         self.total = check_total(self.source, count, self.total)

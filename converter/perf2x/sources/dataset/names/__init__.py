@@ -1,1 +1,1 @@
-"""Names of a dataset's places: those it has, those it lacks, and the files they are kept in."""
+"""Names of a dataset's places: stored ones, and places that still lack them."""

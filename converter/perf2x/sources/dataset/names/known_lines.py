@@ -1,4 +1,4 @@
-"""Names that a dataset has of a profile's places, as the symbolizer takes them."""
+"""A dataset's names of a profile's places, for the symbolizer."""
 
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 class PlaceIndex:
-    """Rows of a table with the columns of ``KEY``, ordered once by a hash of them; of equal ones the first counts."""
+    """Rows of a table with the columns of ``KEY``, indexed by a hash of them; of equal rows the first counts."""
 
     def __init__(self, rows: "pyarrow.Table", rank: AnyArray) -> None:
-        """``rank`` tells which of equal ones goes first."""
+        """``rank`` orders equal rows."""
         code, known = texts(rows, "object_id")
         self._object = {one: number for number, one in enumerate(known)}
         self._columns = _columns(code, keys_of_rows(rows))
@@ -67,10 +67,10 @@ def _columns(code: I64, keys: PlaceKeys) -> tuple[I64, I64, I64]:
 def known_names(
     profile: Profile, restored: Restored, part: DatasetPart, ident: str, style: NameStyle, *, inline: bool = True
 ) -> LocationNames:
-    """Find the names of a profile's locations, and of their exact twins: those of its recordings, else of its objects.
+    """Return the names of a profile's locations and of their exact twins: by recording, else by object.
 
-    ``restored`` is what the profile was made of, ``ident`` the recording with kernel code outside of all mappings.
-    Without ``inline`` of each place only the function that it really belongs to.
+    ``restored`` is the profile's origin, ``ident`` the recording of kernel code outside all mappings. Without
+    ``inline``, only the outermost function of each place.
     """
     own = PlaceLines(taken(restored.places, flatnonzero(is_known(restored.places, "lines"))))
     of_objects = part.of_symbols(PlaceLines)
@@ -87,13 +87,13 @@ class PlaceLines(PlaceIndex):
     def __init__(self, rows: "pyarrow.Table") -> None:
         lists = flat(rows, "lines")
         self._offsets = as_int64(lists.offsets.to_numpy())
-        super().__init__(rows, np.diff(self._offsets) == 0)  # those with lines count
+        super().__init__(rows, np.diff(self._offsets) == 0)  # rows with lines come first
         self._flags = [numbers(rows, name).astype(np.bool_) for name in ("is_exact", "has_inlines")]
         *words, self._line, self._start_line = (lists.values.field(number) for number in range(len(LINE)))
-        self._words = [(code, [*known, ""]) for code, known in map(coded, words)]  # no null
+        self._words = [(code, [*known, ""]) for code, known in map(coded, words)]  # instead of null
 
     def names(self, found: I64, style: NameStyle, *, inline: bool) -> PlaceNames:
-        """The names that places have in the rows ``found`` (places,), −1 for none."""
+        """Return the names of places in the rows ``found`` (places,), −1 for none."""
         place = flatnonzero(found >= 0)
         row = found[place]
         first, count = self._offsets[row], np.diff(self._offsets)[row]
@@ -104,7 +104,7 @@ class PlaceLines(PlaceIndex):
         return PlaceNames(place, count, is_exact, has_inlines & inline, function, line, functions)
 
     def _functions(self, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:
-        """The distinct functions of some lines as the profile has them, (rows,) the function of each, and its line."""
+        """Return distinct functions for the profile, (rows,) the function of each line, and its number."""
         line, start_line = (
             as_int64(column.to_numpy(zero_copy_only=False)[rows]) for column in (self._line, self._start_line)
         )

@@ -1,4 +1,4 @@
-"""One object as a profile of its places, which is what names are looked up for."""
+"""One object as a profile of its places, so that it can be symbolized."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,9 +15,9 @@ from perf2x.sources.dataset.write.recording_to_store import empty_profile
 
 
 def object_profile(code: CodeObject) -> Profile:
-    """Make a profile without samples, with a location for each place, in their order.
+    """Make a profile without samples, with a location for each place, in order.
 
-    Places are at the addresses where the object's first mapping has them; its other mappings may hold other parts.
+    Places get the addresses of the object's first mapping; its other mappings may have other parts.
     """
     strings, none = StringInterner(), np.zeros(0, np.int32)
     mappings = restore_mappings(code.mappings, strings)
@@ -43,7 +43,7 @@ def object_profile(code: CodeObject) -> Profile:
 
 
 def object_session(code: CodeObject) -> Session:
-    """Make the facts of the recording that had the object, as far as names depend on them."""
+    """Make a session of the object's recording, with the facts that symbolization needs."""
     facts = with_texts(code.facts, as_recorded)
     return Session(
         source="",

@@ -1,4 +1,4 @@
-"""Places of a dataset that nobody has named yet, by object: each once, however many recordings have it."""
+"""Places of a dataset without names, by object: each once, however many recordings have it."""
 
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
@@ -42,14 +42,14 @@ WHERE is_kernel AND starts_with(file, '[kernel.kallsyms]')
 
 
 class CodeObject(Frozen):
-    """An object, its places without names, and where a recording that has it held it."""
+    """An object, its places without names, and where one recording had it mapped."""
 
     id: str
     places: PlaceKeys
     mappings: "pyarrow.Table"
-    """Rows of the table of mappings: the object's own, and the kernel's in which a module lies."""
+    """Rows of the table of mappings: the object's own, and the kernel's if it is a module."""
     facts: dict[str, str]
-    """Columns of the recording's row that tell the kernel."""
+    """Columns of the recording's row that identify the kernel."""
 
 
 class Unnamed(Frozen):
@@ -62,17 +62,17 @@ class Unnamed(Frozen):
     kernels: int
     """Number of objects that are kernels."""
     each: Iterator[CodeObject]
-    """By id, read as they are asked for."""
+    """By id, read on demand."""
 
 
 def unnamed_objects(connection: Any, builds: Collection[str] | None = None) -> Unnamed:
-    """Find the objects of a dataset that have places without names, of all build ids or of those in ``builds``.
+    """Find the objects of a dataset that have places without names, of all build ids or of ``builds``.
 
-    Places that mean nothing outside their recording are not among them: nobody can name those later. The connection is
-    that of ``engine``.
+    Places private to their recording are excluded, because they cannot be named later. The connection is that of
+    ``engine``.
     """
     connection.execute(_TODO)
-    ids = None if builds is None else [one.rstrip("0") for one in builds]  # recorded ones may be padded
+    ids = None if builds is None else [one.rstrip("0") for one in builds]  # recorded build ids may be padded
     connection.execute(_OWNERS, {"builds": ids})
     connection.execute(_MAPPINGS)
     ((objects,),) = connection.execute("SELECT count(*) FROM owners").fetchall()

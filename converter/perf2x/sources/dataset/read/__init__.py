@@ -1,1 +1,1 @@
-"""Rows of a dataset → the profiles of its recordings."""
+"""Reads profiles of recordings from a dataset."""

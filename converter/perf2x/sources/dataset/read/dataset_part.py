@@ -1,4 +1,4 @@
-"""A part of a dataset: those recordings that have some tags, and their rows in the other tables."""
+"""A part of a dataset: the recordings with some tags, and their rows in the other tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -33,7 +33,7 @@ _OF_PROFILES = ("mappings", "places", "stacks", "samples", "symbols")
 """Tables in the order in which a profile needs them."""
 Made = TypeVar("Made")
 _OF_QUERIES = {"places": ("build_id", "file", "is_local"), "samples": ("event", "unit")}
-"""Columns that only queries read: profiles have the same from mappings and recordings."""
+"""Columns that only queries read: profiles get the same data from mappings and recordings."""
 
 
 class Row(Frozen):
@@ -43,7 +43,7 @@ class Row(Frozen):
     parts: Parts
     tags: Mapping[str, str]
     place: int
-    """Row of the table that was read."""
+    """Row of the table as read."""
 
     @property
     def ident(self) -> str:
@@ -62,13 +62,13 @@ class Rows(Frozen):
 
     table: "pyarrow.Table"
     number: I64
-    """(rows,) place of the recording of each among those that were asked for."""
+    """(rows,) index of each row's recording among the requested ones."""
     count: int
-    """Recordings that were asked for."""
+    """Number of recordings requested."""
 
     @property
     def start(self) -> I64:
-        """(count + 1,) where rows of each recording begin, of a table with a key."""
+        """(count + 1,) offsets of the recordings' rows, in a table with a key."""
         return searchsorted(self.number, arange(self.count + 1))
 
 
@@ -76,7 +76,7 @@ class DatasetPart:
     """The recordings of a dataset that have the tags of an address; ``date`` is the day of the start."""
 
     def __init__(self, address: DatasetAddress) -> None:
-        """FormatError when it is no dataset, or its table of recordings is damaged."""
+        """FormatError if it is not a dataset, or its table of recordings is damaged."""
         self.tables, self.tags = DeltaTables(address.root), address.tags
         table = self.tables.require("recordings")
         columns = partition_of(table)
@@ -91,7 +91,7 @@ class DatasetPart:
             found.append(Row(values, tuple(values[key] for key in columns), tags, place))
         self.is_empty = not every
         self.count = len(found)
-        """Recordings that were looked at."""
+        """Number of recordings examined."""
         self.columns = columns
         self.rows = sorted((row for row in found if _has_tags(row, address.tags)), key=lambda row: row.order)
         """In order of time."""
@@ -101,7 +101,7 @@ class DatasetPart:
         self._made: tuple[pyarrow.Table, Any] | None = None
 
     def require(self) -> None:
-        """FormatError where there is no recording."""
+        """Raise FormatError if there is no recording."""
         if self.is_empty:
             raise FormatError(f"{self.tables.root}: no recordings yet")
         if not self.rows:
@@ -109,7 +109,7 @@ class DatasetPart:
             raise FormatError(f"{self.tables.root}: no recording with {which} is in this dataset")
 
     def files(self, table: str, rows: Sequence[Row]) -> tuple[Any, list[DataFile]]:
-        """An open table, and its files in which rows of some recordings may be; all for rows of no recording."""
+        """Return an open table, and its files that may have rows of some recordings; all files for no recordings."""
         if table not in self._open:
             found = self.tables.require(table)
             self._open[table] = found, self.tables.files(found)
@@ -120,9 +120,9 @@ class DatasetPart:
         return found, files
 
     def of(self, table: str, rows: Sequence[Row], key: str = "") -> Rows:
-        """Rows of some recordings in a table; with a ``key`` by recording and it.
+        """Return rows of some recordings in a table; with a ``key``, sorted by recording and key.
 
-        FormatError when it is damaged, also unless the keys of each recording are 0, 1, ….
+        FormatError if it is damaged, or the keys of a recording are not 0, 1, ….
         """
         held = self._rows_of(table, rows)
         number = _numbers_of(held, rows)
@@ -136,9 +136,9 @@ class DatasetPart:
         return found
 
     def scan(self, table: str) -> Any:
-        """The part's recordings, or rows of the files in which rows of them may be, for DuckDB.
+        """Return the part's recordings, or rows of the files that may have rows of them, for DuckDB.
 
-        FormatError where samples are missing.
+        FormatError if samples are missing.
         """
         if table == "recordings":
             return taken(self._table, as_int64([row.place for row in self.rows]))
@@ -148,20 +148,20 @@ class DatasetPart:
         return self.tables.scan(table, found, files)
 
     def check_samples(self, rows: Sequence[Row], number: I64) -> None:
-        """FormatError where a recording with samples has none among rows; ``number`` as in Rows, −1 for others."""
+        """Raise FormatError if a recording with samples has none among rows; ``number`` as in Rows, −1 for others."""
         for row, count in zip(rows, bincount(number + 1, len(rows) + 1)[1:].tolist(), strict=True):
             if row.values["samples"] and not count:
                 raise FormatError(f"{self.tables.root}: damaged: samples of {row.ident} are missing")
 
     def read_ahead(self, rows: Sequence[Row]) -> None:
-        """Begin to read what a profile of some recordings is made of."""
+        """Start to read what a profile of some recordings needs."""
         self._begun = begun({table: partial(self._read, table, rows) for table in _OF_PROFILES})
 
     def _rows_of(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
         return self._begun.pop(table, partial(self._read, table, rows))()
 
     def _read(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
-        """Rows of the files that recordings are in, which stay until those of others are asked for."""
+        """Return the rows of the recordings' files, which are cached until others are requested."""
         found, files = self.files(table, rows)
         paths, held = self._held.get(table, (set(), None))
         if held is None or not paths.issuperset(file.path for file in files):
@@ -171,7 +171,7 @@ class DatasetPart:
         return held
 
     def of_symbols(self, make: "Callable[[pyarrow.Table], Made]") -> Made:
-        """Return what is made of the names of all objects in the places that were read last, once for them."""
+        """Return ``make`` of the names of all objects in the places read last, computed once."""
         places = self._rows_of("places", ())
         if self._made is None or self._made[0] is not places:
             code, known = texts(self._rows_of("symbols", ()), "object_id")
@@ -183,7 +183,7 @@ class DatasetPart:
 
 
 def _numbers_of(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
-    """Return (rows,) the number of each row's recording, −1 for rows of others, or of other attempts to add it."""
+    """Return (rows,) the index of each row's recording, −1 for other recordings, or other attempts to add it."""
     (one, idents), (other, attempts) = (texts(table, name) for name in OF_ATTEMPT)
     known = minus_ones((len(idents) + 1, len(attempts) + 1))
     of_ident, of_attempt = ({text: code for code, text in enumerate(words)} for words in (idents, attempts))
@@ -201,7 +201,7 @@ def _has_tags(row: Row, wanted: Mapping[str, str]) -> bool:
 
 
 def _check_row(values: Mapping[str, Any], source: str) -> None:
-    """FormatError for values that no recording has."""
+    """Raise FormatError for impossible values of a recording."""
     for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus", "missing_bytes", "start_ns"):
         if (values[name] or 0) < 0:
             raise FormatError(f"{source}: damaged: {name} is {values[name]}")
@@ -214,7 +214,7 @@ def _check_row(values: Mapping[str, Any], source: str) -> None:
 
 
 def check_build_ids(texts: Iterable[str], source: str) -> None:
-    """FormatError for a build id that is not hexadecimal."""
+    """Raise FormatError for a build id that is not hexadecimal."""
     for text in texts:
         try:
             bytes.fromhex(text)

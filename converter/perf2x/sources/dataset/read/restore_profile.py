@@ -1,6 +1,6 @@
-"""Rows of a dataset → one profile of some recordings, as they were stitched; names are bound later, by place.
+"""Restores one profile of some recordings from a dataset's rows, as stitched; names are added later, by place.
 
-Recordings are put together in columns: equal code of equal objects is one location, wherever each host had it.
+Recordings are merged in columns: equal code of equal objects is one location, whatever its address on each host.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class _Numbered(Frozen):
     value: I64
 
     def of(self, recording: I64, number: I64, what: str, source: str) -> I64:
-        """Return (n,) the values; −1 for the number −1. FormatError for numbers that a recording does not have."""
+        """Return (n,) the values; −1 for number −1. FormatError for numbers that a recording does not have."""
         row = self.start[recording] + number
         if ((number < -1) | (row >= self.start[1:][recording])).any():
             raise FormatError(f"{source}: damaged: a {what} is missing")
@@ -73,17 +73,17 @@ class _Numbered(Frozen):
 
 
 class Restored(Frozen):
-    """A profile, and what is known of its places."""
+    """A profile, and the stored facts on its places."""
 
     profile: Profile
     objects: CodeObjects
     looked_up: Bools
-    """(mappings,) names were looked up when a recording was added."""
+    """(mappings,) whether names were looked up when a recording was added."""
     places: "pyarrow.Table"
 
 
 def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool = True) -> Restored:
-    """Make the profile of recordings that have the same events; FormatError when rows do not fit together."""
+    """Make the profile of recordings with the same events; FormatError if rows are inconsistent."""
     source, strings = part.tables.root, StringInterner()
     part.read_ahead(rows)
     mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows, "mapping"), strings, source)
@@ -135,7 +135,7 @@ def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...],
 
 
 def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mappings, CodeObjects, Bools, _Numbered]:
-    """Mappings that differ by more than their address, their objects, which were looked up, and each recording's."""
+    """Return distinct mappings (not counting addresses), their objects, which were looked up, and each recording's."""
     table, number = rows.table, rows.number
     code = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
     check_build_ids(code["build_id"][1], source)
@@ -197,7 +197,7 @@ def _locations(
 
 
 def _stacks(rows: Rows, places: _Numbered, source: str) -> tuple[Stacks, _Numbered]:
-    """The tree of all stacks, and the row in it of each recording's; ``places`` have locations."""
+    """Return the tree of all stacks, and each recording's rows in it; ``places`` have locations."""
     lists = flat(rows.table, "places")
     if lists.null_count or lists.flatten().null_count:
         raise FormatError(f"{source}: damaged: a stack is missing")
@@ -212,7 +212,7 @@ def _stacks(rows: Rows, places: _Numbered, source: str) -> tuple[Stacks, _Number
 
 
 def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads, I64]:
-    """Threads sorted as the stitcher sorts them, and (samples,) the thread of each sample."""
+    """Return threads sorted as by the stitcher, and (samples,) the thread of each sample."""
     comm, comms = _ranked(samples, "comm")
     process, processes = _ranked(samples, "process")
     pid, tid = numbers(samples, "pid"), numbers(samples, "tid")
@@ -235,7 +235,7 @@ def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
 
 
 def restore_events(row: Row) -> tuple[ProfileEvent, ...]:
-    """All events of a recording, in recorded order."""
+    """Return all events of a recording, in recorded order."""
     return tuple(ProfileEvent(**event) for event in with_texts(row.values["events"], as_recorded))
 
 
@@ -244,13 +244,13 @@ def _optional(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray | None
 
 
 def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
-    """String index of each cgroup; None where no sample says one."""
+    """Return the string index of each cgroup; None if no sample has one."""
     code, known = _ranked(table, "cgroup")
     return strings.add_all(known)[code] if len(known) else None
 
 
 def restore_meta(row: Row, comments: tuple[str, ...] = (), clock_id: int = -1) -> Meta:
-    """Facts of a recording's row."""
+    """Return the facts in a recording's row."""
     facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META.items()}
     facts["wall_start_ns"] = facts["wall_start_ns"] or 0
     return Meta(**facts, comments=comments, clock_id=clock_id)

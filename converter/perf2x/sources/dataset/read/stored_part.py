@@ -1,6 +1,6 @@
-"""Recordings out of a dataset, in the place of one that is read: their samples were stitched when they were added.
+"""Recordings in a dataset as a source: their samples were stitched when they were added.
 
-Facts of a stored recording that only perf2x reads again: JSON in a column of the table of recordings.
+Facts of a stored recording that only perf2x reads are JSON in a column of the table of recordings.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class StoredFacts(Frozen, omit_defaults=True):
     unwound: UnwindReport = field(default_factory=lambda: UnwindReport({}))
     record_counts: Mapping[str, int] = field(default_factory=dict)
     counts: tuple[Count, ...] = ()
-    """Diagnostics, also of names that were looked up on the way."""
+    """Diagnostics, including those of names looked up by ``ingest``."""
     comments: tuple[str, ...] = ()
-    """Meta.comments, without those that are made of ``deferred`` and ``counts``."""
+    """Meta.comments, without those made from ``deferred`` and ``counts``."""
     kernel_looked_up: bool = False
     """Whether names of kernel addresses outside all mappings were looked up."""
     samples_say: tuple[str, ...] = ()
-    """``cpu`` and ``cgroup`` where samples of some event say them."""
+    """``cpu`` and ``cgroup``, if samples of some event have them."""
     clock_id: int = -1
     """Meta.clock_id."""
 
@@ -73,7 +73,7 @@ class StoredPart(StitchedRecording):
         facts: Sequence[StoredFacts],
         diagnostics: Diagnostics,
     ) -> None:
-        """``rows`` are of recordings that agree in their events and their kernel; ``name`` is the user's."""
+        """``rows`` are recordings with the same events and kernel; ``name`` is the user's."""
         self.name = name
         self._part, self.rows, self._facts = part, rows, facts
         self._first = rows[0].values
@@ -96,7 +96,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def source(self) -> str:
-        """Name of the input that the first one was made of."""
+        """Name of the first recording's input."""
         return as_recorded(self._first["source"])
 
     @property
@@ -106,7 +106,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def has_events(self) -> bool:
-        """Whether the recordings name any event."""
+        """Whether the recordings define any event."""
         return bool(self._first["events"])
 
     @cached_property
@@ -142,7 +142,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def sideband(self) -> Sideband:
-        """No records but their counts."""
+        """No records except for their counts."""
         counts = Counter[str]()
         for facts in self._facts:
             counts.update(facts.record_counts)
@@ -150,7 +150,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def sample_count(self) -> int:
-        """Samples as they were recorded."""
+        """Number of samples recorded."""
         return sum(int(row.values["samples"]) for row in self.rows)
 
     @property
@@ -159,7 +159,7 @@ class StoredPart(StitchedRecording):
         return None
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
-        """Refuse: single samples are not kept."""
+        """Raise OptionError: single samples are not kept."""
         raise OptionError(f"{self.source}: a dataset does not keep samples as they were recorded")
 
     @cached_property
@@ -171,7 +171,7 @@ class StoredPart(StitchedRecording):
         return merged_meta([restore_meta(row, tuple(facts.comments), facts.clock_id) for row, facts in both])
 
     def whole(self, options: LoadOptions) -> Profile:
-        """The profile of all samples, with its counts."""
+        """Return the profile of all samples, with its counts."""
         from perf2x.sources.dataset.read.restore_profile import restore_profile
 
         for facts in self._facts:
@@ -181,11 +181,11 @@ class StoredPart(StitchedRecording):
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Reports from when they were added."""
+        """Return the reports from when they were added."""
         return sum_reports([one.deferred for one in self._facts]), sum_reports([one.unwound for one in self._facts])
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
-        """The names that the dataset has of a profile's locations."""
+        """Return the dataset's names of a profile's locations."""
         from perf2x.sources.dataset.names.known_lines import known_names
 
         ident = self.rows[0].ident

@@ -1,4 +1,4 @@
-"""Datasets among the inputs: recordings that agree in their events and their kernel are a session, read at once."""
+"""Sessions of datasets: recordings with the same events and kernel are a session, and read together."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from perf2x.sources.dataset.read.stored_part import StoredFacts, StoredPart
 
 _TOGETHER = 2000
-"""Recordings of a session, at most: memory grows with their stacks."""
+"""Maximum number of recordings per session, because memory grows with their stacks."""
 
 
 def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """The recordings of all datasets; OptionError for one that two of them have."""
+    """Return the recordings of all datasets; OptionError for one that is in two of them."""
     stored, known = [], dict[str, str]()
     for one in inputs:
         for rows, session in _sessions_of(one, context):
@@ -69,7 +69,7 @@ def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Ro
 
 
 def _alike(row: Row, facts: StoredFacts) -> object:
-    """Facts that are the same in all recordings of a session; kernel code outside of all mappings is of one boot."""
+    """Return the facts that all recordings of a session share; kernel code outside all mappings belongs to one boot."""
     values = row.values
     names = ("arch", "kernel", "kernel_build_id", "is_timeline", "default_event")
     own = row.ident if facts.kernel_looked_up else ""

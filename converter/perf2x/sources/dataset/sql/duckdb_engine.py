@@ -1,9 +1,8 @@
-"""DuckDB on a dataset: a database in memory whose tables are rows that pyarrow reads.
+"""DuckDB on a dataset: an in-memory database whose tables are rows that pyarrow reads.
 
-It opens no file but its own temporary ones: files, addresses, extensions and settings are out of reach of the SQL that
-runs in it.
+It only opens its own temporary files: the SQL that runs in it has no access to files, URLs, extensions and settings.
 
-Signals while DuckDB works end its query at once, and what their handlers raise is not lost.
+Signals interrupt a running query at once, and exceptions from their handlers are not lost.
 """
 
 import atexit
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 _MEMORY = 4 << 30
-"""Bytes that a query may take unless it is told another number."""
+"""Default memory limit of a query in bytes."""
 _ERROR = " Error: "
 _LEAST = 768 << 20
-"""Bytes of address space that libraries take, and DuckDB before it has read a row; most of it is never used."""
+"""Address space that libraries, and DuckDB before it has read a row, take; most of it is never used."""
 _STUDENT = re.compile("student", re.IGNORECASE)
 _NO_MORE = ("enable_external_access = false", "lock_configuration = true")
 
@@ -50,15 +49,15 @@ def _duckdb() -> ModuleType:
         module = import_module("duckdb")
     except ModuleNotFoundError:  # another ImportError may be a lack of memory
         raise OptionError("SQL needs DuckDB: pip install 'perf2x[fleet]'") from None
-    atexit.unregister(gc.freeze)  # it lists all of its classes as leaked where Python does not collect them at exit
+    atexit.unregister(gc.freeze)  # it reports all of its classes as leaked if Python does not collect them at exit
     return module
 
 
 @contextlib.contextmanager
 def engine(part: DatasetPart, asked: str = "", limits: QueryLimits | None = None) -> Iterator[Any]:
-    """Give a connection with the tables and views of a part of a dataset, ready for the SQL that will be asked.
+    """Provide a connection with the tables and views of a part of a dataset, ready for the user's SQL.
 
-    FormatError when it is damaged, OptionError for what DuckDB says about SQL and without DuckDB.
+    FormatError if it is damaged, OptionError for SQL that DuckDB rejects and without DuckDB.
     """
     if part.is_empty:
         part.require()
@@ -90,16 +89,15 @@ def engine(part: DatasetPart, asked: str = "", limits: QueryLimits | None = None
 
 
 def arrow_table(found: Any) -> "pyarrow.Table":
-    """Rows of an answer as one table of Arrow's."""
+    """Return a query's rows as one Arrow table."""
     table: pyarrow.Table = found.to_arrow_table()
     return table.combine_chunks()
 
 
 def address_space(root: str) -> int | None:
-    """Return the bytes that DuckDB may take where address space is limited (ulimit -v); None: it is not.
+    """Return the bytes that DuckDB may take if address space is limited (ulimit -v); None for no limit.
 
-    DuckDB, Arrow and the C library end the process where an allocation fails. Perf2xError when there is too little to
-    begin.
+    DuckDB, Arrow and the C library abort when an allocation fails. Perf2xError if there is too little to start.
     """
     left = address_space_left()
     if left is not None and left < _LEAST:
@@ -108,18 +106,18 @@ def address_space(root: str) -> int | None:
 
 
 def _memory(connection: Any, limits: QueryLimits) -> int:
-    """Bytes that a query may take. DuckDB's own limit is four fifths of the memory that there is."""
+    """Return the memory limit of a query in bytes. DuckDB's own default is four fifths of the memory."""
     ((own,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     return limits.memory_limit or min(_MEMORY, parse_size(own) * 5 // 8)
 
 
 @contextlib.contextmanager
 def told_apart(root: str) -> Iterator[None]:
-    """Turn an error of DuckDB into one sentence: FormatError for the dataset's files, OptionError for the SQL."""
+    """Convert an error of DuckDB to one sentence: FormatError for the dataset's files, OptionError for the SQL."""
     module = _duckdb()
     try:
         yield
-    except module.InterruptException:  # by a signal, which is told of behind the query
+    except module.InterruptException:  # by a signal, whose handler's exception is raised after the query
         raise
     except module.OutOfMemoryException:
         raise _shortage(root) from None
@@ -141,13 +139,13 @@ def _shortage(root: str) -> Perf2xError:
 
 
 def _sentence(error: Exception) -> str:
-    """The message without DuckDB's kind of error and without the lines that point into the query."""
+    """Return the message without DuckDB's kind of error and without the lines that point into the query."""
     text = str(error).partition("\n\nLINE")[0]
     return " ".join((text.partition(_ERROR)[2] or text).split())
 
 
 def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[], Any]], sql: str) -> None:
-    """Make tables and views of those files that can have rows of the part's recordings."""
+    """Define tables and views on the files that can have rows of the part's recordings."""
     for table, scan in scans.items():
         connection.register(f"stored_{table}", scan())
     tags = sorted({key for row in part.rows for key in row.tags})
@@ -159,12 +157,12 @@ def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[],
 
 @contextlib.contextmanager
 def ended_by_signals(connection: Any) -> Iterator[None]:
-    """Let signals end the queries of a connection: what their handlers raise leaves the block.
+    """Let signals interrupt the queries of a connection; exceptions from their handlers leave the block.
 
-    DuckDB looks for signals between steps, which may take minutes, and has an error of its own for what a handler
-    raised. So a thread waits for signals, which Python writes to a socket as they come.
+    DuckDB checks for signals between steps, which may take minutes, and replaces a handler's exception by its own. So a
+    thread waits for signals, which Python writes to a socket as they arrive.
     """
-    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+    if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield
         return
     seen: list[int] = []
@@ -199,7 +197,7 @@ def _watched(connection: Any, seen: list[int]) -> Iterator[None]:
 
 
 def _listen_again(ours: int, before: int) -> None:
-    """Tell whoever was told before of signals, unless another one is told by now: blocks end in any order."""
+    """Restore the previous wakeup descriptor, unless another one is set by now: blocks may end in any order."""
     now = signal.set_wakeup_fd(-1)
     with contextlib.suppress(OSError, ValueError):  # that block has ended
         signal.set_wakeup_fd(before if now == ours else now)

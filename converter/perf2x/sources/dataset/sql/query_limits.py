@@ -9,7 +9,7 @@ from perf2x.model.setting import Setting, read_directory
 
 
 class QueryLimits(Frozen):
-    """Memory that a query may take, and where it puts what has no room there."""
+    """Memory limit of a query, and the directory for data beyond it."""
 
     PANEL = "Limits"
 

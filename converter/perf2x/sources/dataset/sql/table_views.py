@@ -1,6 +1,6 @@
-"""SQL of the tables and views that a query sees (docs/fleet.md describes them).
+"""SQL definitions of the tables and views that a query sees (docs/fleet.md describes them).
 
-Rows of other attempts to add a recording than the one in the table of recordings are left out: kills leave such.
+Rows of attempts that are not in the table of recordings are excluded; killed commands leave such rows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from perf2x.model.profile import ROOT_FRAME_NAMES
 from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, KEY, OF_RECORDINGS
 
 DAMAGED = "damaged: "
-"""Beginning of an error that a view finds in rows."""
+"""Prefix of an error that a view finds in rows."""
 _MACROS = """
 CREATE MACRO base_name(file) AS CASE WHEN file LIKE '[%]%' THEN file[:strpos(file, ']')]
     ELSE coalesce(string_split(rtrim(file, '/'), '/')[-1], '') END;
@@ -66,7 +66,7 @@ SELECT recording,
     CASE WHEN start_ns > 0 THEN coalesce(86400e9 / nullif(sum(duration_ns) OVER days, 0), 1) ELSE 1 END AS weight
 FROM recordings WINDOW days AS (PARTITION BY host, tags::VARCHAR, start_ns // 86400000000000)
 """
-"""A weight is a day by the seconds of it that were recorded, for the recordings of a host that have equal tags."""
+"""A weight is a day divided by the recorded seconds of it, for the recordings of a host with equal tags."""
 _RATES = """
 CREATE VIEW rates AS
 SELECT recording, one.name AS event, max(one.frequency) AS frequency
@@ -124,13 +124,13 @@ FROM costs LEFT JOIN named USING (recording, stack) JOIN recordings USING (recor
 """
 _TAKEN = frozenset(("recording", "event", "unit", "function", "object", "build_id", "self", "total", "self_samples",
     "total_samples", "cpu_seconds", "weight", "functions", "objects", "value", "count", "comm"))  # fmt: skip
-"""Columns of views, which tags of these names do not replace."""
+"""Columns of views, which tags of the same names do not replace."""
 
 
 def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
-    """Yield the statements that define tables and views on ``stored_…``, which are rows of files.
+    """Yield the statements that define tables and views on ``stored_…``, the rows of files.
 
-    ``stored_recordings`` has those that count; ``tags`` are those that they have.
+    ``stored_recordings`` has the valid ones; ``tags`` are those that they have.
     """
     parts = [key for key in partition if key != DATE]
     keys = [key for key in dict.fromkeys([*parts, *tags]) if key not in {*COLUMNS["recordings"], DATE}]
@@ -161,10 +161,10 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """A text as a literal of SQL."""
+    """Quote a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _name(column: str) -> str:
-    """A name of SQL, which may be one of its words."""
+    """Quote an SQL name, which may be a keyword."""
     return '"' + column.replace('"', '""') + '"'

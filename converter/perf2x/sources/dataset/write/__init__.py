@@ -1,1 +1,1 @@
-"""A recording → rows of a dataset and their files."""
+"""Writes recordings to a dataset."""

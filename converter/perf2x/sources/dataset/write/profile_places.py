@@ -1,9 +1,9 @@
-"""Places of a profile's locations, each an offset in an object.
+"""Places of a profile's locations: offsets in objects.
 
-Objects of a recording's code, as all hosts know them: by build id, else by path, else by the recording alone.
+Objects are identified as on all hosts: by build id, else by path, else only within the recording.
 
-Places in an object count from its ``base``, which is where the recording had it: equal code has equal offsets although
-programs, modules and (by KASLR) kernels lie elsewhere on every host and after every boot::
+Offsets count from an object's ``base``, its address in the recording: equal code has equal offsets although programs,
+modules and (by KASLR) kernels are at other addresses on every host and after every boot::
 
     file, vDSO         build id, or path of a file     base = start − offset in the file
     module             build id                        base = start
@@ -31,15 +31,15 @@ class CodeObjects(Frozen):
     """Object of each mapping of a profile."""
 
     ids: Sequence[str]
-    """(mappings,) in hexadecimal; two mappings of one object have the same."""
+    """(mappings,) in hexadecimal; equal for two mappings of one object."""
     base: U64
     """(mappings,) the recorded address of the object's offset 0, modulo 2⁶⁴."""
     is_local: Bools
-    """(mappings,) the object means nothing outside its recording."""
+    """(mappings,) whether the object is private to its recording."""
     variant: I64
-    """(mappings,) 0; numbers, from 0, tell mappings of one object apart that overlap, or touch one that does.
+    """(mappings,) 0, or numbers that distinguish mappings of one object in a run of overlapping ones.
 
-    Code that was mapped in pieces does, and copies of one build under two names.
+    Code that was mapped in parts, and copies of one build under two names, overlap.
     """
 
 
@@ -53,7 +53,7 @@ def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -
 
 
 def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording: bytes) -> tuple[bytes, int, bool]:
-    """(id, base, whether it is the recording's own) of one mapping."""
+    """Return (id, base, whether it is private to the recording) for one mapping."""
     name, build_id = (printable(strings[int(column[row])]) for column in (mappings.filename, mappings.build_id))
     start, limit, offset = (int(column[row]) for column in (mappings.start, mappings.limit, mappings.offset))
     shared = _shared_object(name, build_id, bool(mappings.is_kernel[row]), start, offset)
@@ -63,7 +63,7 @@ def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording
 
 
 def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset: int) -> tuple[bytes, int] | None:
-    """Id and base of an object that other recordings may have, too; None for one that they cannot have."""
+    """Return id and base of an object that other recordings may have, too; None for one that they cannot have."""
     if is_kernel:
         if build_id and name.startswith(KERNEL) and name != KERNEL and offset:
             return text_id("kernel", build_id, name), offset
@@ -77,7 +77,7 @@ def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset
 
 
 def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) -> I64:
-    """Return (mappings,) the place of each among those of its object that form one run of overlapping ones."""
+    """Return (mappings,) the number of each mapping within its object's run of overlapping ones."""
     variant = zeros(len(ids))
     run: list[int] = []
     end = 0
@@ -91,24 +91,24 @@ def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) ->
 
 
 _UNMAPPED = text_id("unmapped").hex()
-"""Object of addresses of programs that no mapping holds."""
+"""Object of user addresses outside all mappings."""
 
 
 def _unmapped_kernel(recording: bytes) -> str:
-    """Object of kernel addresses that no mapping holds: they hold for one boot."""
+    """Return the object of kernel addresses outside all mappings, which are valid for one boot."""
     return text_id("own", recording, "", "kernel").hex()
 
 
 def synthetic_object(name: str) -> str:
-    """Object of a frame that stands for no code, such as ``[truncated stack]``."""
+    """Return the object of a synthetic frame, such as ``[truncated stack]``."""
     return text_id("made up", name).hex()
 
 
 class ProfilePlaces(Frozen):
-    """Places of a profile: one of each location, then exact twins of the kernel's return addresses.
+    """Places of a profile: one per location, then exact twins of the kernel's return addresses.
 
-    A return address of the kernel may turn out to be where an interrupt came, once functions have names: it is there a
-    second time as an exact address, so that whoever names places names both.
+    Once functions have names, a return address of the kernel may turn out to be an interrupted instruction. So it is
+    included a second time as an exact address, and both get names.
     """
 
     location: I32
@@ -116,15 +116,15 @@ class ProfilePlaces(Frozen):
     object_ids: Sequence[str]
     """In hexadecimal."""
     object: I64
-    """(places,) row of ``object_ids``; −1 of frames that stand for no code."""
+    """(places,) row of ``object_ids``; −1 for synthetic frames."""
     keys: PlaceKeys
     """Offsets are distances from the object's base."""
     is_local: Bools
-    """(places,) the place means nothing outside its recording."""
+    """(places,) whether the place is private to its recording."""
 
 
 def profile_places(locations: Locations, objects: CodeObjects, recording: bytes) -> ProfilePlaces:
-    """Find the places of all locations; ``recording`` is the one with kernel code outside of all mappings."""
+    """Return the places of all locations; ``recording`` is the one with kernel code outside all mappings."""
     returns, is_kernel = locations.lookup != locations.address, locations.mode == CpuMode.KERNEL
     twins = flatnonzero(is_kernel & returns & ~locations.synthetic)
     location = np.append(np.arange(len(locations), dtype=np.int32), as_int32(twins))
@@ -134,14 +134,14 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     row = np.where(mapping < 0, len(known) - np.where(own_kernel, 2, 1), mapping)
     row[locations.synthetic[location]] = -1
     columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)
-    base, variant, is_local = (np.append(one, np.zeros(1, one.dtype))[mapping] for one in columns)  # 0 serves −1
+    base, variant, is_local = (np.append(one, np.zeros(1, one.dtype))[mapping] for one in columns)  # 0 is for −1
     offset: U64 = locations.address[location] - base
     keys = PlaceKeys(offset, locations.mode[location], is_return, variant)
     return ProfilePlaces(location, known, row, keys, is_local | (mapping < 0) & own_kernel & (row >= 0))
 
 
 def synthetic_names(profile: Profile) -> list[str]:
-    """Names of the frames that stand for no code, in the order of their locations."""
+    """Return the names of synthetic frames, in the order of their locations."""
     locations = profile.locations
     first = locations.line_offsets[flatnonzero(locations.synthetic)]
     return [profile.strings[row] for row in profile.functions.name[locations.line_function[first]].tolist()]

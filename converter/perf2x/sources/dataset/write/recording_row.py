@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 _SAME = ("samples", "lost", "deferred_missing", "kernel_build_id", "facts", "unfinished", "missing_bytes")
-"""Columns that are called as fields of StoredRecording."""
+"""Columns named like fields of StoredRecording."""
 
 
 def recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
     """Make the table of one row; unknown numbers are null, unknown texts empty.
 
-    FormatError for numbers that the columns have no room for.
+    FormatError for numbers that do not fit into the columns.
     """
     profile, meta, pa = stored.profile, stored.profile.meta, arrow()
     row: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""A recording on its way into a dataset: its profile before names were looked up, and facts about it.
+"""A recording to be stored in a dataset: its profile without names, and facts about it.
 
-A profile of nothing is for recordings that could not be read, and for places that only names are wanted of.
+An empty profile stands for recordings that could not be read, and for places that only need names.
 """
 
 from collections.abc import Mapping
@@ -28,27 +28,27 @@ class StoredRecording(Frozen):
     recording: bytes
     """Its id (``content_ids.recording_id``)."""
     profile: Profile
-    """As stitched, summed or a timeline: only frames that stand for no code have names."""
+    """As stitched, summed or a timeline: only synthetic frames have names."""
     tags: Mapping[str, str] = field(default_factory=dict)
     samples: int = 0
     """Number of samples in the recording, before any filter."""
     lost: int = 0
-    """Records and samples that the kernel had no room for."""
+    """Records and samples that the kernel dropped."""
     deferred_missing: int = 0
     """Samples whose deferred user stack is not in the recording."""
     kernel_build_id: str = ""
     facts: str = "{}"
-    """JSON that only perf2x reads again."""
+    """JSON that only perf2x reads."""
     names: PlaceNames | None = None
-    """Names of the recording's own places, which it alone can tell."""
+    """Names of places that are private to the recording."""
     looked_up: Bools | None = None
-    """(mappings,) names were looked up already, found or not; None: of none."""
+    """(mappings,) whether names were looked up already, found or not; None: none were."""
     session: bytes | None = None
     """Digest that the finished recording and all earlier states of it share; None without samples."""
     unfinished: bool = False
-    """Its end is missing: perf record was killed or still ran, or the file was cut or is damaged from some byte on."""
+    """The end is missing: perf record was killed or still running, or the file was truncated or is damaged."""
     missing_bytes: int | None = None
-    """Bytes that an unfinished recording should have and has not; None where nobody knows."""
+    """Number of bytes that an unfinished recording lacks; None if unknown."""
     error: str = ""
     """The reason why the recording could not be read; its profile is empty."""
 
@@ -69,5 +69,5 @@ def empty_profile(source: str) -> Profile:
 
 
 def failed_recording(recording: bytes, source: str, error: str, tags: Mapping[str, str]) -> StoredRecording:
-    """Make a recording without samples that says why it has none."""
+    """Make a recording without samples, with the reason."""
     return StoredRecording(recording, empty_profile(source), tags, error=error)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _AT_ONCE, _MOST = 1 << 22, 1 << 28
-"""Frames of stacks that are written together, and of a recording: equal callers of many stacks are written for each."""
+"""Frames of stacks written at once, and per recording: callers shared by many stacks are written for each."""
 
 
 def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[str, pyarrow.Table]]":
@@ -50,7 +50,7 @@ def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[s
 
 
 def _of(of: tuple[str, str], count: int) -> dict[str, Any]:
-    """Columns of the recording's id and of the attempt to add it."""
+    """Return the columns of the recording's id and of the attempt to add it."""
     same = zeros(count)
     return {name: text_column([one], same) for name, one in zip(OF_ATTEMPT, of, strict=True)}
 
@@ -69,9 +69,9 @@ def _stacks(profile: Profile, leaves: I64, of: tuple[str, str], source: str) -> 
 
 
 def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tuple[str, str]) -> "pyarrow.Table":
-    """Places; those without a mapping have the name of what they stand for, or none.
+    """Return the rows of places; synthetic frames have their name, others none.
 
-    Twins without names of their own are left out: no stack has them, and whoever names places thinks of them.
+    Twins without names of their own are omitted: no stack has them, and naming adds them again.
     """
     mappings, locations, location = profile.mappings, profile.locations, places.location
     synthetic, mapping = synthetic_names(profile), locations.mapping[location]
@@ -98,7 +98,7 @@ def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tupl
 
 
 def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason: str) -> "pyarrow.Table":
-    """Names of places of an object; a place without any says the reason."""
+    """Return rows with names of an object's places; a place without any has the reason."""
     count = len(places.offset)
     is_named = zeros(count)
     is_named[names.place] = names.count > 0
@@ -111,7 +111,7 @@ def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason:
 
 
 def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
-    """Lines and flags of places 0 to ``count``; those without names have no list where columns may be null."""
+    """Return lines and flags of places 0 to ``count``; those without names have no list if columns may be null."""
     row = minus_ones(count)
     row[names.place] = arange(len(names.place))
     has = row >= 0

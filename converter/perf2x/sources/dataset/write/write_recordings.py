@@ -1,7 +1,7 @@
-"""Recordings → a dataset: rows of many are written together; nobody sees them until the table of recordings has theirs.
+"""Writes recordings to a dataset: rows of many at once, which become visible with the table of recordings.
 
-``attempt`` tells the rows of one writer from those of others, killed ones included: rows count whose recording and
-attempt are in the table of recordings.
+``attempt`` identifies the rows of one writer, including killed ones: rows only count if their recording and attempt are
+in the table of recordings.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import pyarrow
 
 TOGETHER = 64
-"""Recordings that are written together."""
+"""Recordings written at once."""
 _BYTES = 1 << 28
 _SAME = """t.recording = s.recording OR (t.source = s.source AND t.error IS NOT NULL)
 OR (t.session = s.session AND (t.unfinished OR s.unfinished))"""
 _LATER = "t.error IS NOT NULL OR (t.unfinished AND (NOT s.unfinished OR s.samples > t.samples))"
-"""Rows of one recording: by content, by name after an error, by its first records while it is unfinished."""
+"""Matches a recording's row: by content, by name after an error, by its fingerprint while it is unfinished."""
 
 
 class RowsOfRecordings:
@@ -36,7 +36,7 @@ class RowsOfRecordings:
         self._size = 0
 
     def add(self, stored: StoredRecording) -> None:
-        """Take one more; FormatError for one that tables cannot hold, and none of its rows is taken."""
+        """Add a recording; FormatError for one that tables cannot hold, of which no row is added."""
         made = list(recording_tables(stored, self._attempt))
         parts = _partition_values(stored, self._partition)
         for table, rows in made:
@@ -47,7 +47,7 @@ class RowsOfRecordings:
             self._write()
 
     def finish(self) -> "pyarrow.Table":
-        """Write what is left, and return the rows of the table of recordings, which the caller commits."""
+        """Write the remaining rows, and return the rows of the table of recordings, which the caller commits."""
         self._write()
         pa, found = arrow(), [schema_of("recordings", self._partition).empty_table()]
         for parts, many in self._rows["recordings"].items():
@@ -67,20 +67,20 @@ class RowsOfRecordings:
 
 
 def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Parts:
-    """Values of a recording in the columns that tables are partitioned by; None where it has none."""
+    """Return a recording's values of the partition columns; None if it has none."""
     date = date_of(stored.profile.meta.wall_start_ns)
     return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
 
 
 def commit_recordings(tables: DeltaTables, rows: "pyarrow.Table", *, replace: bool = False) -> None:
-    """Make recordings part of a dataset by their rows in the table of recordings.
+    """Add recordings to a dataset by their rows in the table of recordings.
 
-    What is there stays, unless it is an error, or an earlier state; ``replace``: also then. OutputError when it cannot
+    Existing ones stay, unless they are an error or an earlier state; ``replace`` replaces all. OutputError if it cannot
     be written.
     """
     later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
     waiting = rows.sort_by([("unfinished", "ascending"), ("samples", "descending"), ("recording", "ascending")])
-    while len(waiting):  # no session, and no recording, is twice in a part: a row may have one match alone
+    while len(waiting):  # no session or recording twice in a batch, because a row may match only one
         seen, first = set[str](), list[bool]()
         for row in waiting.select(["recording", "session"]).to_pylist():
             keys = {row["recording"], row["session"] or row["recording"]}
