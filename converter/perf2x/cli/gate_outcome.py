@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perf2x.cli.render.screen import Screen
     from perf2x.tools.diff.changes import Comparison
 
-TOO_FEW = "too few samples to judge"
+_TOO_FEW = "too few samples to judge"
 _FEWEST = 100
 """Samples that tell growth of the whole by 31 % from noise, and by less not."""
 
@@ -24,7 +24,9 @@ class Verdict(Frozen):
     """The answer to a job."""
 
     outcome: str
-    """``passed``; ``failed``; ``unreliable``: the recording exceeds a limit of quality; TOO_FEW; or ``no baseline``."""
+    """``passed``; ``failed``; ``unreliable``: the recording exceeds a limit of quality; ``too few samples to judge``;
+    or ``no baseline``.
+    """
     reasons: list[str]
     """Sentences; at least one."""
     notes: list[str]
@@ -44,9 +46,10 @@ class Verdict(Frozen):
         if failed:
             return cls("unreliable" if quality else "failed", failed, notes)
         if limits and not flags.any_change and (few := [*_too_few(whole)]):
-            return cls(TOO_FEW, few, notes)
-        if limits and growth is None:
-            return cls("no baseline", ["there is no earlier recording to compare with"], notes)
+            return cls(_TOO_FEW, few, notes)
+        if limits and (growth is None or growth.strange):
+            why = growth.strange if growth else "there is no earlier recording to compare with"
+            return cls("no baseline", [why], notes)
         text = "nothing exceeds its limit" + (f" ({', '.join(limits)})" if limits else "")
         if growth is not None and not whole.normalize:
             change = format_change(whole.whole_after - whole.before.whole, whole.before.whole)
@@ -57,7 +60,7 @@ class Verdict(Frozen):
         """Say what failed and exit with code 3, or warn that nothing could be judged."""
         if self.outcome in ("failed", "unreliable"):
             exit_for_failed_gates(self.reasons)
-        if self.outcome == TOO_FEW:
+        if self.outcome == _TOO_FEW:
             warn(self.reasons)
 
     def lines(self, screen: "Screen") -> Iterator[str]:

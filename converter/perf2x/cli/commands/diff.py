@@ -65,7 +65,7 @@ def diff(
         pair = load_pair((before, after), options, rows.value, how, progress)
     for line in pair.notes:
         print_message(f"perf2x: {line}")
-    verdict = gate.verdict(rows.by, pair.compared)
+    verdict = gate.verdict(rows.by, pair.compared, pair.callers)
     untold = untold_changes(pair, compared.fail_above)
     shown = Shown(rows.by, rows.sort, rows.limit, rows.show_all)
     table = verdict.table(pair, shown, gate.confidence, rows.columns)

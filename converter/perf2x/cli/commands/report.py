@@ -71,7 +71,7 @@ def report(
             loaded = pair.after
     quality = [*failed_gates(gates, loaded)]
     if pair:
-        growth = gate.verdict("function", pair.compared)
+        growth = gate.verdict("function", pair.compared, pair.callers)
         changes = changes_of(pair, growth, gate.confidence, shown.limit)
         quality += untold_changes(pair, compared.fail_above)
     verdict = None

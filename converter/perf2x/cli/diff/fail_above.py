@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from perf2x.model.totals.noise import Interval
     from perf2x.tools.diff.changed_rows import DiffTable, Shown
     from perf2x.tools.diff.changes import Change, Comparison
+    from perf2x.tools.diff.moved_code import CallersOf
     from perf2x.tools.diff.pair_options import PairOptions
     from perf2x.tools.diff.recording_pair import RecordingPair
 
@@ -107,8 +108,10 @@ class DiffGate(Frozen):
                 "of functions"
             )
 
-    def verdict(self, by: str, compared: Callable[[str], "Comparison"]) -> "GateVerdict":
-        """Check every limit against the tables that ``compared`` gives, as RecordingPair has them.
+    def verdict(
+        self, by: str, compared: Callable[[str], "Comparison"], callers: "CallersOf | None" = None
+    ) -> "GateVerdict":
+        """Check every limit against the tables that ``compared`` gives, and ``callers``, as RecordingPair has them.
 
         ``by`` is the table of a limit that names none. OptionError for a limit that could never be exceeded, and for a
         name that neither recording has.
@@ -121,12 +124,19 @@ class DiffGate(Frozen):
         unknown = [check.unknown for check in checks if check.unknown]
         if unknown and not self.allow_unknown:
             raise OptionError(f"{unknown[0]} (--allow-unknown accepts that)")
-        verdict = GateVerdict(notes=unknown)
-        for check in checks:
-            self._judge(check, among, compared("function"), verdict)
+        verdict = GateVerdict(notes=unknown, strange=compared("function").strange())
+        for check in checks if not verdict.strange else ():
+            self._judge(check, among, compared("function"), callers, verdict)
         return verdict
 
-    def _judge(self, check: "_Check", among: float, functions: "Comparison", verdict: "GateVerdict") -> None:
+    def _judge(
+        self,
+        check: "_Check",
+        among: float,
+        functions: "Comparison",
+        callers: "CallersOf | None",
+        verdict: "GateVerdict",
+    ) -> None:
         """Add the outcome of one limit."""
         judged = check.comparison.judged(check.rows, self.confidence, (among, among))
         for row in judged:
@@ -138,6 +148,14 @@ class DiffGate(Frozen):
             judged = [row for row in judged if row.key in dearer]
             if cheap:
                 verdict.notes.append(f"shares that grew only because others shrank: {first_of(cheap, _NAMED)}")
+        large = [row for row in judged if row.moved(self.sort) > check.allowed and self._is_growth(row)]
+        if large and callers and not self.any_change and check.kind in ("function", "share"):
+            from perf2x.tools.diff.moved_code import MovedCode
+
+            moved = MovedCode(functions, check.comparison, self.sort, callers, check.allowed)
+            for keys, sentence in moved.explained(large):
+                judged = [row for row in judged if row.key not in keys]
+                verdict.notes.extend([sentence] * (sentence not in verdict.notes))
         if check.whole:
             verdict.intervals[WHOLE] = check.comparison.whole_interval(self.confidence, among)
         growths = [*check.whole_growth(self.confidence, among), *_row_growths(judged, self.sort, check)]
@@ -177,6 +195,8 @@ class GateVerdict(Frozen):
     """A sentence for each change that is too large; the gate fails if there is any."""
     notes: list[str] = field(default_factory=list)
     """Sentences on names that neither recording has, and on changes that would be too large but for noise."""
+    strange: str = ""
+    """A sentence where the earlier recording is of another program, so that nothing was compared."""
     intervals: dict[tuple[str, str, str], "Interval"] = field(default_factory=dict)
     """Interval of every row (kind, name, object), and of WHOLE, that a limit was held against."""
 

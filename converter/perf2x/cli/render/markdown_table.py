@@ -24,7 +24,7 @@ _HEADING = 2
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
 _SIGN = re.compile(r"[+=](?=\d)")
 """Before a number it is no markup."""
-_WORD = re.compile(r"\S+?(?=[,.;]?(?:\s|$))")
+_WORD = re.compile(r"\S+?(?=[,.:;]?(?:\s|$))")
 """Without the end of a clause."""
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
@@ -67,7 +67,7 @@ def code(name: str, room: int = _NAME_WIDTH) -> str:
     return "`" + name.replace("|", "\\|") + "`"
 
 
-def prose(text: str) -> str:
+def _prose(text: str) -> str:
     """A sentence that may quote recorded names: no character of it is markup, a mention or a link."""
     return _MARKUP.sub(lambda found: f"&#{ord(found.group())};", plain(text))
 
@@ -110,7 +110,7 @@ def _table_rows(section: Section) -> list[str]:
     shown = [name if column.recorded else str if column.name else escape_tildes for column in layout]
     rows = zip(*(column.cells for column in layout), strict=True)
     return [
-        _table_row([prose(column.head) for column in layout]),
+        _table_row([_prose(column.head) for column in layout]),
         _table_row([":--" if column.name else "--:" for column in layout]),
         *(_table_row([show(cell) for show, cell in zip(shown, row, strict=True)]) for row in rows),
     ]

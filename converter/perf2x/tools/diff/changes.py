@@ -7,15 +7,18 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import Frozen, as_int64, cumsum, flatnonzero, sum_at
+from perf2x.base.did_you_mean import close_names
 from perf2x.base.students_t import student
 from perf2x.model.profile import Profile
 from perf2x.model.totals.host_noise import HostSpread
 from perf2x.model.totals.noise import Interval, Measured, interval, quantile, share_interval
-from perf2x.model.totals.totals import Line, Total, Totals, weights
+from perf2x.model.totals.totals import Key, Line, Total, Totals, weights
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
 SMALLEST_PART = 2000
 """A change below 1/2000 of the whole before reads as 0.0 %."""
+_COMMON = 0.1
+"""Least part of the cost of either recording of one program that is in functions of both."""
 _SORTS = ("self", "total")
 _LEAST = 1e-9
 """Part of the costs that a line without any has."""
@@ -123,6 +126,30 @@ class Comparison(Frozen):
                 row = row.with_interval(sort, _wider(limits, row.moved(sort), reach[1] * error))
             held.append(row)
         return held
+
+    def together(self, keys: set[Key], sort: str, confidence: float = 0.95) -> tuple[int, int, Interval]:
+        """Costs of lines before and after, and the interval of their change, as if they were one."""
+        pairs = [pair for pair in self._pairs() if pair[0].key in keys]
+        (was, first), (now, second) = (
+            (sum(cost for cost, _ in side), sum(squares for _, squares in side))
+            for side in zip(*((old.of(sort), new.of(sort)) for old, new in pairs), strict=True)
+        )
+        return was, round(now * self.scale), self._interval((was, first), (now, second), quantile(confidence))
+
+    def strange(self) -> str:
+        """Return a sentence where hardly any of the cost is in functions of both recordings, or of similar names."""
+        wholes, rows = (self.before.whole, self.after.whole * self.scale), self.changes()
+        if not all(wholes):
+            return ""
+        gone = [row.name for row in rows if not row.total_after and row.own_before >= _COMMON * wholes[0]]
+        common = [0, 0]
+        for row in rows:
+            came = not row.total_before and row.own_after >= _COMMON * wholes[1]
+            if (row.total_before and row.total_after) or (came and close_names(row.name, gone, 1)):
+                common = [cost + side for cost, side in zip(common, row.sides("self"), strict=True)]
+        text = "the earlier recording is of another program: hardly any of the cost is in functions of both"
+        few = all(cost < _COMMON * whole for cost, whole in zip(common, wholes, strict=True))
+        return text if few else ""
 
     def whole_interval(self, confidence: float, comparisons: float = 1) -> Interval:
         """Limits of the change of the whole; the number of samples of a recording counts as random, too."""

@@ -1,12 +1,13 @@
 """The two recordings of ``perf2x diff``, and their tables."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import sum_of
+from perf2x.base.columnar import flatnonzero, sum_of, sum_rows
 from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.load_result import Loaded
@@ -14,11 +15,12 @@ from perf2x.model.number_format import first_of
 from perf2x.model.profile import find_event, sampled_events
 from perf2x.model.totals.event_columns import EventColumn, event_columns
 from perf2x.model.totals.host_noise import host_spread, split_hosts
-from perf2x.model.totals.totals import totals
+from perf2x.model.totals.totals import Key, totals
 from perf2x.tools.diff.changed_rows import ColumnChange, DiffTable, Shown
 from perf2x.tools.diff.changes import Change, Comparison, scaled
 from perf2x.tools.diff.matching_objects import match_objects, renamed
 from perf2x.tools.diff.pair_options import PairOptions, Work
+from perf2x.tools.tables.report_tables import call_tree
 
 if TYPE_CHECKING:
     from perf2x.kernel.load_options import Progress
@@ -59,6 +61,21 @@ class RecordingPair:
         self.compared = cache(self._compare)
         """The tables of functions, objects or threads (``function``, ``object``, ``thread``), or of functions by their
         shares (``share``), compared once each."""
+
+    def callers(self, side: int, skipped: Set[Key]) -> dict[Key, dict[Key, int]]:
+        """Return the costs of all functions by their nearest callers but those, before (0) or after (1)."""
+        profile = (self.before, self.after)[side].profile
+        event = find_event(profile, self.compared("function").before.event)
+        calls = call_tree(replace(profile, default_event=event), self.value)
+        names, key = [*calls.names, ("", "")], calls.tree.key  # the last name is that of key −1
+        skips, caller = np.array([name in skipped for name in names]), np.maximum(calls.tree.parent, 0)
+        while len(rows := flatnonzero((key >= 0) & (skips[key[caller]] | (key[caller] == key)))):
+            caller[rows] = caller[caller[rows]]
+        found: dict[Key, dict[Key, int]] = {}
+        (function, by), (cost,) = sum_rows([key, key[caller]], [calls.total])
+        for row, other, value in zip(function.tolist(), by.tolist(), cost.tolist(), strict=True):
+            found.setdefault(names[row], {})[names[other]] = value
+        return found
 
     @property
     def factor(self) -> float:

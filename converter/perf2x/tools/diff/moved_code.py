@@ -1,0 +1,112 @@
+"""Code that moved: a function that was renamed, split or inlined costs what it did, under another name.
+
+One function vanished, or another came; both have the same place in the callers, and what they cost together is the same
+within noise; or within a tenth, if the one vanished. Callers are the nearest that both recordings have.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+
+from perf2x.base.frozen import Frozen
+from perf2x.model.number_format import first_of, format_percent
+from perf2x.model.totals.totals import Key
+from perf2x.tools.diff.changes import Change, Comparison
+
+Callers = Mapping[Key, int]
+"""Cost of a function by its callers, for one of the recordings."""
+CallersOf = Callable[[int, Set[Key]], Mapping[Key, Callers]]
+"""Of all functions, before (0) or after (1), by the nearest callers but those."""
+
+_ALIKE = 0.5
+"""Part of the callers, by cost, that both functions have."""
+_PART = 0.05
+"""Part of the cost of an inlined function that a caller has."""
+_SMALL = 20
+"""Changes that are smaller by this than what is to be explained do not matter."""
+_MOST = 50
+"""Functions of either side that are looked at."""
+_NAMED = 3
+_PAIR = 2
+
+
+class MovedCode(Frozen):
+    """The functions of one comparison that cost more, and those that cost less."""
+
+    costs: Comparison
+    limited: Comparison
+    """The same functions, or their shares, as the limit has them."""
+    sort: str
+    callers_of: CallersOf
+    allowed: float
+    """Largest growth of what moved, in the event's unit."""
+
+    def explained(self, grown: Sequence[Change]) -> Iterator[tuple[list[Key], str]]:
+        """Yield functions that only have what others had, and a sentence on that."""
+        rows = self.costs.changes()
+        least = min(row.moved(self.sort) for row in grown) / _SMALL
+        won = sorted((row for row in rows if row.moved(self.sort) > least), key=self._size)[:_MOST]
+        lost = sorted((row for row in rows if -row.moved(self.sort) > least), key=self._size)[:_MOST]
+        lone = {row.key for row in rows if not (row.total_before and row.total_after)}
+        before, after = (self.callers_of(side, lone) for side in (0, 1))
+        links = {new.key: [old for old in lost if _fit(new, old, before, after)] for new in won}
+        done = set[Key]()
+        for new in sorted(grown, key=self._size):
+            choices = [([new], [old]) for old in links.get(new.key, ())]
+            for news, olds in [*choices, _connected(new, won, links)]:
+                keys = {row.key for row in (*news, *olds)}
+                if olds and not keys & done and (sides := self._same(keys, olds)):
+                    done |= keys
+                    yield [row.key for row in news], f"{_sentence(news, olds)}, together {sides}"
+                    break
+
+    def _size(self, row: Change) -> tuple[int, Key]:
+        return -abs(row.moved(self.sort)), row.key
+
+    def _same(self, keys: set[Key], olds: Sequence[Change]) -> str:
+        """Costs before and after of functions together; "" where they are not the same.
+
+        Shares of several are no costs: they fall when others grow.
+        """
+        gone = not any(row.total_after for row in olds)
+        for compared in (self.costs, self.limited)[: 1 if len(keys) > _PAIR else 2]:
+            was, now, (low, high) = compared.together(keys, self.sort)
+            if (low <= 0 <= high or (gone and abs(now - was) * 10 <= was)) and now - was <= self.allowed:
+                was, now, _ = self.limited.together(keys, self.sort)
+                whole = self.limited.before.whole
+                return f"{format_percent(was, whole)} before and {format_percent(now, whole)} after"
+        return ""
+
+
+def _fit(new: Change, old: Change, before: Mapping[Key, Callers], after: Mapping[Key, Callers]) -> bool:
+    """Tell whether the code of a function that costs less may be in one that costs more, by their callers."""
+    came, gone = not new.total_before, not old.total_after
+    was, now = (
+        {key: cost / sum(callers.values()) for key, cost in callers.items()}
+        for callers in (before[old.key], after[new.key])
+    )
+    return (came or gone) and (
+        sum(min(part, now.get(key, 0.0)) for key, part in was.items()) >= _ALIKE
+        or (came and now.get(old.key, 0.0) >= _ALIKE)
+        or (gone and was.get(new.key, 0.0) >= _PART)
+    )
+
+
+def _connected(
+    new: Change, won: Sequence[Change], links: Mapping[Key, Sequence[Change]]
+) -> tuple[list[Change], list[Change]]:
+    """All that fits together with one function, directly or not."""
+    news, olds = {new.key}, set[Key]()
+    while True:
+        more = {old.key for key in news for old in links.get(key, ())}
+        if more == olds:
+            break
+        olds, news = more, news | {row.key for row in won if any(old.key in more for old in links[row.key])}
+    found = {old.key: old for key in news for old in links.get(key, ())}
+    return [row for row in won if row.key in news], list(found.values())
+
+
+def _sentence(news: Sequence[Change], olds: Sequence[Change]) -> str:
+    names = (first_of([row.name for row in rows], _NAMED) for rows in (olds, news))
+    came, gone = not any(row.total_before for row in news), not any(row.total_after for row in olds)
+    kind = "inlined" if gone and not came else "split" if came and len(olds) == 1 else "moved"
+    kind = "renamed" if came and gone and len(news) == len(olds) == 1 else kind
+    return f"{kind}: {' → '.join(names)}"
