@@ -74,7 +74,7 @@ from perf2x.kernel.registry import Emitter, build_emitter
 from perf2x.library_types import FormatName, ReadOptions, TableOptions
 from perf2x.model.filters.filter_options import Filters, Grouping
 from perf2x.model.profile import Profile, View, view_of
-from perf2x.model.totals.kinds import By, Sort, Value
+from perf2x.model.totals.row_kinds import By, Sort, Value
 from perf2x.model.transforms.weights_and_mispredicts import value_options
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions

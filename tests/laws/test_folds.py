@@ -24,10 +24,10 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.registry import build_emitter
 from perf2x.model.profile.profile import Profile
-from perf2x.model.transforms import profile_fold
+from perf2x.model.transforms import incremental_merge
 from perf2x.model.transforms.drop_unused import TEXTS
+from perf2x.model.transforms.incremental_merge import ProfileFold
 from perf2x.model.transforms.merge_profiles import merge_profiles, with_tags
-from perf2x.model.transforms.profile_fold import ProfileFold
 from perf2x.reader import PerfRecording
 from perf2x.symbolizer.known.known_names import KnownNames
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of
@@ -139,7 +139,7 @@ def test_a_merge_keeps_samples_and_has_no_row_twice() -> None:
 
 @pytest.mark.parametrize("least", [0, 300, 10**9])
 def test_a_fold_is_one_merge_of_all(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profile_fold, "LEAST", least)
+    monkeypatch.setattr(incremental_merge, "LEAST", least)
     fold = ProfileFold()
     for part in profiles(False):
         fold.add(part)
@@ -260,7 +260,7 @@ def test_a_file_that_goes_meanwhile_is_an_error(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_sessions, "MOST_OPEN", 2)
-    monkeypatch.setattr(profile_fold, "LEAST", 4000)
+    monkeypatch.setattr(incremental_merge, "LEAST", 4000)
     paths = [forged(tmp_path, number, samples=2000) for number in range(48)]
     load(paths[:2], LoadOptions())  # imports
 

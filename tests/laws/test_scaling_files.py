@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from perf2x.base.abi.perffile import HeaderFeature
+from perf2x.base.binaries.dwarf.address_lookup import UnitLines
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
-from perf2x.base.binaries.dwarf.line_lookup import UnitLines
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.binaries.elf.symtab import SymbolRows, function_symbols
 from perf2x.base.binaries.find.object_finder import Finder
@@ -26,7 +26,7 @@ from perf2x.reader.session_builder import SessionBuilder
 from perf2x.symbolizer.sources.elf_symbols import _SymbolTables
 from perf2x.symbolizer.sources.jitdump_mappings import MAX_SHARED_CODE, with_jitdump_mappings
 from perf2x.symbolizer.sources.jitdump_source import JitdumpSource
-from perf2x.symbolizer.sources.kallsyms import parse_kallsyms
+from perf2x.symbolizer.sources.parse_kallsyms import parse_kallsyms
 from perf2x.symbolizer.sources.perf_map_source import read_perf_map
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 from perf2x.symbolizer.symbol_options import SymbolOptions

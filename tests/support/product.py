@@ -7,7 +7,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Want
 from perf2x.reader import open_recording
-from perf2x.stitcher.process_history import build_process_history
+from perf2x.stitcher.history.process_history import build_process_history
 from perf2x.stitcher.profile_builder import build_profile
 from perf2x.stitcher.stitch import Stitcher, StitchOptions
 from tests.support.against_perf import Ours, perf_object

@@ -30,7 +30,7 @@ _OTHERS = {
     "base.columnar.unique": {"FEW": 2},
     "base.files.read_file": {"_CHUNK": 1 << 10},
     "base.files.operating_system": {"_CHUNK": 1 << 10},
-    "model.transforms.profile_fold": {"LEAST": 8},
+    "model.transforms.incremental_merge": {"LEAST": 8},
     "emitters.collapsed": {"_MANY": 8},
     "emitters.chrome.chrome": {"_LARGE": 8},
     "emitters.encoding.json_encoder": {"_FEW": 2},

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.fail_if import exit_for_failed_gates, warn
 from perf2x.cli.render.markdown_table import sentence_with_code
 from perf2x.model.number_format import format_change, plural

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec import json
 from msgspec.structs import replace
 
+from perf2x.kernel.input_source import Stitched
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.open_sessions import SessionInput
-from perf2x.kernel.source import Stitched
 from perf2x.sources.dataset.read.stored_part import StoredFacts
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import OptionError
 from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.dataset_schema import arrow

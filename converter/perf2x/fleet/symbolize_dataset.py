@@ -52,7 +52,7 @@ def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pya
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.kernel.registry import load_symbol_sources
-    from perf2x.symbolizer.make_finder import make_context, make_finder
+    from perf2x.symbolizer.make_object_finder import make_context, make_finder
     from perf2x.symbolizer.mapped_objects import mapped_objects
     from perf2x.symbolizer.object_resolver import ObjectResolver
 

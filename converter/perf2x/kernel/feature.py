@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.base.installed_packages import available
 from perf2x.model.setting import FeatureSettings
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec.structs import replace
 
 from perf2x.base.files.unpack_limit import parse_size
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.kernel.feature import with_settings
 from perf2x.model.filters.filter_options import SAMPLES_PANEL, Filters, Grouping
 from perf2x.model.plugin_options import SAMPLES, STACKS, TAGS
@@ -230,13 +230,13 @@ class LoadContext:
     @cached_property
     def finder(self) -> "Finder":
         """The object finder, made on first use: most loads without symbols need none."""
-        from perf2x.symbolizer.make_finder import make_finder
+        from perf2x.symbolizer.make_object_finder import make_finder
 
         return make_finder(self.options.symbols or SymbolOptions(), self.diagnostics, self.progress)
 
     def symbol_facts(self, profile: "Profile", recording: "Recording", symbols: SymbolOptions) -> "Context":
         """Collect what symbol sources need to know about a recording and its profile."""
-        from perf2x.symbolizer.make_finder import make_context
+        from perf2x.symbolizer.make_object_finder import make_context
 
         return make_context(profile, recording.session, symbols, self.diagnostics, self.finder, recording.sideband)
 

@@ -9,7 +9,7 @@ from msgspec import field
 
 from perf2x.base.abi import ReadFormat
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import first_of, format_amount, plural
 from perf2x.model.printable_text import short

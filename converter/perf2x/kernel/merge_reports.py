@@ -1,4 +1,4 @@
-"""Merges the results of several recordings; model/transforms/profile_fold.py merges the profiles themselves."""
+"""Merges the results of several recordings; model/transforms/incremental_merge.py merges the profiles themselves."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from perf2x.kernel.load_result import Loaded, event_counts
 from perf2x.model.profile import CodeCounts, Profile, merged_code, view_of
 from perf2x.model.step_report import StepReport
+from perf2x.model.transforms.incremental_merge import ProfileFold
 from perf2x.model.transforms.merge_profiles import with_tags
-from perf2x.model.transforms.profile_fold import ProfileFold
 from perf2x.model.value_limits import check_total
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_report
 

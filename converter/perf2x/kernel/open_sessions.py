@@ -15,10 +15,10 @@ from pathlib import Path
 
 from perf2x.base.columnar import Frozen, join_tables
 from perf2x.errors import FormatError, OptionError
+from perf2x.kernel.input_source import Source, SourceKind, source_kinds
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.options_for_format import refuse_lacking
 from perf2x.kernel.perf_data import PerfData
-from perf2x.kernel.source import Source, SourceKind, source_kinds
 from perf2x.model.recording import COUNTED, Event, Losts, Session
 from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_input
 from perf2x.reader.loss_notes import note_lost_samples

@@ -10,8 +10,8 @@ from collections.abc import Container
 from msgspec.structs import replace
 
 from perf2x.errors import OptionError, SettingError
+from perf2x.kernel.input_source import Lacks
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.kernel.source import Lacks
 from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
 from perf2x.model.setting import given_settings
 

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perf2x.kernel.input_source import Lacks, Stitched
 from perf2x.kernel.load_options import LoadContext, LoadOptions
-from perf2x.kernel.source import Lacks, Stitched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.recording import Event, Recording, Sideband, Want
-    from perf2x.stitcher.process_history import ProcessHistory
+    from perf2x.stitcher.history.process_history import ProcessHistory
     from perf2x.stitcher.stitch import StitchOptions
 
 
 class PerfData:
-    """A recording of perf, from one file or several, as ``kernel.source.Source``."""
+    """A recording of perf, from one file or several, as ``kernel.input_source.Source``."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -71,7 +71,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
 def process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
     """Build the history of all processes; without ``stacks``, only of their names."""
     from perf2x.kernel.jit_code import with_jit_code
-    from perf2x.stitcher.process_history import build_process_history
+    from perf2x.stitcher.history.process_history import build_process_history
 
     sideband = with_jit_code(recording, context)
     sideband = sideband if stacks else _without_maps(sideband)

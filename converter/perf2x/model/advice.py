@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 
 class Advice(Frozen):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.setting import FeatureSettings, Setting
 

@@ -10,7 +10,7 @@ runtime/vm/code_observers.cc; Julia's src/codegen.cpp.
 import re
 from collections.abc import Callable
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.model.printable_text import base_name
 
 

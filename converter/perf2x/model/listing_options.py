@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec.structs import replace
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 from perf2x.model.plugin_options import LISTINGS
 from perf2x.model.setting import Setting, read_directories

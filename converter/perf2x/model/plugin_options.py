@@ -5,7 +5,7 @@ Separate from the registry, so that emitters need not import that; plugins impor
 
 from typing import ClassVar
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.model.setting import FeatureSettings, Settings, settings_in, settings_of
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.did_you_mean import did_you_mean
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 
 ON = "On by default"

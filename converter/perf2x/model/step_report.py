@@ -1,6 +1,6 @@
 """Reports of features on their work."""
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 
 class StepReport(Frozen):

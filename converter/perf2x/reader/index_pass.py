@@ -30,9 +30,9 @@ from perf2x.reader.first_walk import FirstWalk, TraceBlock
 from perf2x.reader.loss_notes import note_losses
 from perf2x.reader.open_input import OpenedInput
 from perf2x.reader.record_block import Block, RecordStream
-from perf2x.reader.records.decoders import DECODERS
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 from perf2x.reader.records.perf_stat import note_counts, with_thread_names
+from perf2x.reader.records.record_decoders import DECODERS
 from perf2x.reader.records.record_names import RECORD_NAMES, SESSION_RECORDS
 from perf2x.reader.records.sample_decoder import SampleLayout, sample_layout, words_before_read
 from perf2x.reader.records.variable_fields import CounterReadings, DeliveredSamples, delivered_samples, read_values

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perf2x.base.abi import HeaderFeature
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import FormatError
 from perf2x.reader.containers.file_header import open_container
 from perf2x.reader.containers.input_file import InputFile, input_name, map_input

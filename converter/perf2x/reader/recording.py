@@ -52,8 +52,8 @@ from perf2x.reader.containers.input_file import InputFile, map_input
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
 from perf2x.reader.open_input import open_input
 from perf2x.reader.record_block import Block, RecordStream
+from perf2x.reader.records.bpf_off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.clamp_values import clamp_samples
-from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.perf_stat import delivered_readings
 from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
 from perf2x.reader.records.variable_fields import DeliveredSamples

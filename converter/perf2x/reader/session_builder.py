@@ -227,7 +227,7 @@ class SessionBuilder(Struct):
             raise SectionError(f"a build id of {len(payload)} bytes")
         minor, inode, generation = struct.unpack(self.order + "IQQ", raw)
         if minor < 1 << 20 and 0 < inode < 1 << 32 and generation < 1 << 32:
-            return  # perf took them from a mapping for a build id (see decoders.py); no hash has so many zeros
+            return  # perf took them from a mapping for a build id (see record_decoders.py); no hash has so many zeros
         length = min(size[0], BUILD_ID_SIZE) if misc & MISC_BUILD_ID_SIZE and size[0] else BUILD_ID_SIZE
         self.build_ids[name] = raw[:length]
 

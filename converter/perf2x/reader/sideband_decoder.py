@@ -36,7 +36,7 @@ from perf2x.model.recording import NO_RECORDS, TABLES, DeferredChains, Event, Si
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.record_block import Block, copy_records, join_blocks
 from perf2x.reader.records.clamp_values import clamped
-from perf2x.reader.records.decoders import DECODERS, decode_records
+from perf2x.reader.records.record_decoders import DECODERS, decode_records
 from perf2x.reader.records.record_names import RECORD_NAMES
 
 _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID

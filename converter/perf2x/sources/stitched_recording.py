@@ -11,8 +11,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import ListArray, arange, as_uint64, zeros
+from perf2x.kernel.input_source import Lacks, Stitched
 from perf2x.kernel.load_options import LoadContext, LoadOptions
-from perf2x.kernel.source import Lacks, Stitched
 from perf2x.model.profile import Profile, keep_samples, without_times
 from perf2x.model.recording import Samples
 from perf2x.model.transforms.drop_unused import compact

@@ -23,7 +23,7 @@ from perf2x.model.profile import (
 )
 from perf2x.model.recording import Branches, Samples
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
-from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.history.process_history import ProcessHistory
 
 _MISPREDICTED = np.uint64(1)
 """Bit of struct perf_branch_entry's flags."""

@@ -38,7 +38,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.profile import RootFrame
 from perf2x.model.recording import Branches, Event, Samples, Session, UserStacks, Want
 from perf2x.stitcher.call_graph_options import CallGraphOptions
-from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.history.process_history import ProcessHistory
 from perf2x.stitcher.stacks.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
 from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, End, MappingFinder
 

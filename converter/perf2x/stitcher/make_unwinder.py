@@ -6,8 +6,8 @@ from perf2x.base.binaries.find.recorded_vdso import find_vdso
 from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.mapping_names import VDSO, is_jitdump, is_real_path, is_vdso
 from perf2x.model.recording import Session, has_64_bits, kernel_build_id
+from perf2x.stitcher.history.process_history import ProcessHistory
 from perf2x.stitcher.history.profile_mappings import may_hold_code
-from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import UserMappings
 

@@ -46,7 +46,7 @@ from perf2x.model.profile import (
 )
 from perf2x.model.recording import Cgroups, Event, Session
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, too_much
-from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.history.process_history import ProcessHistory
 from perf2x.stitcher.stacks.frame_keys import decode_keys, distinct_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 from perf2x.stitcher.stacks.stack_interner import ThreadRows

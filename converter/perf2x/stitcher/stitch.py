@@ -48,7 +48,7 @@ from perf2x.model.recording import Samples, take_rows
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.cookie_matching import JoinOutcome
 from perf2x.stitcher.deferred.deferred_join import DeferredJoin, DeferredTally
-from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.history.process_history import ProcessHistory
 from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
 from perf2x.stitcher.stacks.frame_keys import FrameKeys, SideTable
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache, equal_inputs

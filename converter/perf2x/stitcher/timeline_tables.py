@@ -26,7 +26,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.model.profile import Losses, Threads, ThreadSwitches
 from perf2x.model.recording import Event, Losts, Switches, Tasks, final_counts
-from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.history.process_history import ProcessHistory
 
 _EXIT_DEAD = 0x10
 """The bit of prev_state (include/linux/sched.h) of an exiting thread."""

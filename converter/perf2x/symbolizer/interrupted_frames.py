@@ -34,7 +34,7 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.model.profile import Locations, Profile, Stacks, depths, equal_rows, sum_samples, take_locations
-from perf2x.symbolizer.entry_names import EntryRole, entry_roles, is_interrupted
+from perf2x.symbolizer.interrupt_entry_names import EntryRole, entry_roles, is_interrupted
 
 _FACTS = ("address", "mapping", "mode", "synthetic")
 """Columns of locations that a twin copies."""

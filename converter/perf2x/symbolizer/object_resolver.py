@@ -36,7 +36,7 @@ from perf2x.base.mapping_names import is_jitdump, is_vdso
 from perf2x.errors import ObjectError
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
 from perf2x.symbolizer.demangle.demangle import full_name, short_name
-from perf2x.symbolizer.entry_names import not_called, without_padding
+from perf2x.symbolizer.interrupt_entry_names import not_called, without_padding
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource

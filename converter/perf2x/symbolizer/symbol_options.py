@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 from perf2x.model.plugin_options import INLINE, NAMES
 from perf2x.model.setting import ON, Setting, read_directories, read_directory, read_path

@@ -19,10 +19,10 @@ from perf2x.symbolizer.interrupted_frames import (
 )
 from perf2x.symbolizer.known.known_names import AskedFirst, Known, KnownNames
 from perf2x.symbolizer.known.location_names import GivenNames, LocationNames
-from perf2x.symbolizer.make_finder import make_context, make_finder
+from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
+from perf2x.symbolizer.name_tables import ProfileLineBuilder
 from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult, full_names
-from perf2x.symbolizer.profile_lines import ProfileLineBuilder
 from perf2x.symbolizer.sources.remembered_lines import place_of
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -75,7 +75,7 @@ def test_a_conversion_imports_only_what_it_uses_and_collects_hardly_any_garbage(
         "perf2x.reader.records.tracepoint_decoder",
         "perf2x.base.binaries.dwarf.compilation_units",
         "perf2x.symbolizer.sources.parse_jitdump",
-        "perf2x.symbolizer.demangle.short_cxx",
+        "perf2x.symbolizer.demangle.short_cxx_names",
         "perf2x.symbolizer.demangle.rust_names",
         "demangle",
         "pycxxfilt",

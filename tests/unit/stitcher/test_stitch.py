@@ -13,7 +13,7 @@ from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
 from perf2x.stitcher.deferred.cookie_matching import JoinOutcome
-from perf2x.stitcher.process_history import build_process_history
+from perf2x.stitcher.history.process_history import build_process_history
 from perf2x.stitcher.stacks.stack_rows import StackInputs
 from perf2x.stitcher.stitch import Stitcher, StitchOptions
 from tests.forge import (

@@ -11,7 +11,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import in_memory
-from perf2x.symbolizer.make_finder import make_context, make_finder
+from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.sources.remembered_lines import place_of
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import SymbolReport

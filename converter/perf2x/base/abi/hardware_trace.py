@@ -6,7 +6,7 @@ Source of truth: enum auxtrace_type in tools/perf/util/auxtrace.h, tools/perf/Do
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 
 class TraceKind(Frozen):

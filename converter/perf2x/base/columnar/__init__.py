@@ -77,4 +77,4 @@ from perf2x.base.columnar.unique import (
     unique_inverse,
     unique_known,
 )
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen

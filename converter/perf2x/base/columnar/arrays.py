@@ -11,7 +11,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]

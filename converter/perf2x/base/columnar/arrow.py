@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perf2x.base.columnar.arrays import I32, I64
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 _MANY_CHARACTERS = 2**29
 """More than these may take more bytes than 32-bit offsets reach."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, AnyArray, sum_of, take
 from perf2x.base.columnar.list_array import end_to_end, offsets_of, row_batches
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 
 def secret_key(number: int) -> bytes:

@@ -25,7 +25,7 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
     take,
 )
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 
 class ListArray(Frozen):

@@ -17,7 +17,7 @@ from perf2x.model.listing_options import ListingOptions
 from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.printable_text import plain
 from perf2x.model.profile import Profile
-from perf2x.model.totals.kinds import Sort
+from perf2x.model.totals.row_kinds import Sort
 from perf2x.tools.tables.report_tables import Caller
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class AgentTools:
         missing."""
         from perf2x.base.diagnostics import Diagnostics
         from perf2x.cli.render.explain_page import explain_report
-        from perf2x.symbolizer.make_finder import make_finder
+        from perf2x.symbolizer.make_object_finder import make_finder
         from perf2x.tools.explain.explain_object import explain_file
 
         path = str(self._files.find(object_file))

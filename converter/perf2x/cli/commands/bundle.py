@@ -52,7 +52,7 @@ def bundle(
     from perf2x.base.files.atomic import open_output
     from perf2x.kernel.load import load
     from perf2x.kernel.open_bundle import is_bundle
-    from perf2x.symbolizer.make_finder import make_context, make_finder
+    from perf2x.symbolizer.make_object_finder import make_context, make_finder
     from perf2x.tools.bundle.collect_files import collect_contents
     from perf2x.tools.bundle.write_bundle import write_bundle
 

@@ -42,7 +42,7 @@ def explain(
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.cli.render.explain_page import explain_report
-    from perf2x.symbolizer.make_finder import make_finder
+    from perf2x.symbolizer.make_object_finder import make_finder
     from perf2x.tools.explain.explain_object import explain_file
 
     known, refused = [], {}

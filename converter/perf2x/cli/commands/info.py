@@ -84,7 +84,7 @@ def _missing_name_reasons(
 ) -> "list[UnnamedObject]":
     """Reasons why objects have frames without names; searches for their files again."""
     from perf2x.base.diagnostics import Diagnostics
-    from perf2x.symbolizer.make_finder import make_finder
+    from perf2x.symbolizer.make_object_finder import make_finder
     from perf2x.tools.explain.missing_names import explain_unnamed
 
     finder = make_finder(options, Diagnostics(), progress)

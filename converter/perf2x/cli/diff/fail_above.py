@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import field
 from msgspec.structs import replace
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.errors import OptionError
 from perf2x.model.filters.unmatched_filters import no_such
@@ -25,7 +25,7 @@ from perf2x.model.number_format import first_of, format_change, format_percent
 
 if TYPE_CHECKING:
     from perf2x.cli.options.diff_options import ComparisonFlags
-    from perf2x.model.totals.noise import Interval
+    from perf2x.model.totals.sampling_noise import Interval
     from perf2x.tools.diff.changed_rows import DiffTable, Shown
     from perf2x.tools.diff.changes import Change, Comparison
     from perf2x.tools.diff.moved_code import CallersOf

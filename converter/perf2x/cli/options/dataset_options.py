@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from perf2x.base.files.remote_files import is_address
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.output_options import parse_tags
 from perf2x.errors import OptionError
@@ -112,7 +112,7 @@ class LabelFlags(Frozen):
 
 def summarize(output: str, totals: "IngestTotals") -> None:
     """Say what became of all recordings."""
-    from perf2x.features.recording_advice.advice import RECORD_DATES
+    from perf2x.features.recording_advice.choose_advice import RECORD_DATES
 
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
     known = f", {totals.known:,} were there" if totals.known else ""

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.options.table_options import RowFlags
 from perf2x.model.setting import Argument, Setting
-from perf2x.model.totals.kinds import Sort
+from perf2x.model.totals.row_kinds import Sort
 
 Before = Annotated[str, Argument("The recording to compare with.", metavar="BEFORE")]
 After = Annotated[str, Argument("The newer recording.", metavar="AFTER")]

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.typed_names import as_typed
 from perf2x.errors import SettingError
 from perf2x.model.setting import Setting
-from perf2x.model.totals.kinds import Value
+from perf2x.model.totals.row_kinds import Value
 
 if TYPE_CHECKING:
     from perf2x.kernel.registry import Emitter

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import OptionError, SettingError
 from perf2x.model.setting import Setting
 

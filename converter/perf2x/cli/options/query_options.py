@@ -4,7 +4,7 @@ import sys
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.options.table_options import Json, Wide
 from perf2x.errors import OptionError
 from perf2x.model.setting import Setting

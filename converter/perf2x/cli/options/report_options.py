@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.options.table_options import Columns
 from perf2x.errors import SettingError
 from perf2x.model.setting import Setting

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 from perf2x.model.setting import Setting, given_settings
-from perf2x.model.totals.kinds import By, Sort, Value
+from perf2x.model.totals.row_kinds import By, Sort, Value
 
 if TYPE_CHECKING:
     from perf2x.cli.render.report_formats import Report

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.fit_text import first_lines, shorten
 from perf2x.cli.render.text_table import Layout, name_column, text_column
 from perf2x.model.number_format import first_of

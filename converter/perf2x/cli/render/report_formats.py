@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 from perf2x.cli.render.screen import Screen, standard_output
 from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, number_column, table_lines, without_pictures

@@ -5,7 +5,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Optional
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 if TYPE_CHECKING:
     from rich.color import ColorSystem

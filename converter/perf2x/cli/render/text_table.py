@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.fit_text import cell_width, share_width, shorten
 from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain

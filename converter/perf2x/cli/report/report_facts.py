@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.diff.fail_above import GateVerdict
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.render.stats_json import quality_facts

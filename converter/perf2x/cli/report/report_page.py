@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.render.diff_table import change_layouts

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from perf2x.base.files.atomic import default_output
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.messages import print_message
 from perf2x.errors import Perf2xError
 from perf2x.kernel.load_result import Loaded

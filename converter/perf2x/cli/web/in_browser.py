@@ -11,13 +11,13 @@ from perf2x.base.binaries.find.object_finder import has_code
 from perf2x.cli import progress
 from perf2x.cli.app import app, command
 from perf2x.cli.error_handling import report_errors
-from perf2x.emitters.flame.page_file import write_page
+from perf2x.emitters.flame.page_template import write_page
 from perf2x.errors import ObjectError
 from perf2x.kernel.load_options import Progress
 from perf2x.kernel.registry import load_symbol_sources
 
 _USED = ("cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "kernel.conversion",
-         "kernel.sample_pass", "kernel.perf_data", "kernel.open_bundle", "symbolizer.make_finder",
+         "kernel.sample_pass", "kernel.perf_data", "kernel.open_bundle", "symbolizer.make_object_finder",
          "symbolizer.symbolize")  # fmt: skip
 """Modules that most conversions import when they come to them."""
 

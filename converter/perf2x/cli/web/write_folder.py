@@ -18,8 +18,8 @@ from typing import Any
 
 import perf2x
 from perf2x.base.files.atomic import open_output
-from perf2x.base.frozen import Frozen
-from perf2x.emitters.flame.page_file import write_page
+from perf2x.base.frozen_struct import Frozen
+from perf2x.emitters.flame.page_template import write_page
 from perf2x.errors import OutputError, SettingError
 
 SOURCES = "perf2x.sources"

@@ -13,7 +13,7 @@ from perf2x.base.columnar import I64, Frozen, arange, as_int64, group_rows, numb
 from perf2x.base.diagnostics import losses
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
-from perf2x.emitters.flame.page_file import field, table, write_page
+from perf2x.emitters.flame.page_template import field, table, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.model.filters.frame_patterns import RUNTIMES
 from perf2x.model.printable_text import base_name, one_line

@@ -13,8 +13,8 @@ from perf2x.base.columnar import I64, arange, as_int64, narrow, sum_at
 from perf2x.base.diagnostics import losses
 from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes, json_table
 from perf2x.emitters.flame.listing_data import listing_data
-from perf2x.emitters.flame.page_file import field, table, write_page
 from perf2x.emitters.flame.page_samples import burst_table, lane_table, moment_table, row_table, summed_samples
+from perf2x.emitters.flame.page_template import field, table, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, track_names, tracks_of
 from perf2x.model.filters.frame_patterns import RUNTIMES

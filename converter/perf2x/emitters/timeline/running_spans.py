@@ -31,7 +31,7 @@ from perf2x.base.columnar import (
     searchsorted,
     take_rows_of,
 )
-from perf2x.emitters.timeline.place_boxes import BoxChains, earlier_ends, place
+from perf2x.emitters.timeline.box_layout import BoxChains, earlier_ends, place
 from perf2x.emitters.timeline.running_time import (
     FAR,
     RunningTime,

@@ -40,7 +40,7 @@ from perf2x.base.columnar import (
     trues,
     unique_inverse,
 )
-from perf2x.emitters.timeline.place_boxes import BoxChains, earlier_ends
+from perf2x.emitters.timeline.box_layout import BoxChains, earlier_ends
 
 FAR = 1 << 61
 """Nanoseconds beyond all times."""

@@ -6,7 +6,7 @@ happened. So a stack is drawn for the CPU time that its sample stands for, up to
 - If the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then.
   The first stack of a run is drawn from the switch in, the last one to the switch out. A run without a sample is drawn
   with the next stack if that one's period reaches back so far.
-- Otherwise boxes of known lengths are placed before their samples (place_boxes.py). If samples have CPUs, boxes of one
+- Otherwise boxes of known lengths are placed before their samples (box_layout.py). If samples have CPUs, boxes of one
   CPU do not overlap either: another thread's sample ends a box, and at most as many threads run at the same time as
   there are CPUs (running_spans.py).
 - A wait begins at its sample and lasts for its value. No box of its thread overlaps it.
@@ -43,7 +43,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique,
 )
-from perf2x.emitters.timeline.place_boxes import order_of
+from perf2x.emitters.timeline.box_layout import order_of
 from perf2x.emitters.timeline.running_spans import Boxes, RunningSpans, pieces_without_switches, runs_of
 from perf2x.emitters.timeline.running_time import (
     FAR,

@@ -19,7 +19,7 @@ from elftools.elf.enums import ENUM_E_MACHINE
 from perf2x.base.binaries.elf.elf_file import MOST, ElfObject, open_elf, whole_code
 from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.binaries.find.running_kernel import running_kernel_build_id
-from perf2x.base.binaries.go.go_table import go_functions, has_go_table
+from perf2x.base.binaries.go.find_pclntab import go_functions, has_go_table
 from perf2x.base.columnar import I64, U64, ListArray, argsort, as_uint64, flatnonzero, minus_ones, searchsorted
 from perf2x.base.files.sysroot import KCORE, host_path, is_file
 from perf2x.base.files.temporary import shown_name

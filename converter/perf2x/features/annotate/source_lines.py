@@ -9,7 +9,7 @@ from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.profile import Profile
 from perf2x.model.recording import build_id_by_name
-from perf2x.symbolizer.make_finder import make_source_fetcher
+from perf2x.symbolizer.make_object_finder import make_source_fetcher
 from perf2x.symbolizer.mapped_objects import object_key
 from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
 from perf2x.symbolizer.sources.module_source import VmlinuxSource

@@ -30,7 +30,7 @@ from perf2x.model.profile import (
 from perf2x.model.recording import Recording, Want, select_rows
 from perf2x.stitcher.branch_traces import CodeCounter
 from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
-from perf2x.stitcher.process_history import build_process_history
+from perf2x.stitcher.history.process_history import build_process_history
 
 if TYPE_CHECKING:
     from perf2x.base.binaries.elf.elf_file import ElfObject
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_options import LoadContext
     from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.profile import Profile
-    from perf2x.stitcher.process_history import ProcessHistory
+    from perf2x.stitcher.history.process_history import ProcessHistory
 
 _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 

@@ -119,7 +119,7 @@ def _clock(profile: Profile) -> int:
 
 
 _NO_TIME = np.uint64(LAST_TIME)
-"""The reader's time for sums of waits (reader/records/off_cpu_samples.py)."""
+"""The reader's time for sums of waits (reader/records/bpf_off_cpu_samples.py)."""
 
 
 def _measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) -> Waits:

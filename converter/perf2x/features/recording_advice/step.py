@@ -17,13 +17,13 @@ def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":
     untold = session.counts or {"hardware_trace", "text"} & set(session.features)
     if options.value or options.data_objects or untold:
         return loaded
-    from perf2x.features.recording_advice.advice import chain_report
+    from perf2x.features.recording_advice.choose_advice import chain_report
 
     return replace(loaded, reports=(*loaded.reports, chain_report(loaded.profile, session)))
 
 
 def _advise(loaded: "Loaded", context: "LoadContext") -> "Loaded":
-    from perf2x.features.recording_advice.advice import ChainReport, advice
+    from perf2x.features.recording_advice.choose_advice import ChainReport, advice
 
     profile, is_text = loaded.profile, "text" in loaded.recording.session.features
     chains = next((one for one in loaded.reports if isinstance(one, ChainReport)), ChainReport())

@@ -5,7 +5,7 @@ Filters of different kinds must all match; of one kind, any value may. ``profile
 
 from typing import Annotated, Any, Literal
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.model.plugin_options import FRAMES, SAMPLES, STACKS
 from perf2x.model.setting import Setting, split_names
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.files.operating_system import processor_time_limited
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile, frame_name

@@ -59,6 +59,7 @@ from perf2x.model.profile.profile import (
     sampled_events,
     wait_ends,
 )
+from perf2x.model.profile.profile_view import NamedPlaces, RecordedBatch, SampleReader, View, names_data, view_of
 from perf2x.model.profile.recorded_samples import NEVER, RecordedPart, RecordedRows, check_of
 from perf2x.model.profile.shown_frames import (
     NO_STACK,
@@ -101,4 +102,3 @@ from perf2x.model.profile.synthetic_frames import (
     with_synthetic_frames,
 )
 from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
-from perf2x.model.profile.view import NamedPlaces, RecordedBatch, SampleReader, View, names_data, view_of

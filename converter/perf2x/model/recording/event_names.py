@@ -5,7 +5,7 @@ perf has many names for one event: ``cycles``, ``cycles:P``, ``cycles/freq=99/``
 
 import re
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 RECORDING_TERMS = {
     "aux-action", "aux-output", "aux-sample-size", "branch_type", "call-graph", "freq", "inherit", "max-events",

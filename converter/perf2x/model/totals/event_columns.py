@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 from perf2x.model.number_format import format_percent
 from perf2x.model.profile import Costs, Measure, Profile
 from perf2x.model.profile.wanted_columns import WantedColumn, wanted_columns
-from perf2x.model.totals.noise import Measured, quantile, ratio_interval
+from perf2x.model.totals.sampling_noise import Measured, quantile, ratio_interval
 from perf2x.model.totals.totals import Key, Total, Totals, totals
 
 _CONFIDENCE = 0.95

@@ -28,7 +28,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.errors import SettingError
 from perf2x.model.profile import LocationFrames, Profile, costs_of_kinds, find_event, kinds_in_stacks, location_frames
-from perf2x.model.totals.kinds import By, Value
+from perf2x.model.totals.row_kinds import By, Value
 
 Key = tuple[str, str]
 """Name and object of a line."""
@@ -53,7 +53,7 @@ class Total(Line):
     own: int
     total: int
     own_squares: float = 0.0
-    """Sum of the squared weights of the samples in ``own``: its variance (perf2x.model.totals.noise)."""
+    """Sum of the squared weights of the samples in ``own``: its variance (perf2x.model.totals.sampling_noise)."""
     total_squares: float = 0.0
 
     def of(self, sort: str) -> tuple[int, float]:

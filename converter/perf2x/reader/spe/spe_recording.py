@@ -34,7 +34,7 @@ from perf2x.base.columnar import (
     unique,
 )
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.model.recording import ALL, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.first_walk import TraceBlock
 from perf2x.reader.record_block import join_bytes

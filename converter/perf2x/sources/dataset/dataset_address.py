@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perf2x.base.files.remote_files import is_address
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import OptionError
 
 

@@ -23,7 +23,7 @@ from msgspec import json
 
 from perf2x.base.files.remote_files import is_address
 from perf2x.base.files.unpack_limit import memory_limit, too_large
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import FormatError, OptionError, OutputError, SettingError
 from perf2x.sources.dataset.dataset_schema import (
     COLUMNS,

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from perf2x.base.abi import SampleType
 from perf2x.base.columnar import as_int64, as_uint64, cumsum, falses, flatnonzero, sum_of, trues, zeros
 from perf2x.base.diagnostics import Diagnostics
+from perf2x.kernel.input_source import Lacks
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.kernel.source import Lacks
 from perf2x.model.profile import FunctionRow, Meta, PlaceNames, Profile
 from perf2x.model.recording import ALL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.containers.input_file import FIRST, InputFile

@@ -23,7 +23,7 @@ from perf2x.base.columnar import (
 from perf2x.model.recording import Samples
 from perf2x.stitcher.deferred.cookie_matching import DeferredRecords, JoinOutcome
 from perf2x.stitcher.deferred.missing_user_stacks import MissingUserStacks, missing_reasons, sum_missing
-from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.history.process_history import ProcessHistory
 
 
 class DeferredTally(Struct):

@@ -30,7 +30,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.model.recording import Comms, Ksymbols, Mmaps, Tasks
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
-from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
+from perf2x.stitcher.history.ranges_over_time import OverlappingRanges
 
 MAX_FORK_DEPTH = 2048
 """The longest chain of forks without an exec along which processes see their ancestors' mappings.

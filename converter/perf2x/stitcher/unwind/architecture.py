@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from perf2x.base.binaries.cfi.unwind_rules import Rule
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 
 class KnownCode(Frozen):

@@ -15,7 +15,7 @@ import re
 import numpy as np
 
 from perf2x.base.binaries.elf.elf_file import ElfObject
-from perf2x.base.binaries.go.go_functions import GoFunctions
+from perf2x.base.binaries.go.pclntab import GoFunctions
 from perf2x.base.columnar import U8, U64, Bools, unique_inverse
 from perf2x.stitcher.unwind.unwound_chains import End
 

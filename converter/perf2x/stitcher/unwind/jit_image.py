@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from perf2x.base.binaries.cfi.frame_entries import Cie, FrameSection, fde_offsets
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
 _PROGBITS, _STRTAB, _ALLOC, _CODE = 1, 3, 2, 6

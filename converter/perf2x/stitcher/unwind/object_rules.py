@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.binaries.cfi.function_rules import FrameSource, debug_frame_index, eh_frame_index
+from perf2x.base.binaries.cfi.section_rules import FrameSource, debug_frame_index, eh_frame_index
 from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.columnar import I32, U64, arange

@@ -30,13 +30,13 @@ from perf2x.base.columnar import (
 from perf2x.model.recording import UserStacks
 from perf2x.stitcher.call_graph_options import MAX_DEPTH
 from perf2x.stitcher.unwind.aarch64 import AARCH64
+from perf2x.stitcher.unwind.any_rule_steps import step_by_frame_pointer, step_by_rules
 from perf2x.stitcher.unwind.architecture import Architecture
-from perf2x.stitcher.unwind.code_map import CodeMap, FindObject
 from perf2x.stitcher.unwind.go_ends import may_be_settled
-from perf2x.stitcher.unwind.plain_steps import VISIT, Lanes, frames_of, rows_and_depths
 from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers, stack_memory
+from perf2x.stitcher.unwind.rule_by_address import CodeMap, FindObject
+from perf2x.stitcher.unwind.simple_rule_steps import VISIT, Lanes, frames_of, rows_and_depths
 from perf2x.stitcher.unwind.unwound_chains import End, MappingFinder, UserChains, UserMappings
-from perf2x.stitcher.unwind.whole_steps import step_by_frame_pointer, step_by_rules
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 
 _BY_ABI: dict[str, dict[int, Architecture]] = {

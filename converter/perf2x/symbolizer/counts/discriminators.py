@@ -2,7 +2,7 @@
 
 import re
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 _SUFFIXES = (".llvm.", ".part.")
 

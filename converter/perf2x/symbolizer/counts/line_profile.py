@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.binaries.dwarf.code_lines import CodeFrame, CodeLines
 from perf2x.base.binaries.dwarf.dwarf_functions import Subprogram
+from perf2x.base.binaries.dwarf.pgo_lines import CodeFrame, CodeLines
 from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.binaries.elf.symtab import SymbolRows, function_symbols
 from perf2x.base.binaries.elf.x86_code import BranchLengths

@@ -82,7 +82,7 @@ def _short_native(name: str) -> str:
     """
     if not name.isascii() or not (parts := _split_clones(name)):
         return ""
-    from perf2x.symbolizer.demangle.short_cxx import short_by_llvm  # not needed for C programs
+    from perf2x.symbolizer.demangle.short_cxx_names import short_by_llvm  # not needed for C programs
 
     mangled, clones = parts
     short = short_by_llvm(_printed_by_llvm(mangled) or _printed_without_members(mangled))
@@ -93,7 +93,7 @@ def _short_portable(name: str) -> str:
     full = full_name(name)
     if full == name:
         return name
-    from perf2x.symbolizer.demangle.short_cxx import short_cxx  # not needed for C programs
+    from perf2x.symbolizer.demangle.short_cxx_names import short_cxx  # not needed for C programs
 
     return short_cxx(full)
 

@@ -2,11 +2,11 @@
 
 from functools import cached_property, partial
 
-from perf2x.base.binaries.dwarf.code_lines import CodeLines
+from perf2x.base.binaries.dwarf.address_lookup import UnitLines
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
 from perf2x.base.binaries.dwarf.dwp_package import DwarfPackage, DwoFiles
-from perf2x.base.binaries.dwarf.line_lookup import UnitLines
+from perf2x.base.binaries.dwarf.pgo_lines import CodeLines
 from perf2x.base.binaries.dwarf.source_locations import SourceLocations
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.elf.relocate_module import relocate_debug_info

@@ -4,7 +4,7 @@ import numpy as np
 
 from perf2x.base.binaries.dwarf.source_locations import SourceLocations, source_locations_of
 from perf2x.base.binaries.find.object_finder import ObjectFiles
-from perf2x.base.binaries.go.go_table import has_go_table
+from perf2x.base.binaries.go.find_pclntab import has_go_table
 from perf2x.base.columnar import U64, unique_known
 from perf2x.base.mapping_names import is_injected
 from perf2x.symbolizer.sources.elf_symbols import ElfNames, counting_broken

@@ -6,8 +6,8 @@ name the types of generic functions, which this table writes as ``[...]``.
 
 import numpy as np
 
-from perf2x.base.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
-from perf2x.base.binaries.go.go_table import go_functions, has_go_table
+from perf2x.base.binaries.go.find_pclntab import go_functions, has_go_table
+from perf2x.base.binaries.go.pclntab import MAX_LINE, GoFunction, GoFunctions
 from perf2x.base.columnar import I64, U64, arange, as_int64, as_uint64, flatnonzero, kept_places, unique_inverse, zeros
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,

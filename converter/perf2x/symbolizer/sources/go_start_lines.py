@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from perf2x.base.binaries.dwarf.source_locations import SourceLocations
 from perf2x.base.binaries.elf.elf_file import ElfObject
-from perf2x.base.binaries.go.go_table import go_functions, start_lines
+from perf2x.base.binaries.go.find_pclntab import go_functions, start_lines
 from perf2x.base.columnar import U64, unique
 
 _TYPES = re.compile(r"\[.*\]")

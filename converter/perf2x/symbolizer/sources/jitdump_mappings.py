@@ -27,7 +27,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.recording import Mmaps, Session, Sideband, further_mappings
-from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.make_object_finder import make_finder
 from perf2x.symbolizer.sources.elf_symbols import counting_broken
 from perf2x.symbolizer.symbol_options import SymbolOptions
 

@@ -17,8 +17,8 @@ from perf2x.base.diagnostics import Severity
 from perf2x.base.files.sysroot import KALLSYMS, host_path, is_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.errors import ObjectError
-from perf2x.symbolizer.make_finder import archives_of
-from perf2x.symbolizer.sources.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
+from perf2x.symbolizer.make_object_finder import archives_of
+from perf2x.symbolizer.sources.parse_kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
     Context,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from perf2x.base.abi import MACHINES
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 from perf2x.symbolizer.sources.jit_names import V8_SHIFT, is_v8
 

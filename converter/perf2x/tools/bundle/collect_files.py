@@ -13,7 +13,7 @@ from perf2x.base.binaries.find.perf_archive import name_key
 from perf2x.base.files.tarball import tarball_errors
 from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpack_limit import memory_limit, too_large
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import is_jitdump, is_vdso
 from perf2x.errors import ObjectError
 from perf2x.kernel.open_bundle import MAPS

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from perf2x.base.binaries.elf.elf_file import ElfObject, ElfSection
-from perf2x.base.binaries.go.go_functions import is_go
+from perf2x.base.binaries.go.pclntab import is_go
 
 _KEPT = re.compile(
     r"\.(symtab|strtab|symtab_shndx|dynsym|dynstr|shstrtab|note.*|gnu_debuglink|gnu_debugdata"

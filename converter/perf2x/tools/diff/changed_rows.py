@@ -5,10 +5,10 @@ Columns of other events stand beside them: costs and ratios before and after.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.model.number_format import format_amount, format_change, format_factor, plural
 from perf2x.model.totals.event_columns import Cell, EventColumn, number_text
-from perf2x.model.totals.noise import difference_limits
+from perf2x.model.totals.sampling_noise import difference_limits
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import SMALLEST_PART, Change, Comparison, excludes_zero
 from perf2x.tools.diff.pair_options import Work

@@ -11,7 +11,7 @@ from perf2x.base.did_you_mean import close_names
 from perf2x.base.students_t import student
 from perf2x.model.profile import Profile
 from perf2x.model.totals.host_noise import HostSpread
-from perf2x.model.totals.noise import Interval, Measured, interval, quantile, share_interval
+from perf2x.model.totals.sampling_noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.model.totals.totals import Key, Line, Total, Totals, weights
 from perf2x.model.transforms.merge_profiles import merge_profiles
 

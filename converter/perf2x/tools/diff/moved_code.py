@@ -6,7 +6,7 @@ within noise; or within a tenth, if the one vanished. Callers are the nearest th
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.model.number_format import first_of, format_percent
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Change, Comparison

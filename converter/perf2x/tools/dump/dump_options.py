@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 from perf2x.model.filters.time_ranges import parse_seconds
 from perf2x.model.setting import Setting

@@ -23,14 +23,14 @@ from perf2x.reader.first_walk import FirstWalk
 from perf2x.reader.header.section_reader import SectionError, SectionReader
 from perf2x.reader.open_input import open_input
 from perf2x.reader.record_block import Block
-from perf2x.reader.records.decoders import DECODERS, read_trailer
 from perf2x.reader.records.field_cursor import FieldCursor
+from perf2x.reader.records.record_decoders import DECODERS, read_trailer
 from perf2x.reader.records.record_names import RECORD_NAMES
 from perf2x.reader.records.sample_decoder import decode_samples, sample_layout
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.tools.dump.dump_options import DumpOptions
+from perf2x.tools.dump.dump_samples import chain_lines, sample_lines
 from perf2x.tools.dump.record_fields import decoded_fields, event_line, fields_text, struct_fields, with_words
-from perf2x.tools.dump.sample_text import chain_lines, sample_lines
 
 _RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
 _RAW_WIDTH = 16

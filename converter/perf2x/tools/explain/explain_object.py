@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from perf2x.base.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
+from perf2x.base.binaries.cfi.section_rules import debug_frame_index, eh_frame_index
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
 from perf2x.base.binaries.elf.debug_link import mini_debug_info
@@ -16,9 +16,9 @@ from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.base.binaries.elf.symtab import STT_FUNC, function_symbols
 from perf2x.base.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles, has_code
-from perf2x.base.binaries.go.go_table import has_go_table
+from perf2x.base.binaries.go.find_pclntab import has_go_table
 from perf2x.base.files.sysroot import is_file
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 from perf2x.model.number_format import plural
 from perf2x.symbolizer.sources.elf_source import STRIPPED

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from perf2x.base.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import is_object, is_vdso, without_deleted
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perf2x.base.binaries.find.object_finder import OTHER_BUILD, OTHER_CHECKSUM, Finder, ObjectFiles
 from perf2x.base.files.sysroot import is_directory
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 
 class Remedy(Frozen):

@@ -8,7 +8,7 @@ from perf2x.base.columnar import sum_of
 from perf2x.kernel.registry import Emitter, notes
 from perf2x.model.plugin_options import HONOURABLE
 from perf2x.model.profile import View
-from perf2x.tools.testing.profile_builder import ProfileBuilder
+from perf2x.tools.testing.hand_made_profiles import ProfileBuilder
 
 
 class _SequentialSink(io.RawIOBase):

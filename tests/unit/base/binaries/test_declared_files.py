@@ -4,9 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from perf2x.base.binaries.dwarf import dwarf_numbers as c
-from perf2x.base.binaries.dwarf.code_lines import CodeLines
 from perf2x.base.binaries.dwarf.dwarf_functions import Scope, describe
 from perf2x.base.binaries.dwarf.line_table import NO_FILES, FileNames, LineTables
+from perf2x.base.binaries.dwarf.pgo_lines import CodeLines
 from perf2x.errors import ObjectError
 
 FORM_REF4 = 0x13

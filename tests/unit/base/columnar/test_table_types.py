@@ -6,7 +6,7 @@ import pytest
 from perf2x.base.columnar import join_tables
 from perf2x.base.columnar.arrays import I32, U64, AnyArray, Bools, ColumnTable, SampleColumns, no_rows
 from perf2x.model.recording.sideband import NO_RECORDS, TABLES, Sideband, Throttles
-from perf2x.reader.records.decoders import DECODERS
+from perf2x.reader.records.record_decoders import DECODERS
 
 
 class Rows(ColumnTable):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.emitters.flame import page_file
+from perf2x.emitters.flame import page_template
 from perf2x.kernel.registry import build_emitter
 from perf2x.testing import ProfileBuilder
 from tests.support.page_scripts import FOLDER
@@ -39,9 +39,9 @@ def test_the_scripts_pass_their_own_tests() -> None:
 
 
 def test_all_scripts_are_in_the_page() -> None:
-    assert sorted([*page_file._SCRIPTS, "unpack.js"]) == SCRIPTS
+    assert sorted([*page_template._SCRIPTS, "unpack.js"]) == SCRIPTS
     packed = page().split('<script id="scripts" type="text/plain">')[1].split("</script>")[0]
-    text = "".join((FOLDER / name).read_text("utf-8") for name in page_file._SCRIPTS)
+    text = "".join((FOLDER / name).read_text("utf-8") for name in page_template._SCRIPTS)
     assert gzip.decompress(base64.b64decode(packed)).decode() == text
     assert text in page(compress=False)
 

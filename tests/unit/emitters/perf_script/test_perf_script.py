@@ -20,8 +20,8 @@ from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.options_for_format import options_for_format
+from perf2x.model.profile.profile_view import RecordedBatch, SampleReader, View
 from perf2x.model.profile.recorded_samples import NEVER
-from perf2x.model.profile.view import RecordedBatch, SampleReader, View
 from perf2x.model.recording.events import Event as Recorded
 from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Cgroups

@@ -11,7 +11,7 @@ from perf2x.model.listing_options import ListingOptions
 from perf2x.model.profile.listings import FunctionListing, Listings
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Session
-from perf2x.symbolizer.make_finder import make_context, make_finder
+from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 

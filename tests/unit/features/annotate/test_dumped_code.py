@@ -13,7 +13,7 @@ from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.profile.listings import CodeListing
-from perf2x.symbolizer.make_finder import make_context, make_finder
+from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.sources.parse_jitdump import parse_jitdump
 from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -13,7 +13,7 @@ from perf2x.kernel.merge_reports import ResultFold
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, CodeCounts
-from perf2x.model.profile.view import View
+from perf2x.model.profile.profile_view import View
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge import Branch, Comm, Event, Mmap2, Sample, Stamp, write_file
 from tests.forge import kernel as k

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perf2x import Filters, Loaded, SymbolOptions, read
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.features.recording_advice.advice import ChainReport, advice, chain_report
+from perf2x.features.recording_advice.choose_advice import ChainReport, advice, chain_report
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
 from tests.support.command import perf2x

@@ -8,7 +8,7 @@ import pytest
 from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.event_columns import Cell, cell_text, event_columns, wanted_columns
-from perf2x.model.totals.noise import Measured, quantile, ratio_interval
+from perf2x.model.totals.sampling_noise import Measured, quantile, ratio_interval
 from perf2x.model.totals.totals import totals
 from perf2x.testing import ProfileBuilder
 from perf2x.tools.tables.top_rows import TopTable

@@ -12,7 +12,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
 from perf2x.stitcher.deferred.deferred_join import DeferredReport, deferred_report
-from perf2x.stitcher.process_history import build_process_history
+from perf2x.stitcher.history.process_history import build_process_history
 from perf2x.stitcher.stitch import Stitcher, StitchOptions
 from tests.support.recordings import DEFERRED
 

@@ -7,7 +7,7 @@ from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.stitcher.history import address_spaces
 from perf2x.stitcher.history import address_spaces as spaces
-from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
+from perf2x.stitcher.history.ranges_over_time import OverlappingRanges
 from tests import forge
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.reader import open_recording
-from perf2x.stitcher.process_history import ProcessHistory, build_process_history
+from perf2x.stitcher.history.process_history import ProcessHistory, build_process_history
 from tests.forge.records import Fork, Mmap2, Stamp
 from tests.forge.session import Session, write_file
 

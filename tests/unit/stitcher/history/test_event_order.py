@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.stitcher.process_history import order_events
+from perf2x.stitcher.history.process_history import order_events
 
 EVENTS = st.tuples(st.integers(0, 6), st.integers(0, 40))
 

@@ -11,7 +11,7 @@ from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.model.recording.sideband import Comms, Tasks
 from perf2x.stitcher.history import address_spaces
 from perf2x.stitcher.history.address_spaces import ProcessLives, find_lives
-from perf2x.stitcher.process_history import ThreadNames
+from perf2x.stitcher.history.process_history import ThreadNames
 
 IDS = st.integers(-1, 5)
 Event = tuple[Any, ...]

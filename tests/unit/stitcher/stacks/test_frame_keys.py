@@ -10,8 +10,8 @@ from perf2x.base.columnar.dictionary_column import DictionaryColumn
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.kernel_mappings import end_addresses
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
-from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, merge_mappings
+from perf2x.stitcher.history.ranges_over_time import OverlappingRanges
 from perf2x.stitcher.stacks import frame_keys as frame_keys_module
 from perf2x.stitcher.stacks.frame_keys import (
     FrameKeys,

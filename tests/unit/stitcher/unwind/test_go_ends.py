@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.base.binaries.go.go_functions import GoFunctions
+from perf2x.base.binaries.go.pclntab import GoFunctions
 from perf2x.stitcher.unwind.go_ends import go_ends, may_be_settled
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import End

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.binaries.cfi.frame_entries import Cie
-from perf2x.base.binaries.cfi.function_rules import eh_frame_index
+from perf2x.base.binaries.cfi.section_rules import eh_frame_index
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.errors import ObjectError
 from perf2x.stitcher.unwind.jit_image import JitFrames, jit_image

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.base.binaries.dwarf.code_lines import CodeFrame
+from perf2x.base.binaries.dwarf.pgo_lines import CodeFrame
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.emitters.gcov import Gcov
 from perf2x.kernel.load import load

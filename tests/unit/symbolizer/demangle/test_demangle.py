@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from perf2x.symbolizer.demangle import demangle
 from perf2x.symbolizer.demangle.demangle import full_name, short_name
 from perf2x.symbolizer.demangle.rust_names import rust_legacy
-from perf2x.symbolizer.demangle.short_cxx import find_opening, short_cxx, without_parameters
+from perf2x.symbolizer.demangle.short_cxx_names import find_opening, short_cxx, without_parameters
 from tests.support.examples import examples
 
 # mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name; and the

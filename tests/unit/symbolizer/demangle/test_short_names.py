@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from perf2x.symbolizer.demangle.brackets import abbreviate, abbreviate_by_token
 from perf2x.symbolizer.demangle.demangle import _printed_by_llvm, full_name, short_name
 from perf2x.symbolizer.demangle.rust_names import short_rust
-from perf2x.symbolizer.demangle.short_cxx import short_by_llvm, short_cxx
+from perf2x.symbolizer.demangle.short_cxx_names import short_by_llvm, short_cxx
 
 STORED = [line.split("\t") for line in (Path(__file__).parents[1] / "data/names.tsv").read_text("utf-8").splitlines()]
 
@@ -131,7 +131,7 @@ def test_any_text_is_shortened_or_returned(text) -> None:
 
 
 def without_quick_way(printed, monkeypatch) -> str:
-    monkeypatch.setattr("perf2x.symbolizer.demangle.short_cxx._PLAIN", re.compile("(?!)"))
+    monkeypatch.setattr("perf2x.symbolizer.demangle.short_cxx_names._PLAIN", re.compile("(?!)"))
     return short_by_llvm(printed)
 
 

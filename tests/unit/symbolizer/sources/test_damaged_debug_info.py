@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf2x.base.binaries.dwarf.address_lookup import UnitLines, unit_ranges
 from perf2x.base.binaries.dwarf.attribute_forms import AbbreviationTable, UnitEncoding
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
 from perf2x.base.binaries.dwarf.dwarf_functions import MAX_REFERENCES, scopes
 from perf2x.base.binaries.dwarf.dwp_package import DwoFiles, package_contributions
-from perf2x.base.binaries.dwarf.line_lookup import UnitLines, unit_ranges
 from perf2x.base.binaries.dwarf.line_table import LineTables
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.binaries.elf.elf_file import open_elf

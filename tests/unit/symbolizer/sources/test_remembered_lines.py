@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import msgpack
 
-from perf2x.base.binaries.dwarf.line_lookup import UnitLines
+from perf2x.base.binaries.dwarf.address_lookup import UnitLines
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.atomic import read_checksummed, write_checksummed

@@ -20,8 +20,8 @@ from perf2x.testing import SymbolSourceContract
 from tests.support.jitdump_writer import code_load, header
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-from tests.unit.base.binaries.go.test_go_functions import CODE as GO_CODE
-from tests.unit.base.binaries.go.test_go_functions import table as go_table
+from tests.unit.base.binaries.go.test_pclntab import CODE as GO_CODE
+from tests.unit.base.binaries.go.test_pclntab import table as go_table
 from tests.unit.symbolizer.sources.test_kernel_source import BASE, MODULE_AT, module, vmlinux
 from tests.unit.symbolizer.sources.test_parse_jitdump import CODE
 

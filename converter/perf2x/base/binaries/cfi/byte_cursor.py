@@ -7,7 +7,7 @@ import struct
 
 from msgspec import Struct
 
-from perf2x.base.abi.callframe import POINTER_INDIRECT, POINTER_OMIT, PointerBase, PointerFormat
+from perf2x.base.abi.cfi_numbers import POINTER_INDIRECT, POINTER_OMIT, PointerBase, PointerFormat
 from perf2x.errors import ObjectError
 
 MASK = 2**64 - 1

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from perf2x.base.abi.callframe import Operator
+from perf2x.base.abi.cfi_numbers import Operator
 from perf2x.base.binaries.cfi.byte_cursor import MASK, CfiCursor
 from perf2x.base.columnar import I64, U64, AnyArray, Bools, as_uint64, falses, trues
 from perf2x.errors import ObjectError

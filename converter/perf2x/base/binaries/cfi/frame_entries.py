@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.abi.callframe import PointerBase, PointerFormat
+from perf2x.base.abi.cfi_numbers import PointerBase, PointerFormat
 from perf2x.base.binaries.cfi.byte_cursor import FIXED, CfiCursor, to_signed
 from perf2x.base.columnar import I64, U64, Frozen, argsort, as_int64, as_uint64, searchsorted
 from perf2x.errors import ObjectError

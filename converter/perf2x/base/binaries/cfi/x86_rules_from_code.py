@@ -15,7 +15,7 @@ tells the start. Ways that disagree give no rule.
 from collections.abc import Mapping
 from itertools import islice
 
-from perf2x.base.abi.callframe import Operator
+from perf2x.base.abi.cfi_numbers import Operator
 from perf2x.base.binaries.cfi.dwarf_expressions import Operation
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, Place, Value, Way, ends_of_ways

@@ -10,7 +10,7 @@ import struct
 from perf2x.base.abi import ENDIAN
 from perf2x.base.binaries.dwarf import dwarf_numbers as c
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
 _FIXED = {

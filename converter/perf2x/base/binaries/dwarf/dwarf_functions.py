@@ -13,7 +13,7 @@ from perf2x.base.binaries.dwarf import dwarf_numbers as c
 from perf2x.base.binaries.dwarf.attribute_forms import Abbreviation, uleb128
 from perf2x.base.binaries.dwarf.compilation_units import Attributes, Unit
 from perf2x.base.binaries.dwarf.range_lists import Ranges
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
 MAX_REFERENCES = 16

@@ -8,7 +8,7 @@ from struct import Struct as Pair
 
 from perf2x.base.binaries.dwarf.attribute_forms import UnitEncoding, uleb128
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
 Ranges = list[tuple[int, int]]

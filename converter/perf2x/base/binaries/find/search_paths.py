@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import field
 
 from perf2x.base.files.sysroot import DEBUG_DIR, PROC, host_path, is_directory, paths_in_root, resolve_in_root
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import is_real_path
 
 

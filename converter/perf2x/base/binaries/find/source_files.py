@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.files.sysroot import is_file, paths_in_root
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 MOST = 4 << 20
 """Bytes of the largest source file that is read."""

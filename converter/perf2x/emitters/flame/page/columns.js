@@ -7,7 +7,7 @@ const DEVIATIONS = 1.959963984540054; // on either side of 95 %
 let shownColumns = [];
 
 /**
- * Limits of a sum of weights, as model/totals/noise.py has them.
+ * Limits of a sum of weights, as model/totals/sampling_noise.py has them.
  * @param {Side} side
  */
 function limitsOf({ value, squares, typical }) {

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.sources.dataset.dataset_schema import KEY
 from perf2x.sources.dataset.place_keys import PlaceKeys, keys_of_rows
 from perf2x.sources.dataset.sql.duckdb_engine import arrow_table

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
 from perf2x.base.diagnostics import Count, Diagnostics
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import FormatError, OptionError
+from perf2x.kernel.input_source import Lacks
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.merge_reports import sum_reports
 from perf2x.kernel.options_for_format import ONE_RECORDING
-from perf2x.kernel.source import Lacks
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import Meta, Profile
 from perf2x.model.recording import ALL, KERNEL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want

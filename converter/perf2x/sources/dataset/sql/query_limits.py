@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from perf2x.base.files.unpack_limit import parse_size
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.model.setting import Setting, read_directory
 
 

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from perf2x.base.binaries.cfi.function_rules import eh_frame_index
+from perf2x.base.binaries.cfi.section_rules import eh_frame_index
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.errors import ObjectError
 from tests.support.frame_writer import EH_FRAME, EH_FRAME_HDR, TEXT, Frame, FrameFile, def_cfa

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from perf2x.base.binaries.cfi.byte_cursor import CfiCursor
 from perf2x.base.binaries.cfi.frame_entries import FrameSection, fde_offsets, index_by_walking, index_from_header
-from perf2x.base.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
 from perf2x.base.binaries.cfi.run_instructions import CfiPrograms
+from perf2x.base.binaries.cfi.section_rules import debug_frame_index, eh_frame_index
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleKind, RuleTable
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.errors import ObjectError

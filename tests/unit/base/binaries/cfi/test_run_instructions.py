@@ -13,9 +13,9 @@ from perf2x.base.binaries.cfi import run_instructions
 from perf2x.base.binaries.cfi.byte_cursor import MASK, to_signed
 from perf2x.base.binaries.cfi.dwarf_expressions import parse_expression
 from perf2x.base.binaries.cfi.frame_entries import FrameIndex, FrameSection
-from perf2x.base.binaries.cfi.function_rules import FrameSource, eh_frame_index
 from perf2x.base.binaries.cfi.opcodes import OPCODES, Effect
 from perf2x.base.binaries.cfi.run_instructions import CfiPrograms
+from perf2x.base.binaries.cfi.section_rules import FrameSource, eh_frame_index
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.errors import ObjectError

@@ -20,7 +20,7 @@ from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.unpack_limit import limit_unpacking
-from perf2x.symbolizer.make_finder import make_finder, make_source_fetcher
+from perf2x.symbolizer.make_object_finder import make_finder, make_source_fetcher
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 

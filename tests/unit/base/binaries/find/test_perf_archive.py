@@ -9,7 +9,7 @@ import pytest
 
 from perf2x.base.binaries.find.perf_archive import Archive
 from perf2x.errors import ObjectError
-from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.make_object_finder import make_finder
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.tiny_elf import TinySection, tiny_elf
 

@@ -11,7 +11,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.features.annotate.source_lines import Sources
 from perf2x.model.listing_options import ListingOptions
 from perf2x.reader import open_recording
-from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.make_object_finder import make_finder
 from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge import Comm, Event, Features, Mmap, Mmap2, Record, Sample, Session, write_file

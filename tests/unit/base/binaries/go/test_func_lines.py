@@ -6,7 +6,7 @@ import random
 import pytest
 
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.base.binaries.go.go_table import MAX_CALLS, go_functions, start_lines
+from perf2x.base.binaries.go.find_pclntab import MAX_CALLS, go_functions, start_lines
 from perf2x.errors import ObjectError
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.support.tiny_go import TinyFunction, tiny_go_table

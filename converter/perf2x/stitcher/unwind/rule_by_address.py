@@ -11,8 +11,8 @@ import numpy as np
 from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.base.binaries.elf.call_sites import CallSites
 from perf2x.base.binaries.elf.elf_file import ElfObject
-from perf2x.base.binaries.go.go_functions import GoFunctions
-from perf2x.base.binaries.go.go_table import go_functions, has_go_table
+from perf2x.base.binaries.go.find_pclntab import go_functions, has_go_table
+from perf2x.base.binaries.go.pclntab import GoFunctions
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -34,7 +34,7 @@ from perf2x.errors import ObjectError
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.go_ends import go_ends, is_on_any_stack, leaves_stack
 from perf2x.stitcher.unwind.object_rules import ObjectRules
-from perf2x.stitcher.unwind.plain_steps import PlainRuleTable
+from perf2x.stitcher.unwind.simple_rule_steps import PlainRuleTable
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.base.binaries.elf.call_sites import CallSites
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.stitcher.unwind.code_map import CodeMap
+from perf2x.stitcher.unwind.rule_by_address import CodeMap
 from perf2x.stitcher.unwind.unwound_chains import UserMappings
 from perf2x.stitcher.unwind.x86_64 import X86_64
 from tests.support.frame_writer import TEXT, FrameFile

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.base.binaries.elf.elf_file import ElfObject
-from perf2x.base.binaries.go.go_values import pc_values, values_at
+from perf2x.base.binaries.go.pclntab_values import pc_values, values_at
 from perf2x.base.columnar import (
     I64,
     U64,
@@ -108,7 +108,7 @@ class GoFunctions:
         return self._text(self._layout.names + offset)
 
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
-        """Return (offset, number of calls) of the trees of functions that others were inlined into (go_table.py)."""
+        """Return (offset, number of calls) of the inline trees of functions (find_pclntab.py)."""
         layout = self._layout
         if layout.version != _GO_120:
             return []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 from perf2x.base.installed_packages import available
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from perf2x.base.abi.perffile import UserRecordType
 from perf2x.base.abi.uapi import RecordType
 from perf2x.model.recording.sideband import Sideband
-from perf2x.reader.records.decoders import DECODERS
+from perf2x.reader.records.record_decoders import DECODERS
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from perf2x.base.binaries.dwarf.address_lookup import UnitLines
 from perf2x.base.binaries.dwarf.compilation_units import Unit
 from perf2x.base.binaries.dwarf.dwarf_functions import Entry, Scope, Subprogram, inlined_bounds, scopes, subprograms
-from perf2x.base.binaries.dwarf.line_lookup import UnitLines
 from perf2x.base.binaries.dwarf.line_table import NO_FILES, FileNames, LineTable
 from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.columnar import I64, U64, Frozen, as_uint64, searchsorted, unique

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.symbolizer.entry_names import EntryRole, entry_roles, is_interrupted, not_called, without_padding
+from perf2x.symbolizer.interrupt_entry_names import EntryRole, entry_roles, is_interrupted, not_called, without_padding
 
 ENTRY, PART, NONE = EntryRole.ENTRY, EntryRole.PART, EntryRole.NONE
 CALLS_PARTS, CALLS_ENTRIES = EntryRole.CALLS_PARTS, EntryRole.CALLS_ENTRIES

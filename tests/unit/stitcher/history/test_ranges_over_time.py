@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
+from perf2x.stitcher.history.ranges_over_time import OverlappingRanges
 
 RANGES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 300), st.integers(0, 300)), max_size=60)
 QUERIES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 70), st.integers(0, 620)), min_size=1, max_size=40)

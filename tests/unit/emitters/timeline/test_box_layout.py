@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emitters.timeline import place_boxes
-from perf2x.emitters.timeline.place_boxes import BoxChains, order_of, place
+from perf2x.emitters.timeline import box_layout
+from perf2x.emitters.timeline.box_layout import BoxChains, order_of, place
 
 BOXES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 400), st.integers(1, 60)), max_size=25)
 """Track, CPU, moment, length."""
@@ -82,7 +82,7 @@ def vectorised(rows: list[tuple[int, int, int, int]], with_cpus: bool) -> tuple[
 def test_boxes_are_placed_as_the_twin_places_them(rows, with_cpus, scale, long) -> None:
     """``long`` 0: chains are lowered one by one."""
     rows = [(track, cpu, moment * scale, length * scale + 3) for track, cpu, moment, length in rows]
-    with patch.object(place_boxes, "_LONG", long):
+    with patch.object(box_layout, "_LONG", long):
         start, end = vectorised(rows, with_cpus)
     track, cpu, moment, length = ([row[at] for row in rows] for at in range(4))
     kinds = scalar_chains(moment, track, *([cpu] if with_cpus else []))

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.base.binaries.go.go_functions import GoFunctions
-from perf2x.base.binaries.go.go_table import go_functions, has_go_table
-from perf2x.base.binaries.go.go_values import pc_values, values_at
+from perf2x.base.binaries.go.find_pclntab import go_functions, has_go_table
+from perf2x.base.binaries.go.pclntab import GoFunctions
+from perf2x.base.binaries.go.pclntab_values import pc_values, values_at
 from perf2x.errors import ObjectError
 from tests.support.examples import examples
 from tests.support.tiny_elf import TinySection, tiny_elf

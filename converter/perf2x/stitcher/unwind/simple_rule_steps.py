@@ -2,8 +2,8 @@
 
 A rule is plain if the CFA is a register plus a number, and the return address and all restored registers are in the
 stack at the CFA plus a number; or if it says that there is no caller. Caller-saved registers are not restored here.
-`whole_steps.step_by_rules` handles all other rules, and plain ones with anything missing or odd: such samples are left
-unchanged.
+`any_rule_steps.step_by_rules` handles all other rules, and plain ones with anything missing or odd: such samples are
+left unchanged.
 
 A step costs per call more than per sample, so samples are columns of one array, and so are rules::
 

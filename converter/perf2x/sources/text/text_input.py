@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from perf2x.kernel.source import Source, SourceKind
+from perf2x.kernel.input_source import Source, SourceKind
 
 if TYPE_CHECKING:
     from perf2x.base.diagnostics import Diagnostics

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from perf2x.base.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.base.binaries.elf.elf_file import open_elf
-from perf2x.stitcher.unwind.code_map import PlaceRules, _slots
-from perf2x.stitcher.unwind.plain_steps import Lanes, PlainRuleTable, rows_and_depths
+from perf2x.stitcher.unwind.any_rule_steps import step_by_rules
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RegisterFile, SampleView, StackMemory
+from perf2x.stitcher.unwind.rule_by_address import PlaceRules, _slots
+from perf2x.stitcher.unwind.simple_rule_steps import Lanes, PlainRuleTable, rows_and_depths
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import End, MappingFinder, UserMappings
-from perf2x.stitcher.unwind.whole_steps import step_by_rules
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, offset
 from tests.support.simulated_program import LOAD_BIAS, SITE, SIZE, Function, Machine, Program, stacks_of

@@ -9,7 +9,7 @@ for multiple comparisons (Bonferroni), so that all of them hold at once.
 
 import math
 
-from perf2x.base.frozen import Frozen
+from perf2x.base.frozen_struct import Frozen
 
 Interval = tuple[float, float]
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from perf2x.base.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.base.binaries.elf.symtab import raw_symbols, relocations
-from perf2x.base.binaries.go.go_functions import MAX_LINE, GoFunctions, byte_order, is_go
+from perf2x.base.binaries.go.pclntab import MAX_LINE, GoFunctions, byte_order, is_go
 from perf2x.base.columnar import as_uint64, flatnonzero, unique
 from perf2x.errors import ObjectError
 

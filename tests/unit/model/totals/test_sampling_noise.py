@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from perf2x.model.totals.noise import Measured, count_limits, interval, limits, quantile, share_interval
+from perf2x.model.totals.sampling_noise import Measured, count_limits, interval, limits, quantile, share_interval
 
 
 def poisson(mean: float, upto: int) -> list[float]:

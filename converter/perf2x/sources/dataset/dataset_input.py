@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from perf2x.kernel.source import SourceKind
+from perf2x.kernel.input_source import SourceKind
 from perf2x.sources.dataset.dataset_address import is_dataset
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.errors import ObjectError
-from perf2x.symbolizer.sources.kallsyms import parse_kallsyms, read_kallsyms
+from perf2x.symbolizer.sources.parse_kallsyms import parse_kallsyms, read_kallsyms
 
 TEXT = b"""\
 ffffffff81000000 T _stext
