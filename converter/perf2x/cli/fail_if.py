@@ -61,7 +61,7 @@ def quality_percentages(loaded: "Loaded") -> dict[str, float]:
     lost = loaded.diagnostics.lost
     missing = loaded.deferred.missing + loaded.deferred.refused
     return {
-        "unresolved": 100 * (1 - loaded.symbols.share) if loaded.symbols is not None else 0.0,
+        "unresolved": 100 * (1 - loaded.symbols.sample_share) if loaded.symbols is not None else 0.0,
         "lost": 100 * lost / (loaded.recorded_samples + lost) if lost else 0.0,
         "missing_user": 100 * missing / loaded.recorded_samples if missing else 0.0,
     }

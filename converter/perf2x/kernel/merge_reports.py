@@ -100,7 +100,9 @@ def _merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolRepor
 
 
 def _add_objects(old: ObjectReport, new: ObjectReport) -> ObjectReport:
-    return replace(old, named=old.named + new.named, unnamed=old.unnamed + new.unnamed, reason=old.reason or new.reason)
+    numbers = ("named", "unnamed", "samples", "unnamed_samples")
+    sums = {field: getattr(old, field) + getattr(new, field) for field in numbers}
+    return replace(old, reason=old.reason or new.reason, **sums)
 
 
 def _add_values(values: Sequence[Any], name: str) -> Any:

@@ -14,9 +14,12 @@ class Advice(Frozen):
     for_dates: bool = False
     """Whether it only matters where the time of day is shown."""
 
+    command: str = ""
+    """The command of perf2x that the sentence ends with, without the recording."""
+
     def with_names(self, quoted: Callable[[str], str]) -> str:
-        """Return the sentence with its names, each quoted by ``quoted``."""
-        return self.text.format(*map(quoted, self.names))
+        """Return the sentence with its names, each quoted by ``quoted``, and its command."""
+        return self.text.format(*map(quoted, self.names)) + self.command
 
     def words(self) -> str:
         """Return the sentence with its names in quotes."""

@@ -47,6 +47,8 @@ class Needs(Frozen):
     """The reason why it supports no more, for the error: the end of a sentence about the option."""
     binary: bool = False
     """Whether its output is not text for a terminal."""
+    dated: bool = True
+    """Whether an output without the time of day lacks something."""
     viewer: str = ""
     """Hint on how to open the file ``{0}``: "open it: speedscope.app"."""
 

@@ -16,6 +16,10 @@ class ObjectReport(Frozen):
     unnamed: int
     reason: str
     """The reason why frames have no name, "" if all have one."""
+    samples: int = 0
+    """Samples whose innermost frame is in the object: its own cost."""
+    unnamed_samples: int = 0
+    """Those of them whose innermost frame has no name."""
 
 
 class SymbolReport(Frozen):
@@ -38,28 +42,42 @@ class SymbolReport(Frozen):
         """Share of frames with a name; 1 if there are no frames."""
         return self.named / self.total if self.total else 1.0
 
+    @property
+    def samples(self) -> int:
+        """Number of samples with a frame, by the object of their innermost one."""
+        return sum(row.samples for row in self.objects)
+
+    @property
+    def sample_share(self) -> float:
+        """Share of samples whose innermost frame has a name; 1 if there are none."""
+        named = self.samples - sum(row.unnamed_samples for row in self.objects)
+        return named / self.samples if self.samples else 1.0
+
     def lacking(self) -> tuple[ObjectReport, ...]:
         """The objects with unnamed frames, worst first."""
         return tuple(row for row in self.objects if row.unnamed)
 
 
 def location_weights(profile: Profile) -> I64:
-    """Return (locations,) number of frames of samples at each location, computed level by level, deepest first."""
+    """Return (2, locations) number of frames, and of innermost frames, of samples at each location.
+
+    Computed level by level, deepest first.
+    """
     weight = stack_weights(profile.samples, len(profile.stacks))
+    innermost, result = zeros(len(profile.locations)), zeros(len(profile.locations))
+    np.add.at(innermost, profile.stacks.location, weight)
     parent = as_int64(profile.stacks.parent)
     depth = depths(parent)
     for rows in np.split(argsort_small(depth), cumsum(bincount(depth))[:-1])[:0:-1]:
         np.add.at(weight, as_intp(parent[rows]), weight[rows])
-    result = zeros(len(profile.locations))
     np.add.at(result, profile.stacks.location, weight)
-    return result
+    return np.stack([result, innermost])
 
 
 def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason: str) -> ObjectReport:
-    """Sum up one object's locations; ``weight`` and ``named`` have one entry for each."""
-    named_frames = sum_of(weight[named])
-    unnamed_frames = sum_of(weight) - named_frames
-    return ObjectReport(name, build_id.hex(), named_frames, unnamed_frames, reason if unnamed_frames else "")
+    """Sum up one object's locations, ``named`` (n,); ``weight`` (2, n) is that of ``location_weights``."""
+    (has, own), (lacks, unnamed) = ([sum_of(row[kept]) for row in weight] for kept in (named, ~named))
+    return ObjectReport(name, build_id.hex(), has, lacks, reason if lacks else "", own + unnamed, unnamed)
 
 
 def sorted_report(rows: list[ObjectReport]) -> SymbolReport:

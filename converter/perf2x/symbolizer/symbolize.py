@@ -132,7 +132,7 @@ class ProfileSymbolizer:
             self._context.diagnostics.absorb(by_object[number].counts)
         for mapped, result in self._first.completed(by_object):
             lines.add(mapped, result)
-            key, of_object = mapped.key, weights[mapped.locations]
+            key, of_object = mapped.key, weights[:, mapped.locations]
             name = key.name or f"//anon of process {mapped.pid}"
             rows.append(object_report(name, key.build_id, of_object, result.count > 0, result.reason))
         rows.append(_unmapped_row(self._profile, lines.count, weights))
@@ -191,7 +191,7 @@ def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectRepo
     locations = profile.locations
     unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
     unnamed = falses(sum_of(unmapped))
-    return object_report("[unknown]", b"", weights[unmapped], unnamed, "no mapping held these addresses")
+    return object_report("[unknown]", b"", weights[:, unmapped], unnamed, "no mapping held these addresses")
 
 
 def _with_full_names(profile: Profile) -> Profile:

@@ -183,7 +183,7 @@ def test_a_bad_recording_is_unreliable_whatever_grew(longer: tuple[Path, Path]) 
     words = ("-q", "--fail-if", "unresolved=5", "--fail-above", "total=10")
     ran = perf2x("report", longer[1], "--before", longer[0], *words, env=PLAIN)
     assert ran.code == 3
-    assert ran.out.startswith("### perf2x: unreliable\n\n- 100.00 % of the frames have no name")
+    assert ran.out.startswith("### perf2x: unreliable\n\n- 100.00 % of the samples are in functions without a name")
     assert "the whole grew by" in ran.out.split("###")[1]
     assert [line.split(" %")[0] for line in ran.err.splitlines()] == [
         "perf2x: 100.00", "perf2x: the whole grew by +100.0"

@@ -18,7 +18,7 @@ def summary_of(*words: object) -> str:
     return ran.err
 
 
-@pytest.mark.parametrize(("name", "times"), [("pprof", 1), ("firefox", 1), ("collapsed", 0), ("html", 0)])
+@pytest.mark.parametrize(("name", "times"), [("pprof", 0), ("otlp", 1), ("firefox", 1), ("collapsed", 0), ("html", 0)])
 def test_the_summary_says_once_what_the_format_would_hold(name: str, times: int, tmp_path: Path) -> None:
     assert summary_of(recording("calls"), "-t", name, "-o", tmp_path / "out").count(UNKNOWN) == times
 

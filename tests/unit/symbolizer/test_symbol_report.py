@@ -36,4 +36,6 @@ def test_weights_agree_with_a_count_frame_by_frame(data, by_levels, count) -> No
         profile.strings, profile.events, profile.threads, profile.mappings, profile.functions, profile.locations,
         Stacks(np.array(parents, np.int32), np.array(locations, np.int32)), made,
     )  # fmt: skip
-    assert location_weights(profile).tolist() == scalar_weights(parents, locations, samples, 3)
+    assert location_weights(profile)[0].tolist() == scalar_weights(parents, locations, samples, 3)
+    leaves = scalar_weights([-1] * count, locations, samples, 3)
+    assert location_weights(profile)[1].tolist() == leaves

@@ -7,7 +7,7 @@ from perf2x.errors import OptionError, SettingError
 from perf2x.model.setting import Setting
 
 LIMITS = {
-    "unresolved": "of the frames have no name",
+    "unresolved": "of the samples are in functions without a name",
     "lost": "of the samples were lost",
     "missing_user": "of the samples miss their user stack",
 }
@@ -29,7 +29,7 @@ class GateFlags(Frozen):
         tuple[str, ...],
         Setting(
             "Exit with 3 if more than PCT % of the samples were lost (lost=1) or lack their deferred user stack "
-            "(missing-user=5), or of the frames have no name (unresolved=60); repeatable.",
+            "(missing-user=5), or are in functions without a name (unresolved=60); repeatable.",
             metavar="WHAT=PCT",
             rare=True,
         ),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import section_lines
+from perf2x.cli.render.hints import advice_with_inputs
 from perf2x.cli.render.info_json import info_facts
 from perf2x.cli.render.markdown_table import Section, code, markdown_document, pair_section
 from perf2x.cli.render.report_formats import Report
@@ -57,7 +58,7 @@ def _info_lines(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[Unname
     yield "records:"
     for name, number in known["records"].items():
         yield f"  {name}: {number:,}"
-    yield from _judged(loaded)
+    yield from _judged(loaded, reasons)
     for one in reasons:
         yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
         yield from (f"  {label}: {text}" for label, text in _reason(one))
@@ -95,7 +96,7 @@ def _info_sections(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[Unn
         "",
         [text_column("record", list(records)), number_column("number", [f"{count:,}" for count in records.values()])],
     )
-    yield from (Section(code(line, _SENTENCE), []) for line in _judged(loaded))
+    yield from (Section(code(line, _SENTENCE), []) for line in _judged(loaded, reasons))
     for one in reasons:
         yield pair_section(code(one.name), "without names", _reason(one), _SENTENCE)
     yield from (Section(line, []) for line in _rest(loaded, reasons))
@@ -152,7 +153,7 @@ def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
         yield f"{count.severity}: {count.sentence}"
 
 
-def _judged(loaded: Loaded) -> Iterator[str]:
+def _judged(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
     """Sentences on the quality of the recording, and on how to record better."""
     yield from quality_lines(loaded, _MOST_OBJECTS)
-    yield from (f"hint: {one.words()}" for one in loaded.advice)
+    yield from (f"hint: {one.words()}" for one in advice_with_inputs(loaded) if not (one.command and reasons))

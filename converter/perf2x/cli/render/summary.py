@@ -6,6 +6,7 @@ from itertools import chain
 
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import VDSO_32
+from perf2x.cli.render.hints import advice_with_inputs
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.format_features import CodeSettings
 from perf2x.model.number_format import first_of, plural
@@ -56,8 +57,8 @@ def summary(
 
 def _advice_lines(loaded: Loaded, needs: Needs = _TABLE) -> Iterator[str]:
     """Advice on recording, as far as it shows in an output of ``needs``."""
-    is_dated, has_stacks = START_TIME in needs.honours, needs.of(CodeSettings).code is None
-    for one in loaded.advice:
+    is_dated, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
+    for one in advice_with_inputs(loaded):
         if is_dated if one.for_dates else has_stacks:
             yield f"hint: {one.words()}"
 
@@ -182,7 +183,8 @@ def symbol_lines(loaded: Loaded, most: int) -> Iterator[str]:
         for row in lacking[:most]
     ]
     more = f", and {len(lacking) - most} more" if len(lacking) > most else ""
-    share = f"{math.floor(report.share * 1000) / 10:g} % of {report.total:,} frames have names"
+    shares = (math.floor(share * 1000) / 10 for share in (report.sample_share, report.share))
+    share = "{:g} % of the samples and {:g} % of {:,} frames have names".format(*shares, report.total)
     yield share + (f"; without: {', '.join(named)}{more}" if named else "")
 
 

@@ -9,6 +9,7 @@ from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.render.diff_table import change_layouts
 from perf2x.cli.render.fit_text import first_lines
+from perf2x.cli.render.hints import advice_with_inputs
 from perf2x.cli.render.info_page import event_lines, quality_lines, session_facts
 from perf2x.cli.render.markdown_table import MOST, Section, code, markdown_document, name_list
 from perf2x.cli.render.report_formats import Report, lines, section
@@ -42,7 +43,7 @@ def recording_report(
     """The report about a recording, its page for people of at most ``how.max_bytes``."""
     tables, most = report_tables(loaded.profile, how.value, how.limit, how.columns), how.max_bytes or MOST
     facts = report_facts(loaded, tables, sources, changes, verdict)
-    steps = [*next_steps(facts, [one for one in loaded.advice if not one.for_dates])]
+    steps = [*next_steps(facts, [one for one in advice_with_inputs(loaded) if not one.for_dates])]
     facts["next"] = advice_facts(steps)
 
     found = _parts(loaded, tables, facts, steps, changes)

@@ -107,6 +107,7 @@ class Pprof(Format):
             honours=(FINISHED | {TAGS, START_TIME}) - ({WAITS} if is_for_go else set()),
             why="go build -pgo counts calls of code that ran" if is_for_go else "",
             binary=True,
+            dated="time" in labels,
             viewer="open it: go tool pprof -http=: {0}; " + speedscope,
         )
 

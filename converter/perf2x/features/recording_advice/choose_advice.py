@@ -19,8 +19,10 @@ from perf2x.symbolizer.symbol_report import SymbolReport
 RECORD_DATES = "perf record -k mono records it"
 _FEW_SAMPLES = 400
 """With so many samples a share of 10 % is uncertain by a third of itself (two standard deviations)."""
-_UNNAMED, _CUT = 0.1, 0.5
-"""Shares of frames without names, and of user stacks that frame pointers do not lead through."""
+_UNNAMED, _CUT = 0.05, 0.5
+"""Shares of samples without names, and of user stacks that frame pointers do not lead through."""
+_TOO_FEW_SAMPLES = 40
+"""With fewer a share of 10 % may as well be none or twice as large."""
 _FEW_STACKS = 20
 """Fewer user stacks show nothing of how programs were built."""
 _USER, _MAPPED = (1, 2, 4), 8
@@ -111,17 +113,14 @@ def _on_names(symbols: SymbolReport | None, is_text: bool) -> Iterator[Advice]:
         text = "The text has addresses alone, which nobody can name: perf script -F comm,tid,time,event,ip,sym,dso"
         yield Advice("unnamed", f"{text} prints the names where the recording was made.")
         return
-    lacking = [row for row in symbols.lacking() if row.name != "[unknown]"] if symbols is not None else []
-    if symbols is None or not lacking:
+    lacking = [row for row in symbols.objects if row.name != "[unknown]"] if symbols is not None else []
+    unnamed = sum(row.unnamed_samples for row in lacking)
+    if symbols is None or unnamed <= _UNNAMED * symbols.samples:
         return
-    unnamed, worst = sum(row.unnamed for row in lacking), lacking[0]
-    files = [row for row in symbols.objects if not row.name.startswith("[")]  # neither [kernel.kallsyms] nor [vdso]
-    missing = max((row.unnamed for row in files), default=0)
-    if unnamed < _UNNAMED * symbols.total and missing <= _UNNAMED * sum(row.named + row.unnamed for row in files):
-        return
-    some = f"{100 * unnamed / symbols.total:.0f} % of the frames have no name, {worst.unnamed:,} of {symbols.total:,}"
-    text = f"{some} in {{0}}: perf2x info --symbols -v says for each object what would help."
-    yield Advice("unnamed", text, (worst.name,))
+    worst = max(lacking, key=lambda row: row.unnamed_samples)
+    share = f"{100 * unnamed / symbols.samples:.0f} % of the samples are in functions without a name"
+    text = f"{share}, {worst.unnamed_samples:,} of {symbols.samples:,} in {{0}}; for what would help: "
+    yield Advice("unnamed", text, (worst.name,), command="perf2x info --symbols -v")
 
 
 def _on_samples(profile: Profile) -> Iterator[Advice]:
@@ -132,11 +131,12 @@ def _on_samples(profile: Profile) -> Iterator[Advice]:
     is_exact = event.is_wait or event.is_count or not (event.frequency or event.period > 1)
     if is_exact or not 0 < samples < _FEW_SAMPLES:
         return
-    spread = 100 * min(2 * math.sqrt(0.1 * 0.9 / samples), 0.9)
+    spread = f"a share of 10 % is uncertain by ±{200 * math.sqrt(0.1 * 0.9 / samples):.0f} points"
     names = (event.name,) if samples < sum_of(profile.samples.count) else ()
     are = "is" if samples == 1 else "are"
-    text = f"There {are} only {plural(samples, 'sample')}{' of {0}' if names else ''}: a share of 10 % is uncertain by"
-    text += f" ±{spread:.0f} points. Record for longer, or at a higher frequency (perf record -F)."
+    text = f"There {are} only {plural(samples, 'sample')}{' of {0}' if names else ''}"
+    text += f": {'too few to tell shares' if samples < _TOO_FEW_SAMPLES else spread}"
+    text += ". Record for longer, or at a higher frequency (perf record -F)."
     yield Advice("samples", text, names)
 
 

@@ -32,7 +32,7 @@ def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Fin
     found = finder.find(name, bytes.fromhex(build_id))
     advice: Iterator[Remedy] = iter(())
     if not found.files:
-        advice = _for_missing(found, build_id)
+        advice = _for_missing(found, build_id, finder.search_paths.symfs is not None)
     elif why == STRIPPED:
         advice = for_debug_file("names", debug_package(finder, without_deleted(name)), build_id, found)
     return UnnamedObject(name, build_id, frames, why, search_results(found), tuple(advice))
@@ -52,9 +52,12 @@ def _for_no_file(name: str) -> Iterator[Remedy]:
         yield Remedy("if it wrote a jit-PID.dump, run where that file is", "perf inject --jit")
 
 
-def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Remedy]:
+def _for_missing(found: ObjectFiles, build_id: str, has_root: bool) -> Iterator[Remedy]:
     """Advise on a missing file; a package of this machine would have the installed version, not the recorded one."""
     replaced = any(searched.outcome == OTHER_BUILD for searched in found.searched)
     why = "the file here is of another version; " if replaced else ""
-    yield Remedy(f"{why}say where files of the recorded machine are", "--symfs DIR")
+    if has_root:
+        yield Remedy(f"{why}on the recorded machine, pack the recording with its files", "perf2x bundle")
+    else:
+        yield Remedy(f"{why}say where files of the recorded machine are", "--symfs DIR")
     yield from for_debug_file("names", "", build_id, found)

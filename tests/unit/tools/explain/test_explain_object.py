@@ -315,11 +315,12 @@ def test_missing_names_of_a_recording_are_explained(tmp_path) -> None:
     absent = why(tmp_path, "/bin/prog")
     assert (absent.why, absent.frames) == ("said before", 7)
     assert {place.result for place in absent.looked_at} == {"not there"}
-    assert [one.command for one in absent.advice] == ["--symfs DIR", f"debuginfod-find debuginfo {HEX}"]
+    assert [one.command for one in absent.advice] == ["perf2x bundle", f"debuginfod-find debuginfo {HEX}"]
     written(tmp_path, OTHER, "bin/prog")
     replaced = why(tmp_path, "/bin/prog")
     assert replaced.looked_at[0].result == "another build"
-    assert replaced.advice[0].what == "the file here is of another version; say where files of the recorded machine are"
+    assert replaced.advice[0].what.startswith("the file here is of another version; on the recorded machine, pack")
+    assert why(None, "/nowhere/prog").advice[0].command == "--symfs DIR"
     written(tmp_path, b"/bin/prog\n", "var/lib/dpkg/info/mine.list")
     assert [one.command for one in why(tmp_path, "/bin/prog").advice] == [one.command for one in absent.advice]
     written(tmp_path, STRIPPED, "bin/prog")
@@ -335,7 +336,7 @@ def test_missing_names_of_a_recording_are_explained(tmp_path) -> None:
 
 
 def test_an_object_in_memory_with_a_build_id_is_missing_as_any_other(tmp_path) -> None:
-    assert [one.command for one in why(tmp_path, "/memfd:plugin (deleted)").advice][:1] == ["--symfs DIR"]
+    assert [one.command for one in why(tmp_path, "/memfd:plugin (deleted)").advice][:1] == ["perf2x bundle"]
     assert why(tmp_path, "/memfd:code (deleted)", "").advice == ()
 
 

@@ -1,0 +1,22 @@
+"""Advice whose commands can be copied: with the recording, and the places of symbols that were typed for it."""
+
+import shlex
+import sys
+
+from msgspec.structs import replace
+
+from perf2x.kernel.load_result import Loaded
+from perf2x.model.advice import Advice
+from perf2x.model.setting import settings_in
+from perf2x.symbolizer.symbol_options import SymbolOptions
+
+
+def advice_with_inputs(loaded: Loaded) -> list[Advice]:
+    """Return the advice on a recording; its commands name the first input, and the options typed for symbols."""
+    settings = settings_in(SymbolOptions).values()
+    known = {name: one for one in settings for name in one.names or (f"--{one.name.replace('_', '-')}",)}
+    words, typed = iter(sys.argv[1:]), [loaded.sources[0]]
+    for word in words:
+        if setting := known.get(word.partition("=")[0]):
+            typed += [word] if "=" in word or setting.kind is bool else [word, next(words, "")]
+    return [replace(one, command=f"{one.command} {shlex.join(typed)}" if one.command else "") for one in loaded.advice]
