@@ -19,6 +19,7 @@ from perf2x.base.columnar import (
     U8,
     U64,
     Bools,
+    DirectMappedCache,
     as_int32,
     as_int64,
     as_uint64,
@@ -39,46 +40,27 @@ from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
 
 
 class PlaceRules:
-    """Rules by place, in a cache of fixed size.
-
-    Direct-mapped, like `DirectMappedCache`; the fields of one entry are contiguous.
-    """
+    """Rules by place, in a cache of fixed size."""
 
     def __init__(self) -> None:
-        self._rows: I64 = np.full((1 << _BITS, 4), _NOBODY, np.int64)
-        """(slots, 4) image, address, when the mapping was made, rule"""
+        self._cache = DirectMappedCache(columns=2, bits=18)
+        """By image and address; when the mapping was made, and the rule. A large compiler has 60,000 places."""
 
     def held(self, image: I64, moment: I64, address: U64) -> tuple[I64, Bools]:
         """Return (n,) cached rules at addresses as of some moments, and which are cached; the others are undefined."""
-        found = take(self._rows, _slots(image, address), "clip", 0)
-        is_held = found[:, 1] == address.view(np.int64)
-        is_held &= found[:, 0] == image
-        is_held &= found[:, 2] <= moment
-        return found[:, 3], is_held
+        found, is_held = self._cache.held(address.view(np.int64), image)
+        is_held &= found >> _RULE_BITS <= moment
+        return found & _RULE_MASK, is_held
 
     def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
         """Cache the rules of places in mappings that stay."""
         some = flatnonzero(rule != NO_RULE)
-        image, address = take(finder.image, rows[some]), address[some]
-        new = (image, address.view(np.int64), take(finder.made, mapping[some]), rule[some])
-        self._rows[_slots(image, address)] = np.stack(new, axis=1)
+        found = take(finder.made, mapping[some]) << _RULE_BITS | rule[some]
+        self._cache.learn(found, address[some].view(np.int64), take(finder.image, rows[some]))
 
 
-_BITS = 18
-"""Bits of the number of places: a large compiler has 60,000."""
-_NOBODY = -2
-_SHIFT = np.uint64(64 - _BITS)
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_IMAGE_MIX = np.int64(0x2545F4914F6CDD1D)
-
-
-def _slots(image: I64, address: U64) -> I64:
-    slot = address * _MIX
-    slot += (image * _IMAGE_MIX).view(np.uint64)
-    slot >>= _SHIFT
-    return slot.view(np.int64)
-
-
+_RULE_BITS = 31
+_RULE_MASK = (1 << _RULE_BITS) - 1
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 """Maps (recorded file name, build id) to the object with the code and its separate debug file; each may be None."""
 

@@ -10,7 +10,7 @@ from perf2x.base.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, 
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.any_rule_steps import step_by_rules
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RegisterFile, SampleView, StackMemory
-from perf2x.stitcher.unwind.rule_by_address import PlaceRules, _slots
+from perf2x.stitcher.unwind.rule_by_address import PlaceRules
 from perf2x.stitcher.unwind.simple_rule_steps import Lanes, PlainRuleTable, rows_and_depths
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import End, MappingFinder, UserMappings
@@ -220,8 +220,9 @@ def test_places_that_want_one_slot_are_told_apart(is_image) -> None:
     others, zeros, address = np.arange(1, 1 << 21, dtype=np.int64), np.zeros(1 << 21, np.int64), np.uint64(TEXT)
     image = others if is_image else zeros[1:]
     asked = np.full(len(others), address) if is_image else address + others.astype(np.uint64)
-    twin = np.flatnonzero(_slots(image, asked) == _slots(zeros[:1], np.array([address])))[:1]
     places, rule = PlaceRules(), np.array([5], np.int32)
+    slots, here = places._cache._slots, np.array([address]).view(np.int64)
+    twin = np.flatnonzero(slots([asked.view(np.int64), image]) == slots([here, zeros[:1]]))[:1]
     places.learn(finder_of(1), zeros[:1], np.array([address]), zeros[:1].astype(np.int32), rule)
     assert [part.tolist() for part in places.held(zeros[:1], zeros[:1], np.array([address]))] == [[5], [True]]
     assert len(twin) == 1
