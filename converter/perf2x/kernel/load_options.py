@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.files.unpack_limit import parse_size
@@ -206,26 +207,18 @@ Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total) from time to time."""
 
 
-class LoadContext:
+class LoadContext(Struct, dict=True):
     """Options, diagnostics, progress and stage times of one load, and the object finder that its stages share."""
 
-    def __init__(
-        self,
-        options: LoadOptions,
-        diagnostics: "Diagnostics",
-        progress: Progress | None,
-        stages: "Stages",
-        files: Sequence[str] = (),
-    ) -> None:
-        self.options = options
-        self.files = files
-        self.diagnostics = diagnostics
-        self.progress = progress
-        self.stages = stages
-        self.known_names: KnownNames | None = None
-        """Names from earlier recordings, which later ones need not look up; None for a single recording."""
-        self.unmatched: UnmatchedFilters | None = None
-        """Filters that only some of several recordings match; None for a single recording."""
+    options: LoadOptions
+    diagnostics: "Diagnostics"
+    progress: Progress | None
+    stages: "Stages"
+    files: Sequence[str] = ()
+    known_names: "KnownNames | None" = None
+    """Names from earlier recordings, which later ones need not look up; None for a single recording."""
+    unmatched: "UnmatchedFilters | None" = None
+    """Filters that only some of several recordings match; None for a single recording."""
 
     @cached_property
     def finder(self) -> "Finder":

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
+from msgspec import Struct
+
 from perf2x.base.files.read_file import open_regular
 from perf2x.base.files.unpack_limit import HIGHER, format_size, too_large, unpacked_limit
 from perf2x.base.files.unpackers import damage_errors, open_packed, packing
@@ -51,11 +53,11 @@ def open_tarball(path: Path) -> Iterator[Tarball]:
         yield Tarball(stack.enter_context(tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r:")), bounded)
 
 
-class Tarball:
+class Tarball(Struct):
     """An open tarball; its members come in order and are not kept."""
 
-    def __init__(self, tar: tarfile.TarFile, bounded: BoundedStream) -> None:
-        self._tar, self._bounded = tar, bounded
+    _tar: tarfile.TarFile
+    _bounded: BoundedStream
 
     def members(self) -> Iterator[tarfile.TarInfo]:
         """Yield each member in turn; ValueError for more than MOST_MEMBERS."""

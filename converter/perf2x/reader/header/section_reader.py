@@ -4,6 +4,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from perf2x.base.abi import ByteOrder
 
 Row = TypeVar("Row")
@@ -13,13 +15,12 @@ class SectionError(Exception):
     """The section is truncated, or inconsistent."""
 
 
-class SectionReader:
+class SectionReader(Struct):
     """Reads a section's bytes in order; SectionError if they do not suffice."""
 
-    def __init__(self, data: bytes, order: ByteOrder) -> None:
-        self.data = data
-        self.order: ByteOrder = order
-        self.at = 0
+    data: bytes
+    order: ByteOrder
+    at: int = 0
 
     @property
     def left(self) -> int:

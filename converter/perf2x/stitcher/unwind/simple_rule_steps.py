@@ -12,6 +12,7 @@ A step costs per call more than per sample, so samples are columns of one array,
 """
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.base.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.base.columnar import (
@@ -85,13 +86,13 @@ class PlainRules(Frozen):
     """(m + 1,) whether the rule says that there is no caller"""
 
 
-class PlainRuleTable:
+class PlainRuleTable(Struct):
     """The plain rules of a table, updated on access."""
 
-    def __init__(self, table: RuleTable, architecture: Architecture) -> None:
-        self._table, self._architecture = table, architecture
-        self._made_of: tuple[RuleColumns, int] | None = None
-        self._rules: PlainRules | None = None
+    _table: RuleTable
+    _architecture: Architecture
+    _made_of: tuple[RuleColumns, int] | None = None
+    _rules: PlainRules | None = None
 
     def rules(self) -> PlainRules:
         """Return all plain rules so far, for the registers needed so far."""

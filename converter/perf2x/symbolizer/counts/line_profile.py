@@ -13,6 +13,7 @@ Lines come from the object's debug info, functions also from its symbols.
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.binaries.dwarf.dwarf_functions import Subprogram
@@ -43,15 +44,16 @@ from perf2x.symbolizer.sources.dwarf_units import code_lines
 from perf2x.symbolizer.sources.symbol_source import Context
 
 
-class LineProfile:
+class LineProfile(Struct):
     """Collects the counts of one object's functions."""
 
-    def __init__(self, lines: CodeLines, compiler: Llvm | Gcc) -> None:
-        self._lines, self._compiler = lines, compiler
-        self._functions: dict[str, FunctionCounts] = {}
-        self._placed = self._counted = 0
-        self.files: dict[str, set[str]] = {}
-        """Base names of the files that declare each function; "" for an unknown one."""
+    _lines: CodeLines
+    _compiler: Llvm | Gcc
+    _functions: dict[str, FunctionCounts] = {}
+    _placed: int = 0
+    _counted: int = 0
+    files: dict[str, set[str]] = {}
+    """Base names of the files that declare each function; "" for an unknown one."""
 
     def functions(self) -> tuple[FunctionCounts, ...]:
         """Return the counts by function, sorted by name."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi import ClockId, CpuMode
@@ -49,14 +50,14 @@ def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder)
         yield from finder.search_paths.on_disk(filename)
 
 
-class JitdumpFiles:
+class JitdumpFiles(Struct):
     """Opens dumps and reads each file once: several processes and names may refer to one."""
 
-    def __init__(
-        self, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics, recorded: RecordedFiles
-    ) -> None:
-        self._options, self._finder, self._diagnostics, self._recorded = options, finder, diagnostics, recorded
-        self._by_inode: dict[tuple[int, int], JitDump | None] = {}
+    _options: SymbolOptions
+    _finder: Finder
+    _diagnostics: Diagnostics
+    _recorded: RecordedFiles
+    _by_inode: dict[tuple[int, int], JitDump | None] = {}
 
     @classmethod
     def of(cls, context: Context) -> JitdumpFiles:

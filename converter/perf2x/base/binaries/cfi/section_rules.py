@@ -6,6 +6,8 @@ Finds call frame information in an ELF file: by section, or by segment where the
 from array import array
 from bisect import bisect_right
 
+from msgspec import Struct
+
 from perf2x.base.binaries.cfi.frame_entries import Cie, FrameIndex, FrameSection, index_by_walking, index_from_header
 from perf2x.base.binaries.cfi.run_instructions import CfiPrograms, FunctionRows
 from perf2x.base.binaries.cfi.unwind_rules import NO_RULE, RuleTable
@@ -16,16 +18,17 @@ from perf2x.errors import ObjectError
 _NO_ROWS = FunctionRows(0, array("Q"), array("i"))
 
 
-class FrameSource:
+class FrameSource(Struct):
     """The index of one section, and the rule rows of the functions decoded so far.
 
     A damaged entry adds a sentence to ``problems``.
     """
 
-    def __init__(self, index: FrameIndex, table: RuleTable, problems: list[str]) -> None:
-        self._index, self._table, self._problems = index, table, problems
-        self._functions: dict[int, FunctionRows] = {}
-        self._programs: dict[Cie, CfiPrograms] = {}
+    _index: FrameIndex
+    _table: RuleTable
+    _problems: list[str]
+    _functions: dict[int, FunctionRows] = {}
+    _programs: dict[Cie, CfiPrograms] = {}
 
     def find(self, svma: U64) -> I32:
         """(n,) rule numbers of addresses, NO_RULE outside functions."""

@@ -8,6 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property, partial
 
+from msgspec import Struct
+
 from perf2x.base.abi import ENDIAN
 from perf2x.base.binaries.dwarf import dwarf_numbers as c
 from perf2x.base.binaries.dwarf.attribute_forms import (
@@ -152,15 +154,17 @@ def _unit(file: DebugFile, start: int, at: int, end: int, offset_size: int) -> "
     return Unit(file, start, at, end, UnitEncoding(order, address_size, offset_size, version), abbreviations, dwo_id)
 
 
-class Unit:
+class Unit(Struct, dict=True, eq=False):
     """One unit. A split unit takes addresses and ranges from its skeleton, which is in another file."""
 
-    def __init__(
-        self, file: DebugFile, start: int, first: int, end: int, encoding: UnitEncoding, abbreviations: int, dwo_id: int
-    ) -> None:
-        self.file, self.start, self.first, self.end, self.encoding = file, start, first, end, encoding
-        self.skeleton: Unit | None = None
-        self._abbreviations, self._dwo_id = abbreviations, dwo_id
+    file: DebugFile
+    start: int
+    first: int
+    end: int
+    encoding: UnitEncoding
+    _abbreviations: int
+    _dwo_id: int
+    skeleton: "Unit | None" = None
 
     @property
     def abbreviation_table(self) -> AbbreviationTable:

@@ -95,21 +95,15 @@ for files that are still missing.
 """
 
 
-class Finder:
+class Finder(Struct, eq=False):
     """Finds the files of objects and caches the results; shared by unwinder and symbolizer."""
 
-    def __init__(
-        self,
-        search_paths: SearchPaths,
-        fetchers: tuple[Fetcher, ...] = (),
-        bundled: Callable[[str], Iterator[ElfObject]] = lambda _: iter(()),
-    ) -> None:
-        """``bundled`` has files by recorded name, for recordings without build ids; it is asked before this machine."""
-        self.search_paths = search_paths
-        self._fetchers = fetchers
-        self._bundled = bundled
-        self._known: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
-        self._provided: dict[str, ObjectFiles] = {}
+    search_paths: SearchPaths
+    _fetchers: tuple[Fetcher, ...] = ()
+    _bundled: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
+    """Returns files by recorded name, for recordings without build ids; it is asked before this machine."""
+    _known: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
+    _provided: dict[str, ObjectFiles] = {}
 
     @property
     def is_local(self) -> bool:

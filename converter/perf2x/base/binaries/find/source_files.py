@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.frozen_struct import Frozen
@@ -43,27 +45,23 @@ class SourceText(Frozen):
         return self.lines[number - 1] if 0 < number <= len(self.lines) else None
 
 
-class SourceFiles:
+class SourceFiles(Struct):
     """Source files by recorded path; each is read once."""
 
-    def __init__(
-        self,
-        search_paths: SearchPaths,
-        folders: Sequence[Path] = (),
-        fetch: Fetch | None = None,
-        *,
-        as_recorded: bool = False,
-    ) -> None:
-        """``folders`` are searched first, then the recorded path if ``as_recorded``, then ``fetch`` is asked."""
-        self._search_paths, self._folders, self._fetch, self._as_recorded = search_paths, folders, fetch, as_recorded
-        self._known: dict[tuple[str, bool], SourceText] = {}
+    search_paths: SearchPaths
+    folders: Sequence[Path] = ()
+    """Searched first, then the recorded path if ``as_recorded``."""
+    fetch: Fetch | None = None
+    """Asked last."""
+    as_recorded: bool = False
+    _known: dict[tuple[str, bool], SourceText] = {}
 
     def find(self, recorded: str, build_id: bytes, last_line: int, *, is_own: bool = False) -> SourceText:
         """Find the file that debug info of an object calls ``recorded``; it must have ``last_line`` lines.
 
         ``is_own``: the object is this machine's, so that its paths are, too.
         """
-        is_own = is_own or self._search_paths.symfs is not None
+        is_own = is_own or self.search_paths.symfs is not None
         if (recorded, is_own) not in self._known:
             self._known[recorded, is_own] = self._read_first(recorded, build_id, is_own)
         found = self._known[recorded, is_own]
@@ -75,25 +73,25 @@ class SourceFiles:
         """Read the first candidate that is a text; else tell why the first one is none."""
         if not recorded or "\0" in recorded:
             return SourceText(reason="debug info names no file")
-        reasons = [] if self._folders or self._as_recorded or self._fetch else [_NOT_ASKED]
+        reasons = [] if self.folders or self.as_recorded or self.fetch else [_NOT_ASKED]
         for path in self._candidates(recorded, build_id, is_own):
             if is_file(path) and not os.path.realpath(path).startswith(_NO_FILES):
                 found = _read_source(path)
                 if not found.reason:
                     return found
                 reasons.append(found.reason)
-        if self._as_recorded and not is_own:
+        if self.as_recorded and not is_own:
             reasons.append(NOT_OWN)
         return SourceText(reason=reasons[0] if reasons else "the source file was not found")
 
     def _candidates(self, recorded: str, build_id: bytes, is_own: bool) -> Iterator[Path]:
-        for folder in self._folders:
+        for folder in self.folders:
             yield from _below(folder, recorded)
         is_absolute = recorded.startswith("/")
-        if self._as_recorded and is_absolute and is_own:
-            yield from self._search_paths.on_disk(recorded)
-        if self._fetch is not None and is_absolute and build_id:
-            yield from filter(None, [self._fetch(build_id, recorded)])
+        if self.as_recorded and is_absolute and is_own:
+            yield from self.search_paths.on_disk(recorded)
+        if self.fetch is not None and is_absolute and build_id:
+            yield from filter(None, [self.fetch(build_id, recorded)])
 
 
 def _below(folder: Path, recorded: str) -> Iterator[Path]:
