@@ -67,7 +67,7 @@ class Diagnostics(Struct):
 
     @property
     def losses(self) -> list[Count]:
-        """Counts of what is not in the result."""
+        """Counts of data that is missing from the result."""
         return [count for count in self.counts.values() if count.severity is Severity.LOSS]
 
     def missing_ends(self) -> list[Count]:
@@ -76,7 +76,7 @@ class Diagnostics(Struct):
 
     @contextmanager
     def apart(self) -> Iterator[dict[str, Count]]:
-        """Collect what is counted inside the block apart from all other counts, in the mapping that it is given."""
+        """Collect the counts made inside the block separately, in the yielded mapping."""
         others, self.counts = self.counts, {}
         try:
             yield self.counts

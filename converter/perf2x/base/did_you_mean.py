@@ -14,6 +14,6 @@ def close_names(typed: str, known: Iterable[str], most: int = 3, alike: float = 
 
 
 def did_you_mean(typed: str, known: Iterable[str], alike: float = _ALIKE) -> str:
-    """Return the middle of a sentence, ``; did you mean pprof?``; "" where nothing is close."""
+    """Return the end of a sentence, ``; did you mean pprof?``; "" if nothing is close."""
     close = close_names(typed, known, alike=alike)
     return f"; did you mean {' or '.join(close)}?" if close else ""

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 @lru_cache(4096)
 def student(confidence: float, comparisons: int, freedom: int) -> float:
-    """Deviations of two-sided intervals that hold for all comparisons at once, by Student's t.
+    """Return the deviations of simultaneous two-sided intervals for all comparisons, by Student's t.
 
     A search on the closed form of its distribution for whole degrees of freedom (Abramowitz and Stegun, 26.7.3); no
     degree, which tells nothing, gives 0.

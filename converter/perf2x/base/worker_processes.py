@@ -131,11 +131,11 @@ def _run(
 ) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the first process cleans up
     for kind in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
-        if signal.getsignal(kind) is not signal.SIG_IGN:  # nohup holds for all
+        if signal.getsignal(kind) is not signal.SIG_IGN:  # nohup applies to all
             signal.signal(kind, signal.SIG_DFL)
     connection = pipes[number - 1][1]
     partners = set(_partners(number, len(pipes) + 1))
-    for other, (ours, theirs) in enumerate(pipes, 1):  # a pipe ends when nobody else holds it
+    for other, (ours, theirs) in enumerate(pipes, 1):  # a pipe only ends when all its writers are closed
         if other not in partners:
             ours.close()
         if theirs is not connection:

@@ -1,1 +1,1 @@
-"""Work of commands on finished profiles, for the command line, the library and agents."""
+"""Analyses of finished profiles, and of files, for the command line, the library and agents."""

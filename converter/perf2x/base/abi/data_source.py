@@ -29,7 +29,7 @@ def operation(word: int) -> str:
 
 
 def level(word: int) -> str:
-    """Level of memory, and whether it was hit: mem_lvl_num (bits 33 to 36) where it says something, else mem_lvl."""
+    """Return the level of memory, and whether it was hit: mem_lvl_num (bits 33 to 36) if set, else mem_lvl."""
     bits, number = word >> 5 & 0x3FFF, word >> 33 & 0xF
     how = " hit" if bits & _HIT else " miss" if bits & _MISS else ""
     if number and number != _UNKNOWN_LEVEL:
@@ -39,14 +39,14 @@ def level(word: int) -> str:
 
 
 def _distance(word: int) -> str:
-    """``Remote`` (bit 37) and how far (mem_hops, bits 43 to 45), in front of a level."""
+    """Return ``Remote`` (bit 37) and how far (mem_hops, bits 43 to 45), to precede a level."""
     hops = word >> 43 & 7
     far = f"{_HOPS[hops] if hops < len(_HOPS) else f'{hops} hops'} " if hops else ""
     return ("Remote " if word >> 37 & 1 else "") + far
 
 
 def snoop(word: int) -> str:
-    """Whether other caches were asked, and what they had: mem_snoop (bits 19 to 23) and mem_snoopx (38 and 39)."""
+    """Return which caches were snooped, with the result: mem_snoop (bits 19 to 23) and mem_snoopx (38 and 39)."""
     named = [*_named(_SNOOPS, word >> 19 & 0x1F), *_named(_SNOOPS_BEYOND, word >> 38 & 3)]
     return " or ".join(named) or _NA
 

@@ -50,5 +50,5 @@ def hardware_trace(number: int, words: Sequence[int] = ()) -> dict[str, Any]:
 
 
 def is_decoded(features: Mapping[str, Any]) -> bool:
-    """Return whether samples are made of the hardware trace in a recording with these header sections."""
+    """Return whether the hardware trace of a recording with these header sections is decoded to samples."""
     return bool(features.get("hardware_trace", {}).get("name") == ARM_SPE)

@@ -1,4 +1,4 @@
-"""Systems of the tracepoints that Linux itself has: what stands before the colon of ``sched:sched_switch``.
+"""Systems of Linux's own tracepoints: the part before the colon of ``sched:sched_switch``.
 
 Source of truth: TRACE_SYSTEM in include/trace/events, arch/*, drivers, fs, net and sound of Linux 6.18; the names of
 earlier versions stay. ``probe``, ``user_events``, ``synthetic`` and the like are not here: users name these events.

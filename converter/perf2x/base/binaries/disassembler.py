@@ -39,7 +39,7 @@ class Instruction(Frozen):
     size: int
     text: str
     target: int | None = None
-    """Address that a direct jump or call leads to."""
+    """Target address of a direct jump or call."""
     refers: int | None = None
     """Address of the data that an operand relative to the instruction pointer means."""
 

@@ -1,4 +1,4 @@
-"""Names for the array types that every table is made of, and what holds for any table of equally long columns.
+"""Array types of all tables, the base class of tables, and numpy functions with stated integer widths.
 
 Growable columns get longer at their end, batch by batch, at a cost that does not depend on how long they are.
 """
@@ -24,7 +24,7 @@ AnyArray = npt.NDArray[Any]
 
 
 class ColumnTable(Frozen):
-    """A table of equally long columns, never changed; the first one is always there and gives the number of rows."""
+    """A table of equally long columns, never changed; the first one is always present and gives the number of rows."""
 
     def __len__(self) -> int:
         return len(getattr(self, self.__struct_fields__[0]))
@@ -105,7 +105,7 @@ def take(
 
 
 def repeat(values: npt.ArrayLike, counts: npt.ArrayLike) -> AnyArray:
-    """Return each value as often as its count says."""
+    """Return each value repeated by its count."""
     return np.repeat(values, as_intp(counts))
 
 
@@ -125,7 +125,7 @@ def zeros(shape: int | tuple[int, ...]) -> I64:
 
 
 def minus_ones(shape: int | tuple[int, ...]) -> I64:
-    """Return −1 everywhere, which stands for none."""
+    """Return an array of −1, which stands for none."""
     return np.full(shape, -1, np.int64)
 
 
@@ -207,12 +207,12 @@ def begins_run(*columns: AnyArray) -> Bools:
 
 
 def ends_run(*columns: AnyArray) -> Bools:
-    """Return (n,) True where a row differs in any column from the row behind it, and for the last one."""
+    """Return (n,) True where a row differs in any column from the next row, and for the last one."""
     return of_next(begins_run(*columns), True)
 
 
 def ends_of(following: I64) -> I64:
-    """Return (n,) the row where each one leads to in the end, by what follows each: another row, or itself.
+    """Return (n,) the end of each row's chain of ``following``, which has another row, or the row itself.
 
     Each step looks twice as far.
     """
@@ -222,7 +222,7 @@ def ends_of(following: I64) -> I64:
 
 
 def of_next(values: npt.NDArray[Number], last: Any) -> npt.NDArray[Number]:
-    """Return (n,) the value of the row behind each one; ``last`` for the last one."""
+    """Return (n,) the value of the next row; ``last`` for the last one."""
     shifted = np.full_like(values, last)
     shifted[:-1] = values[1:]
     return shifted
@@ -253,7 +253,7 @@ class GrowableColumns:
         return self._used
 
     def extend(self, *columns: AnyArray | int) -> None:
-        """Append to every column; a number stands for as many of it as the longest column has rows."""
+        """Append to every column; a number is repeated to the length of the longest column."""
         count = max(len(column) for column in columns if not isinstance(column, int))
         end = self._used + count
         if end > self._buffer.shape[1]:

@@ -1,6 +1,6 @@
 """Instructions of any length, and LEB128 numbers, in a stream of bytes: found without a loop over them.
 
-An instruction's place follows from all before it. Each byte leads to the byte behind the instruction that would begin
+An instruction's place follows from all before it. Each byte leads to the byte after the instruction that would begin
 there, so in pieces of some bytes, all pieces side by side: backwards, where each byte leads out of its piece; then
 piece by piece, where the first instruction begins; then forwards, which bytes are reached from there.
 """
@@ -16,7 +16,7 @@ _LONGEST_NUMBER = 10
 
 
 def reached(step: AnyArray) -> I64:
-    """Return the offsets that are reached from 0, in order; ``step`` (n,), above 0, leads from each one to the next."""
+    """Return the offsets reached from 0, in order; ``step`` (n,), above 0, leads from each to the next."""
     count = len(step)
     width = 1 << min(count.bit_length() // 2, _LONGEST_PIECE)
     pieces = count // width + 1
@@ -44,7 +44,7 @@ def reached(step: AnyArray) -> I64:
 
 
 def number_ends(code: U8) -> I64:
-    """Return (n,) the byte behind a LEB128 number that begins at each byte; the last byte of all ends one."""
+    """Return (n,) the offset after a LEB128 number that begins at each byte; the last byte of all ends one."""
     last = np.where(code < 0x80, arange(1, len(code) + 1), len(code))
     return np.minimum.accumulate(last[::-1])[::-1]
 

@@ -1,4 +1,4 @@
-"""Columns of texts of which many are equal: names of programs and files, build ids."""
+"""Columns of texts with many equal values: names of programs and files, build ids."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
@@ -13,7 +13,7 @@ Other = TypeVar("Other", str, bytes)
 
 
 class TextInterner(dict[T, int]):
-    """Numbers of texts, from 0 in the order in which they are first asked for."""
+    """Numbers texts from 0 in the order of first use."""
 
     def __missing__(self, text: T) -> int:
         self[text] = number = len(self)
@@ -29,7 +29,7 @@ class TextInterner(dict[T, int]):
 
 
 class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
-    """``n`` texts: ``number`` (n,) int32 points into ``distinct``, where each stands once; some there may have no row.
+    """``n`` texts: ``number`` (n,) int32 indexes ``distinct``, which has each text once; some may have no row.
 
     What depends on the text alone is asked once for each distinct one, however many rows there are.
     """

@@ -26,7 +26,7 @@ class DirectMappedCache:
         self._answers = np.zeros(1 << bits, np.int64)
 
     def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
-        """Return (n,) int64: the answer to each row; ``find(rows)`` is asked for those that are not held.
+        """Return (n,) int64: the answer to each row; ``find(rows)`` is called for those that are not cached.
 
         One row for each slot is asked for first: most of the others are its equals.
         """

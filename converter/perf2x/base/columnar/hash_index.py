@@ -18,11 +18,11 @@ _LARGE = 1 << 20
 
 
 class HashIndex:
-    """Numbers for rows by their hash, exact: rows whose hashes collide are told apart by the caller's comparison.
+    """Numbers rows by their hash, exactly: the caller compares rows whose hashes collide.
 
-    Open addressing, all lookups one step at a time: each looks into the slot that its hash names, then into others in
-    a fixed order, until it finds its equal or a free slot. Of several rows that want one free slot, one gets it, and
-    the others look again. A lookup costs the same however many rows are known::
+    Open addressing, all lookups one step at a time: each looks into the slot that its hash names, then into others in a
+    fixed order, until it finds its equal or a free slot. Of several rows that want one free slot, one gets it, and the
+    others look again. A lookup costs the same however many rows are known::
 
         slots   | – | 7 | 2 | – |        hash 1: slot 1 holds row 7, not equal; slot 2 holds row 2, equal
                 | – | 7 | 2 | – |        hash 0: slot 0 is free: a new row
@@ -32,7 +32,7 @@ class HashIndex:
     """
 
     def __init__(self, known: Callable[[I64], Iterable[bytes]]) -> None:
-        """``known(numbers)`` are the contents of rows that have a number, which tell all rows apart."""
+        """``known(numbers)`` returns the contents of numbered rows, which identify them."""
         self._slots = np.zeros(1 << 10, np.uint64)
         """Upper half of the hash, number + 1; 0 is free."""
         self._hashes = GrowableColumns(np.uint64)
@@ -40,7 +40,7 @@ class HashIndex:
         self._far: dict[bytes, int] = {}
         """Numbers of rows by their digest, of those that the slots have no room for."""
         self.probes = 0
-        """Number of slots and digests that were looked at: the work that was done."""
+        """Number of slots and digests examined, as a measure of work."""
 
     def __len__(self) -> int:
         return len(self._hashes)

@@ -1,4 +1,4 @@
-"""Hashes of rows of numbers, of equal or different lengths, that nobody can make collide on purpose.
+"""Hashes of rows of numbers, of equal or different lengths, resistant to deliberate collisions.
 
 A hash only suggests that rows are equal; callers compare the rows. The weights are drawn when a process starts, so that
 nobody can write a file whose rows collide. Forked processes share them; a hash means nothing to any other process, and
@@ -67,7 +67,7 @@ def weights() -> Weights:
 
 
 def use_weights(chosen: Weights) -> None:
-    """Hash with these weights from now on; tables that hold hashes are of no use any more."""
+    """Use these weights from now on; tables that contain hashes become invalid."""
     global _weights
     _weights = chosen
 
@@ -128,7 +128,7 @@ def digests(rows: Iterable[bytes]) -> list[bytes]:
 
 
 def _blurred(words: U64) -> U64:
-    """Each word in a form that nobody can foresee; equal words stay equal, others stay different. A new array."""
+    """Return each word in an unpredictable form; equal words stay equal, others stay different. A new array."""
     blurred: U64 = words * _weights.word
     blurred ^= blurred >> _HALF
     return blurred

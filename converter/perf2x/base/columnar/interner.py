@@ -85,7 +85,7 @@ class RowInterner:
 class ListInterner:
     """Unique rows of words (chains of addresses, of numbers), numbered from 0.
 
-    With ``columns`` every row has so many int64 besides, which tell rows apart as well.
+    With ``columns`` every row has so many int64 besides, which distinguish rows as well.
     """
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:

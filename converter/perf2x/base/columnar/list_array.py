@@ -61,7 +61,7 @@ class ListArray(Frozen):
         return cls(offsets_of(lengths), take(values, ranges(starts, lengths)))
 
     def heads(self, lengths: I64) -> "ListArray":
-        """Rows of the first so many values (n,) of each row."""
+        """Return the first ``lengths`` (n,) values of each row."""
         return ListArray.of(self.values, self.offsets[:-1], lengths)
 
     def numbers_at(self, offset: int, dtype: npt.DTypeLike, rows: I64 | slice = slice(None)) -> AnyArray:
@@ -86,7 +86,7 @@ class ListArray(Frozen):
 
 
 class SharedRows(Frozen):
-    """``n`` rows of which many are equal: ``number`` (n,) int32 points into ``table``, where each stands once."""
+    """``n`` rows, many of them equal: ``number`` (n,) int32 indexes ``table``, which has each row once."""
 
     number: I32
     table: ListArray

@@ -54,7 +54,7 @@ _WORD_BITS = 64
 _AT_ONCE = 1 << 15
 """Rows that are packed together: their columns stay in cache, and take no memory besides the packed words."""
 _SPARSE = 8
-"""`unique_inverse` marks values in a table of at most so many entries for each value; farther ones it sorts."""
+"""`unique_inverse` uses a table if it has at most this many entries per value; else it sorts."""
 
 
 def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
@@ -105,13 +105,13 @@ def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
 
 
 def numbers_of(values: npt.NDArray[Number], number: Callable[[int], int]) -> I64:
-    """Return (n,) the number of each whole number; each distinct one is asked for once, ascending."""
+    """Return (n,) the number of each whole number; ``number`` is called once for each distinct one, ascending."""
     distinct, place = unique_inverse(values)
     return np.array([number(value) for value in distinct.tolist()], np.int64)[place]
 
 
 def unique_known(numbers: I64) -> tuple[I64, I64]:
-    """Return what `unique_inverse` does, but without −1, which stands for unknown and whose place is −1."""
+    """As `unique_inverse`, but without −1, which stands for unknown and has the index −1."""
     values, place = unique_inverse(numbers)
     unknown = int(np.searchsorted(values, 0))
     return values[unknown:], place - unknown
@@ -263,7 +263,7 @@ def _sorted_words(key: U64, below: np.uint64) -> tuple[I64, Bools]:
 
 
 def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U64, list[AnyArray]]:
-    """Pack as much of each row as ``room`` bits hold, the first column highest; return what is left as well.
+    """Pack as much of each row as fits ``room`` bits, the first column highest; also return what is left.
 
     Bits are taken from a column, not whole columns, so that every round gets on: a run's number and a row's number
     together leave some.

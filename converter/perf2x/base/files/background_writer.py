@@ -81,7 +81,7 @@ class BackgroundGzipWriter(BackgroundWriter):
 
 
 class _FailsOnce:
-    """A file that takes no more after its first error, and says nothing then.
+    """A file that ignores writes after its first error.
 
     A GzipFile that could not be closed tries again when it is collected; from Python 3.13 on that error is printed.
     """

@@ -36,7 +36,7 @@ def keep_freed_memory() -> None:
     """Let glibc keep freed memory for the next array of this process; other C libraries are left as they are.
 
     By default large arrays go back to the system at once, and new pages are cleared again and again: a seventh of the
-    processor time of a conversion, for 20 MB of memory. numpy is imported first: behind the change its import takes
+    processor time of a conversion, for 20 MB of memory. numpy is imported first: after the change its import takes
     3,000 pages more, 15 ms.
     """
     if sys.platform == "linux":
@@ -67,7 +67,7 @@ def fork_context() -> ForkContext:
 
 
 def widen_pipe(descriptor: int) -> None:
-    """Let a pipe hold a million bytes, where the system does so: large arrays then pass five times as fast."""
+    """Enlarge a pipe's buffer to a megabyte, if the system supports it: large arrays then pass five times as fast."""
     with contextlib.suppress(ImportError, AttributeError, OSError):  # users have a number of pages for all their pipes
         import fcntl
 
@@ -82,7 +82,7 @@ def spawn_context() -> SpawnContext:
 
 
 def address_space_left() -> int | None:
-    """Bytes that this process may still map (ulimit -v); None where nothing limits it, or the system does not tell."""
+    """Return the bytes that this process may still map (ulimit -v); None without a limit, or if unknown."""
     try:
         import resource
 
@@ -158,10 +158,10 @@ def map_file(file: IO[bytes]) -> mmap.mmap | bytearray:
 
 
 def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
-    """Tell the system that bytes [start, stop) of a map are not needed soon; does nothing where one cannot say so.
+    """Advise the system that bytes [start, stop) of a map are not needed soon, if it supports that.
 
     The page that ``start`` lies in goes, too: where the file is cached in large pages, reading there has mapped two
-    million bytes in front of it. The page that ``stop`` lies in stays: the next reader begins there.
+    million bytes before it. The page that ``stop`` lies in stays: the next reader begins there.
     """
     advice = getattr(mmap, "MADV_DONTNEED", None)
     if advice is None:
@@ -172,7 +172,7 @@ def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
 
 
 def create_unnamed(directory: Path, mode: int) -> int:
-    """Return a descriptor of a file without a name (open(2), O_TMPFILE), -1 where there are no such files."""
+    """Return a descriptor of an unnamed file (open(2), O_TMPFILE), -1 if not supported."""
     if O_TMPFILE is None or not Path(PROC_FILES).exists():
         return -1
     try:
@@ -209,7 +209,7 @@ def replace_file(new: Path, old: Path) -> None:
 
 
 def path_of_open_file(file: IO[bytes]) -> Path | None:
-    """Return a path that leads to an open file, which may have no name; None where the system has no such paths."""
+    """Return a path to an open file, which may have no name; None if the system has no such paths."""
     path = Path(f"{PROC_FILES}/{file.fileno()}")
     return path if path.exists() else None
 

@@ -1,4 +1,4 @@
-"""Whole files that stand beside a recording: symbol tables, maps, dumps; bounded, whatever a name leads to."""
+"""Reads whole files next to a recording: symbol tables, maps, dumps; bounded, whatever the name refers to."""
 
 import errno
 import os
@@ -49,7 +49,7 @@ def read_object_file(path: Path, most: int = MOST_IN_MEMORY) -> bytes:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """Open without waiting for somebody to write to a pipe."""
+    """Open without waiting for a writer of a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

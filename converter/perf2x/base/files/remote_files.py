@@ -24,7 +24,10 @@ def is_address(name: str) -> bool:
 
 
 def modified_ns(facts: dict[str, Any]) -> int:
-    """Nanoseconds since the epoch of an object's facts, which clients name as they like; 0 where they do not say."""
+    """Return an object's modification time in nanoseconds since the epoch; clients name it differently.
+
+    0 if unknown.
+    """
     for name in ("LastModified", "last_modified", "updated", "mtime", "created"):
         moment = facts.get(name)
         if isinstance(moment, datetime):

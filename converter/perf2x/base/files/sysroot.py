@@ -96,10 +96,10 @@ def is_folder_name(text: str) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether ``path`` is a regular file: no device, no pipe, no name that the file system cannot hold."""
+    """Return whether ``path`` is a regular file; False for devices, pipes, and names that the file system rejects."""
     return os.path.isfile(path)  # noqa: PTH113 - the same for names with NUL
 
 
 def is_directory(path: Path) -> bool:
-    """Return whether ``path`` is a directory; False for names that the file system cannot hold."""
+    """Return whether ``path`` is a directory; False for names that the file system rejects."""
     return os.path.isdir(path)  # noqa: PTH112 - the same for names with NUL

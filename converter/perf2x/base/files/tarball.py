@@ -34,7 +34,7 @@ def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """Return the exceptions that reading a damaged tarball raises, and ``more``."""
     import tarfile  # few conversions read a tarball
 
-    # tarfile calls itself for a header behind a header
+    # tarfile calls itself for a header after a header
     return (*more, *damage_errors(), RecursionError, FormatError, tarfile.TarError)
 
 

@@ -58,7 +58,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _remove_stale(temporary: Path) -> None:
-    """Remove the user's directories whose lock no process holds."""
+    """Remove the user's directories whose lock is free."""
     if not has_file_locks():
         return
     import shutil

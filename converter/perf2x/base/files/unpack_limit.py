@@ -23,7 +23,7 @@ MOST_IN_MEMORY = 8 << 30
 """For a section, a member of an archive, or a compressed object, which are held in memory."""
 FLOOR_IN_MEMORY = 64 << 20
 RECORDS = 500_000
-"""Records that any input may hold, in addition to one per byte on disk."""
+"""Number of records that any input may have, in addition to one per byte on disk."""
 _RESERVE = 1 << 30
 """Bytes of a disk that stay free; on a small disk, a twentieth of it."""
 _STEP = 64 << 20
@@ -80,7 +80,7 @@ def _unless_given(limit: int) -> int:
 
 
 def record_limit(on_disk: int) -> int:
-    """Return how many records an input of ``on_disk`` bytes may hold; only compressed input can reach that."""
+    """Return how many records an input of ``on_disk`` bytes may have; only compressed input can reach that."""
     return max(RECORDS + on_disk, (_max_unpacked.get() or 0) // 1024)
 
 
@@ -142,7 +142,7 @@ def free_space(folder: str) -> int:
 
 
 class Spool:
-    """A temporary file to be written once and then read; nameless: nothing stays behind, whatever ends the process."""
+    """A temporary file to be written once and then read; unnamed, so that nothing is left, however the process ends."""
 
     def __init__(self, name: str) -> None:
         self._disk = FreeSpace(name)

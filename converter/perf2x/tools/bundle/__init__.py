@@ -1,1 +1,1 @@
-"""Pack a recording with what names its samples, and unpack it elsewhere."""
+"""Packs a recording with the files that its symbols need, and unpacks it elsewhere."""

@@ -1,4 +1,4 @@
-"""Collect the contents of a bundle: for each object, the files that the symbolizer's sources would read."""
+"""Collects the contents of a bundle: for each object, the files that the symbol sources would read."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +42,7 @@ class BundledObject(Frozen):
 
 
 class BundleContents(Struct):
-    """Contents of a bundle besides the recording."""
+    """Contents of a bundle other than the recording."""
 
     objects: list[BundledObject] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ def collect_contents(profile: Profile, context: Context, *, only_symbols: bool) 
 
 
 class _ContentsCollector:
-    """Collects the files of one object after the other."""
+    """Collects the files of one object after another."""
 
     def __init__(self, profile: Profile, context: Context, only_symbols: bool) -> None:
         self.contents = BundleContents()
@@ -74,7 +74,7 @@ class _ContentsCollector:
             if kind is DsoKind.KERNEL:
                 self._add_kernel(name)
             elif kind is DsoKind.ANONYMOUS:
-                if mapped.pid >= 0:  # data have no names
+                if mapped.pid >= 0:  # data has no names
                     self._add_perf_map(mapped)
             elif kind is DsoKind.FILE and is_jitdump(name):
                 self._add_dump(mapped)
@@ -121,7 +121,10 @@ class _ContentsCollector:
             self._add_members(f"{name} (dwz)", other.build_id, {"debug": self._contents(other)})
 
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
-        """A function that reads an object's bytes; ObjectError for a sparse file much larger than its size on disk."""
+        """Return a function that reads an object's bytes.
+
+        ObjectError for a sparse file much larger than its size on disk.
+        """
         on_disk = _size_on_disk(file)
         if file.size > (limit := memory_limit(on_disk)):
             raise ObjectError(*too_large(f"{file.name}: ", on_disk, limit))
@@ -134,7 +137,7 @@ class _ContentsCollector:
         self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(named)))
 
     def _add_kernel(self, name: str) -> None:
-        """Add vmlinux, if there is one, and kallsyms; those of a guest's kernel are not known on the host."""
+        """Add vmlinux, if there is one, and kallsyms; a guest's kernel is unknown on the host."""
         context, build_id = self._context, self._context.kernel_build_id
         if name.startswith("[guest"):
             self.contents.left_out[name] = "a guest's kernel"
@@ -158,7 +161,7 @@ class _ContentsCollector:
         path, table = self._perf_maps.file(mapped.pid, address)
         if path is None or table is None:
             reason = f"no perf-{mapped.pid}.map (--perf-map-dir)"
-        elif not np.any(table.find(np.sort(address)) >= 0):  # a link to any file of this machine, at worst
+        elif not np.any(table.find(np.sort(address)) >= 0):  # may be a link to any file of this machine
             reason = f"{shown_name(path)} names none of its code"
         else:
             self._add_map(f"perf-{mapped.pid}.map", str(path), path)
@@ -176,7 +179,7 @@ class _ContentsCollector:
 
 
 def _size_on_disk(file: ElfObject) -> int:
-    """Bytes that the file takes on disk, without holes; an unpacked one has none."""
+    """Return the bytes that the file takes on disk, without holes; the full size of an unpacked one."""
     if file.path is None:
         return file.size
     status = file.path.stat()

@@ -1,6 +1,6 @@
-"""Reduction of an ELF file to its symbols and unwind tables; code, data and debug info become zeros.
+"""Reduces an ELF file to its symbols and unwind tables; code, data and debug info become zeros.
 
-Every header and offset stays, so addresses map as before and the build id is the same. Zeros cost next to nothing in a
+All headers and offsets stay, so addresses map as before and the build id is the same. Zeros cost next to nothing in a
 compressed bundle.
 """
 

@@ -1,4 +1,4 @@
-"""Write a bundle: the recording and the collected contents, as open_bundle.py describes."""
+"""Writes a bundle: the recording and the collected contents, in the layout of open_bundle.py."""
 
 import gzip
 import io

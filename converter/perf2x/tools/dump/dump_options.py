@@ -37,7 +37,7 @@ def _read_branches(_: str, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 class DumpOptions(Frozen):
-    """Choice of records, and how much of each is shown."""
+    """Selection of records, and how much of each is shown."""
 
     types: Annotated[
         tuple[str, ...],
@@ -50,9 +50,9 @@ class DumpOptions(Frozen):
         int | None,
         Setting("Only records from START to before STOP (seconds).", ("--time",), "START,STOP", read=_read_times),
     ] = None
-    """Leave out records before this time, and those that have none."""
+    """Omit records before this time, and those without a time."""
     stop_ns: int | None = None
-    """Leave out records from this time on, and those that have none."""
+    """Omit records from this time on, and those without a time."""
     limit: Annotated[int | None, Setting("Stop after this many records.", ("--limit", "-n"), "N", least=0)] = None
     """None for all; a record may take several lines."""
     raw: Annotated[bool, Setting("Show the bytes of each record too.", ("--raw", "-x"))] = False

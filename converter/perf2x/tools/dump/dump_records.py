@@ -1,7 +1,7 @@
 """Prints the record stream, record by record in file order, in constant memory.
 
-Samples and deferred chains are worded as ``perf script -D`` does, other records by the names of their fields. Nothing
-is looked up (thread names, objects): all output comes from the record itself.
+Samples and deferred chains are formatted as by ``perf script -D``, other records by field names. Nothing is looked up
+(thread names, objects): all output comes from the record itself.
 """
 
 import struct
@@ -37,12 +37,12 @@ _RAW_WIDTH = 16
 
 
 class DumpTotals(Struct):
-    """Filled in while the lines of a dump are read."""
+    """Counts that are updated while the lines of a dump are read."""
 
     samples: int = 0
-    """Sample records, shown or not, damaged or not."""
+    """Sample records, whether shown or damaged."""
     to_the_end: bool = False
-    """The dump did not stop at its limit."""
+    """Whether the dump reached the end before its limit."""
 
 
 class _RecordText(Struct):
@@ -54,7 +54,7 @@ class _RecordText(Struct):
     more: list[str] = field(default_factory=list)
     """Shown when the dump is verbose."""
     brief: str = ""
-    """Shown behind ``text`` when it is not."""
+    """Shown after ``text`` when it is not."""
 
 
 def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[str]:
@@ -76,7 +76,7 @@ def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals
 
 
 def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
-    """Yield the blocks of the stream; count their samples on the way."""
+    """Yield the blocks of the stream, and count their samples."""
     for block, _ in walk.blocks():
         totals.samples += int(np.count_nonzero(block.types == RecordType.SAMPLE))
         yield block
@@ -84,7 +84,7 @@ def _walk_blocks(walk: FirstWalk, totals: DumpTotals) -> Iterator[Block]:
 
 
 def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
-    """Yield the lines of each record of a block that the options choose."""
+    """Yield the lines of each selected record of a block."""
     chosen = _has_chosen_type(block, options)
     texts = _record_texts(block, session, chosen, options.branch_filter)
     combined, types = _combined_sample_type(session.events.events), block.types
@@ -105,7 +105,7 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
 
 
 def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
-    """Return (n,) records of the types that the options name."""
+    """Return (n,) True for records of the types in the options."""
     if not options.types:
         return trues(len(block.types))
     chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])
@@ -128,7 +128,7 @@ def _combined_sample_type(events: list[Event]) -> int:
 
 
 def _cpu_and_time(record: _RecordText, combined: int) -> str:
-    """CPU and time, if samples of any event have them (evlist__print_tstamp in tools/perf/util/session.c)."""
+    """Return CPU and time, if samples of any event have them (evlist__print_tstamp in tools/perf/util/session.c)."""
     cpu = f"{record.cpu} " if combined & SampleType.CPU else ""
     return cpu + (f"{record.time} " if combined & SampleType.TIME else "")
 
@@ -136,7 +136,7 @@ def _cpu_and_time(record: _RecordText, combined: int) -> str:
 def _record_texts(
     block: Block, session: SessionBuilder, chosen: Bools, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Decode the chosen records to text, by row; records that describe the session change it, chosen or not."""
+    """Decode the selected records to text, by row; records that describe the session change it even if not selected."""
     texts: dict[int, _RecordText] = {}
     types = block.types
     session.add_records(block)
@@ -154,7 +154,7 @@ def _record_texts(
 def _other_texts(
     block: Block, session: SessionBuilder, rows: I64, kind: int, event: Event | None
 ) -> dict[int, _RecordText]:
-    """Text of whole records of one type and event, by row."""
+    """Return the text of complete records of one type and event, by row."""
     part, length = block.only(rows), trailer_length(event) if event else 0
     stamp = event.sample_type if event and length else 0
     at = FieldCursor(part, length)
@@ -190,7 +190,7 @@ def _word_as_perf(shown: _RecordText, fields: dict[str, Any], misc: int, chain: 
 def _sample_texts(
     block: Block, session: SessionBuilder, rows: I64, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Text of samples, by row."""
+    """Return the text of samples, by row."""
     texts: dict[int, _RecordText] = {}
     events = session.events.events
     owners, misc = session.events.of_samples(block.only(rows)), block.misc

@@ -1,6 +1,6 @@
-"""Formats samples and their chains, worded as dump_sample in tools/perf/util/session.c.
+"""Formats samples and their chains as dump_sample in tools/perf/util/session.c does.
 
-Fields of one word are in a line of their own, by name.
+Other fields of one word are on a line of their own, by name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,17 +30,17 @@ _FIELDS = (
     (SampleType.ADDR, "addr"), (SampleType.CPU, "cpu"), (SampleType.PERIOD, "period"),
     (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT, "weight"), (SampleType.DATA_SRC, "data_src"),
 )  # fmt: skip
-"""Fields that are columns of a batch in front of the extra ones."""
+"""Fields that are columns of a batch, printed before the extra ones."""
 _CONTEXTS = {int(context): context.name for context in CallchainContext}
 _ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
 _FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
-"""Bits of Branches.flags with a letter of their own: mispredicted, predicted, abort, in a transaction."""
+"""Bits of Branches.flags with a letter: mispredicted, predicted, abort, in a transaction."""
 
 
 def sample_lines(
     batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int, branch_filter: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Yield the rest of the sample's first line, then the lines below it; of branches those that are asked for."""
+    """Yield the rest of the sample's first line, then the lines below it; only branches that pass the filter."""
     addr = 0 if batch.addr is None else int(batch.addr[row])
     who = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
     yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"
@@ -56,7 +56,7 @@ def sample_lines(
 
 
 def _fields(batch: Samples, row: int, event: Event) -> dict[str, Any]:
-    """Return the fields of one word that the sample has."""
+    """Return the one-word fields of the sample."""
     names = [name for bits, name in _FIELDS if event.sample_type & bits]
     columns = {**batch.extra, **{name: getattr(batch, name) for name in Samples.__struct_fields__}}
     columns = {name: columns[name] for name in (*names, *batch.extra)}

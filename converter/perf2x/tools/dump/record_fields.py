@@ -1,4 +1,4 @@
-"""Words the fields of records that are no samples, by their names in decoders, and events as ``perf evlist -v`` does.
+"""Formats the fields of records other than samples, by their names in decoders, and events as ``perf evlist -v`` does.
 
 Source of truth for the structs: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
 """
@@ -33,7 +33,7 @@ _ABSENT = {"prot": -1, "flags": -1, "build_id": b""}
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
-    """Format fields by name; ``own_time`` and ``owner_id`` are only called so beside those of the trailer."""
+    """Format fields by name; ``own_time`` and ``owner_id`` lose their prefix unless the trailer has the same field."""
     shown = (
         (name.removeprefix("own_").removeprefix("owner_"), value)
         for name, value in fields.items()
@@ -110,16 +110,16 @@ _STRUCTS: dict[int, str] = {
     UserRecordType.SCHEDSTAT_CPU: "timestamp:Q cpu:I version:H",
     UserRecordType.SCHEDSTAT_DOMAIN: "timestamp:Q cpu:I version:H domain:H",
 }
-"""Fields of record types without a decoder, each with its struct code.
+"""Struct codes of the fields of record types without a decoder.
 
-``text`` ends at a NUL, ``change`` is read by the field ``type``, ``rest`` is only measured, and ``*`` repeats several
-codes ``nr`` times.
+``text`` ends at a NUL, ``change`` depends on the field ``type``, of ``rest`` only the size is shown, and ``*`` repeats
+several codes ``nr`` times.
 """
 _NAMES: dict[int, tuple[str, type[IntEnum]]] = {
     UserRecordType.HEADER_FEATURE: ("feature", HeaderFeature),
     UserRecordType.EVENT_UPDATE: ("type", EventUpdate),
 }
-"""Field of a record type that one of several names is for."""
+"""Fields whose values have names."""
 _FILE = frozenset({"major", "minor", "inode", "inode_generation"})
 """Columns that share a union with the build id."""
 _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
@@ -137,7 +137,7 @@ def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
 
 
 def struct_fields(kind: int, section: SectionReader) -> dict[str, Any]:
-    """Return the fields of a record without a decoder; SectionError and struct.error where it is cut short."""
+    """Return the fields of a record without a decoder; SectionError and struct.error if it is truncated."""
     if kind == UserRecordType.HEADER_ATTR:
         return dict(_attribute_pairs(parse_attr(section.data, section.order, 0)))
     fields: dict[str, Any] = {}

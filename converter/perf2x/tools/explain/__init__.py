@@ -1,1 +1,1 @@
-"""Diagnosis of ELF files: their symbols, debug info and unwind tables, what is missing and what would help."""
+"""Diagnoses ELF files: symbols, debug info and unwind tables, what is missing and how to get it."""

@@ -1,6 +1,6 @@
-"""Explains one ELF file: will a profile have function names, source lines and whole stacks, and what would help?
+"""Explains one ELF file: will a profile have function names, source lines and complete stacks, and if not, why?
 
-Some parts of an object are in other files: debug link, supplementary (dwz) file, split units.
+Parts of an object may be in other files: debug link, supplementary (dwz) file, split units.
 """
 
 from collections.abc import Iterator
@@ -28,10 +28,10 @@ _TELLING = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
     ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
-"""Sections with names, lines and unwinding information, and those that lead to other files."""
+"""Sections with names, lines and unwind information, and those that refer to other files."""
 _MINI = ", .gnu_debugdata"
 MAX_UNITS = 100
-"""Units whose ``.dwo`` files are searched for."""
+"""Maximum number of units whose ``.dwo`` files are searched."""
 
 
 class CheckResult(Frozen):
@@ -42,7 +42,7 @@ class CheckResult(Frozen):
 
 
 class FileSections(Frozen):
-    """Sections of a file that tell something."""
+    """Relevant sections of a file."""
 
     file: str
     sections: tuple[str, ...]
@@ -60,7 +60,7 @@ class Explanation(Frozen):
     """The file itself, and those that belong to it."""
     looked_at: tuple[SearchResult, ...]
     troubles: tuple[str, ...]
-    """Files and sections that could not be used, and why."""
+    """Files and sections that could not be used, with reasons."""
 
 
 def explain_file(path: str, finder: Finder) -> Explanation:
@@ -94,7 +94,7 @@ def _recorded_name(finder: Finder, path: Path) -> str:
 
 
 class _LookedUp:
-    """One object, the files that belong to it, and what is missing of them."""
+    """One object, the files that belong to it, and the missing ones."""
 
     def __init__(self, path: str, file: ElfObject, recorded: str, finder: Finder, found: ObjectFiles) -> None:
         self._path, self._file, self._recorded, self._finder, self._found = path, file, recorded, finder, found
@@ -106,7 +106,7 @@ class _LookedUp:
         self._lacks_dwo = False
 
     def _own_files(self) -> Iterator[ElfObject]:
-        """Yield the file itself, which stands for its copies, its debug files and its mini debug info."""
+        """Yield the object's own files: itself or a copy, its debug files and its mini debug info."""
         yield self._file
         yield from (one for one in self._found.files if not one.name.endswith(_MINI))
         try:
@@ -121,7 +121,7 @@ class _LookedUp:
         return self._path if file is self._file else file.name
 
     def sections(self) -> Iterator[FileSections]:
-        """Yield the sections that tell something, by file."""
+        """Yield the relevant sections, by file."""
         for one in self.files:
             yield FileSections(self._name(one), tuple(name for name in _TELLING if one.section(name) is not None))
 
@@ -211,7 +211,7 @@ class _LookedUp:
         return 0 if rows is None else len(set(rows.start[rows.type == STT_FUNC].tolist()))
 
     def advice(self, lacking: str, unwinds: bool) -> Iterator[Remedy]:
-        """Yield advice, the simplest first; none when nothing is missing."""
+        """Yield advice, the simplest first; none if nothing is missing."""
         if self._lacks_dwo:
             yield Remedy("keep the .dwo files where they were compiled, or pack them as PROGRAM.dwp",
                          f"dwp -e {self._path}")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Short explanations of the objects in a recording whose frames have no names."""
+"""Explains briefly why frames of a recording's objects have no names."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results
 
 _DATA_NAMES = ("//anon", "[heap]")
-"""Memory that holds no code; of a compiler's, the report says whose it is."""
+"""Memory without code; for a JIT compiler's, the report has its owner."""
 _KERNEL = ("[kernel", "[guest.kernel")
 
 
@@ -26,7 +26,10 @@ class UnnamedObject(Frozen):
 
 
 def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Finder) -> UnnamedObject:
-    """Say where an object's names may come from, searching for its files again; ``why`` is the symbolizer's reason."""
+    """Return where an object's names may come from, searching for its files again.
+
+    ``why`` is the symbolizer's reason.
+    """
     if not is_object(name, bool(build_id)):
         return UnnamedObject(name, build_id, frames, why, (), tuple(_for_no_file(name)))
     found = finder.find(name, bytes.fromhex(build_id))

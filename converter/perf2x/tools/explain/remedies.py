@@ -30,7 +30,7 @@ def search_results(found: ObjectFiles) -> tuple[SearchResult, ...]:
 
 
 def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Remedy]:
-    """Yield where ``lacking`` names or lines may come from; ``package``: of this machine with debug symbols, or ""."""
+    """Yield sources of the ``lacking`` names or lines; ``package``: of this machine with debug symbols, or ""."""
     if found.files and any(one.outcome in (OTHER_BUILD, OTHER_CHECKSUM) for one in found.searched):
         yield Remedy("a debug file of another build was found; say where the right one is", "--debug-dir DIR")
     if package:
@@ -54,7 +54,7 @@ def debug_package(finder: Finder, recorded: str) -> str:
 
 
 def _owner(folder: Path, recorded: str) -> str:
-    """Return the package that lists the path, ``libc6``; also as the path was before /lib moved to /usr/lib."""
+    """Return the package that lists the path, ``libc6``; also tries the path before /lib moved to /usr/lib."""
     names = [f"\n{name}\n".encode(errors="surrogateescape") for name in {recorded, recorded.removeprefix("/usr")}]
     for path, listed in _file_lists(folder):
         if any(name in listed for name in names):

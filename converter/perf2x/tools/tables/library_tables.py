@@ -1,4 +1,4 @@
-"""Tables that the library gives away: rows of a result for pandas, Arrow and notebooks."""
+"""Result tables of the library: rows for pandas, Arrow and notebooks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 COLUMNS = ("self", "total")
 _TEXTS = ("name", "object")
 _KINDS = {**dict.fromkeys(_TEXTS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
-"""Types of columns by name, or by its last word; the others are int64, ratios float64."""
+"""Types of columns by name, or by its last part; other columns are int64, ratios float64."""
 _ROWS_IN_HTML = 20
 _ROWS_IN_LINE, _NAME_IN_LINE = 3, 40
 """Rows, and characters of a name, in the short form."""
@@ -29,7 +29,7 @@ class ResultTable(ABC):
     """Rows of a result; its short form has three lines, and notebooks show the first rows."""
 
     whole: Totals
-    """The event, and what the rows are parts of."""
+    """The event, and the total of which rows are parts."""
     rows: Sequence[Any]
     """Lines of ``model/totals/totals.py``."""
     by: str
@@ -39,12 +39,12 @@ class ResultTable(ABC):
     beside: Sequence[Any] = ()
     """Other events and ratios: EventColumn, or ColumnChange."""
     nothing = ""
-    """Words for no rows, where headings alone would say less."""
+    """Text shown if there are no rows."""
 
     @property
     @abstractmethod
     def measured(self) -> str:
-        """Words on the whole."""
+        """Describe the total."""
 
     @property
     @abstractmethod
@@ -58,22 +58,22 @@ class ResultTable(ABC):
 
     @property
     def keys(self) -> list[tuple[str, str]]:
-        """Name and object of each row."""
+        """Return name and object of each row."""
         return [row.key for row in self.rows]
 
     @property
     def names_and_objects(self) -> dict[str, Sequence[object]]:
-        """The first columns."""
+        """Return the first columns."""
         return {"name": [row.name for row in self.rows], "object": [row.object for row in self.rows]}
 
     @property
     def objects_and_names(self) -> dict[str, list[str]]:
-        """The last headings and cells."""
+        """Return the last headings and cells."""
         return {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
 
     @property
     def columns_beside(self) -> dict[str, Sequence[object]]:
-        """Columns of other events and ratios."""
+        """Return columns of other events and ratios."""
         found: dict[str, Sequence[object]] = {}
         for one in self.beside:
             for column in COLUMNS:
@@ -82,12 +82,12 @@ class ResultTable(ABC):
 
     @property
     def texts_beside(self) -> dict[str, list[str]]:
-        """Headings and cells of other events and ratios, of what the rows are sorted by."""
+        """Return headings and cells of other events and ratios, for the sort column."""
         return {f"{self.sort} {one.name}": one.texts(self.keys, self.sort) for one in self.beside}
 
     @property
     def heading(self) -> str:
-        """The event, and words on the whole."""
+        """Return the event, and a description of the total."""
         return f"{self.whole.event}: {self.measured}"
 
     def __len__(self) -> int:
@@ -125,7 +125,7 @@ class ResultTable(ABC):
         return frame
 
     def _arrays(self) -> Iterator[tuple[str, Any]]:
-        """Names of the columns and their values as numpy arrays."""
+        """Yield the names of the columns and their values as numpy arrays."""
         for name, values in self.columns.items():
             kind = name.rpartition("_")[2]
             is_ratio = any(value is None or isinstance(value, float) for value in values)

@@ -1,7 +1,7 @@
-"""Tables of a profile that a report needs beside those of ``top`` and ``diff``: callers, and hottest paths.
+"""Tables of a report in addition to those of ``top`` and ``diff``: callers, and hottest paths.
 
 Callers are those of the outermost call of a function. Paths are chains of calls from the outermost function down to
-where the cost divides into small parts.
+where the cost splits into small parts.
 """
 
 from collections.abc import Iterable
@@ -17,15 +17,15 @@ from perf2x.tools.tables.top_rows import TopTable
 
 
 class CallTree(Frozen):
-    """The calls of one event; those of one function by one row are one row."""
+    """The call tree of one event; all calls of a function from the same row are one row."""
 
     names: list[Key]
-    """Of each key of ``tree``."""
+    """Name of each key of ``tree``."""
     tree: FrameTree
     own: I64
-    """Cost of the row by itself, in what was to be counted."""
+    """Self cost of the row, in the measured value."""
     total: I64
-    """Cost with all that it calls."""
+    """Total cost of the row."""
 
 
 class HotPath(Frozen):
@@ -34,9 +34,9 @@ class HotPath(Frozen):
     frames: list[Key]
     """Outermost first."""
     own: int
-    """Cost of the last function by itself, called along this path."""
+    """Self cost of the last function, when called along this path."""
     total: int
-    """Cost with all that it calls."""
+    """Total cost of the last function, when called along this path."""
 
     @property
     def functions(self) -> list[str]:
@@ -45,7 +45,7 @@ class HotPath(Frozen):
 
     @property
     def shown(self) -> list[str]:
-        """Names with ``…`` for runs of runtimes' functions, but for the last function and where all are such."""
+        """Return names, with ``…`` for runs of runtime functions, except for the last function and if all are such."""
         held = [not is_runtime(*key) for key in self.frames[:-1]] + [True]
         if sum(held) == 1:
             return self.functions
@@ -54,21 +54,21 @@ class HotPath(Frozen):
 
 
 class Caller(Line):
-    """One caller of a function; an empty name where nothing called it."""
+    """One caller of a function; an empty name if it was outermost."""
 
     value: int
-    """Cost of the function where this one called it."""
+    """Cost of the function when called from this one."""
 
 
 class ReportTables(Frozen):
-    """Tables of the event to see first, the costliest rows first."""
+    """Tables of the default event, the costliest rows first."""
 
     by_self: TopTable
     by_total: TopTable
     objects: TopTable
     threads: TopTable
     callers: dict[Key, list[Caller]]
-    """Of the functions in the first two."""
+    """Callers of the functions in the first two tables."""
     paths: list[HotPath]
     kernel: int
     """Cost of samples in the kernel."""
@@ -90,7 +90,7 @@ def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str
 
 
 def call_tree(profile: Profile, value: str = "period") -> CallTree:
-    """Merge the stacks by function and object, with the costs of the event to see first."""
+    """Merge stacks by function and object, with the costs of the default event."""
     frames = location_frames(profile)
     names, line_of_frame = lines_of_frames(frames, "function")
     stacks = expand(profile.stacks, frames.of_location)
@@ -103,10 +103,10 @@ def _costs(profile: Profile, value: str) -> I64:
 
 
 def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
-    """Return the costliest paths of two functions or more; no two share a sample.
+    """Return the costliest paths of at least two functions; no two share a sample.
 
-    They end where nothing below takes ``least`` of the whole. At most ``most``, the costliest first; of equal ones the
-    one further out, then by its place in the tree.
+    They end where nothing below takes the share ``least``. At most ``most``, the costliest first; of equal ones the
+    outer one, then by position in the tree.
     """
     tree, total = calls.tree, calls.total
     is_hot = (total >= least * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
@@ -123,7 +123,7 @@ def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
 
 def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Caller]]:
     """Return the callers of each function, the costliest first; their values add up to the function's total."""
-    names, tree, found = [*calls.names, ("", "")], calls.tree, {}  # the last name is that of key −1
+    names, tree, found = [*calls.names, ("", "")], calls.tree, {}  # the last name is for key −1
     for name in dict.fromkeys(functions):
         is_it = tree.key == names.index(name)
         outermost = flatnonzero(is_it & (path_sums(tree.parent, as_int64(is_it)) == 1) & (calls.total > 0))

@@ -1,4 +1,4 @@
-"""The samples of a profile as one flat table, texts coded; ``api.sample_table`` and ``api.to_arrow`` show it."""
+"""The samples of a profile as one flat table, with dictionary-encoded texts, for ``sample_table`` and ``to_arrow``."""
 
 from collections.abc import Iterable
 from typing import NotRequired, TypedDict
@@ -16,7 +16,7 @@ class SampleTable(TypedDict):
     """Columns of equal length; texts are object arrays of str."""
 
     time: NotRequired[npt.NDArray[np.uint64]]
-    """Nanoseconds of the recording's clock; in a timeline only."""
+    """Nanoseconds of the recording's clock; only in timelines."""
     event: npt.NDArray[np.object_]
     pid: npt.NDArray[np.int32]
     """−1: unknown."""
@@ -26,7 +26,7 @@ class SampleTable(TypedDict):
     function: npt.NDArray[np.object_]
     """Innermost function, inlined ones included; ``[libc.so.6]`` for code without a name; "" without a stack."""
     object: npt.NDArray[np.object_]
-    """Base name of the file that the innermost function lies in; "" for none."""
+    """Base name of the innermost function's file; "" for none."""
     stack: npt.NDArray[np.object_]
     """All functions, outermost first, joined by semicolons."""
     value: npt.NDArray[np.int64]
@@ -39,10 +39,10 @@ class SampleTable(TypedDict):
 
 
 def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
-    """Columns of equal length, one row per row of ``profile.samples``, in its order.
+    r"""Return columns of equal length, one row per row of ``profile.samples``, in its order.
 
-    ``time`` (nanoseconds), ``cpu`` and ``cgroup`` are there when the profile has them. Undecodable bytes of names are
-    shown as ``\\xNN``.
+    ``time`` (nanoseconds), ``cpu`` and ``cgroup`` are included if the profile has them. Undecodable bytes of names are
+    shown as ``\xNN``.
     """
     samples, threads, strings = profile.samples, profile.threads, profile.strings
     leaves, place = used_stacks(profile)
@@ -68,13 +68,13 @@ def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
 
 
 def coded(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> Coded:
-    """Return a column that has text ``rows[i]`` in row i; equal texts get one code."""
+    """Return a column with text ``rows[i]`` in row i; equal texts get one code."""
     distinct, code = number_keys(map(printable, texts))
     return Coded(as_int32(code)[rows], tuple(distinct))
 
 
 def _texts_of(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:
-    """Innermost function and object, and the whole stack in one text, of each distinct stack."""
+    """Return innermost function, object, and the whole stack as text, for each distinct stack."""
     frames = location_frames(profile)
     rows = location_rows(profile, leaves)
     expanded = frames.of_location[rows.values]

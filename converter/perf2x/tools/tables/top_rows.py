@@ -14,7 +14,7 @@ from perf2x.tools.tables.library_tables import ResultTable
 
 
 class TopTable(ResultTable):
-    """Costs of functions, objects or threads, each by itself and with all that it calls, the highest first."""
+    """Self and total costs of functions, objects or threads, the highest first."""
 
     def __init__(
         self, profile: Profile, by: str, sort: str, value: str, limit: int, columns: Sequence[str] = ()
@@ -46,7 +46,7 @@ class TopTable(ResultTable):
 
     @property
     def measured(self) -> str:
-        """Samples, their sum, and the number of rows."""
+        """Return the samples, their sum, and the number of rows."""
         ratios = "".join(f", {one.name} {cell_text(one.whole, None)}" for one in self.beside if one.is_ratio)
         rows = plural(len(self.whole.rows), self.by)
         if self.by == "thread" and self._threads != len(self.whole.rows):
@@ -55,7 +55,7 @@ class TopTable(ResultTable):
 
     @property
     def size(self) -> str:
-        """Samples and their sum."""
+        """Return the samples and their sum."""
         found = self.whole
         time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
         samples = f"{plural(found.samples, 'sample')}, " if found.samples or not found.whole else ""
@@ -71,7 +71,7 @@ class TopTable(ResultTable):
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
-        """Shares of the whole, objects and names."""
+        """Return shares of the total, objects and names."""
         whole = self.whole.whole
         shares = {column: [format_percent(cost, whole) for cost in costs] for column, costs in self._costs.items()}
         return shares | self.texts_beside | self.objects_and_names

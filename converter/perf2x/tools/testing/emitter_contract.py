@@ -12,7 +12,7 @@ from perf2x.tools.testing.hand_made_profiles import ProfileBuilder
 
 
 class _SequentialSink(io.RawIOBase):
-    """A stream that can only be written, like a pipe."""
+    """A write-only stream, like a pipe."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class EmitterContract:
         raise NotImplementedError("build the emitter to test")
 
     def total(self, output: bytes) -> int | None:
-        """Sum of all values in the output; None when the format cannot tell."""
+        """Return the sum of all values in the output; None if the format does not have it."""
         return None
 
     def output(self, profile: View) -> bytes:
@@ -64,7 +64,7 @@ class EmitterContract:
         return b"".join(sink.pieces)
 
     def profile(self, builder: ProfileBuilder) -> View:
-        """Build the profile as this emitter wants it: summed, or one row per sample."""
+        """Build the profile that this emitter needs: summed, or one row per sample."""
         return builder.build(timeline=self.emitter().needs.timeline)
 
     def _holds(self, builder: ProfileBuilder) -> bytes:
@@ -149,7 +149,7 @@ class EmitterContract:
 
 
 def _threads_of(threads: int, depth: int) -> ProfileBuilder:
-    """A profile with one clock event and one sample of this stack depth per thread."""
+    """Return a profile with one clock event and one sample of this stack depth per thread."""
     builder = ProfileBuilder()
     builder.event()
     program = builder.mapping("/usr/bin/prog", build_id="0123456789abcdef")

@@ -123,7 +123,10 @@ class ProfileBuilder:
         self._switches.append((time, thread, is_out, cpu, is_preempted))
 
     def build(self, timeline: bool = False, meta: Meta | None = None) -> View:
-        """The checked profile. Without ``timeline``, rows of equal event, thread and stack are summed; no times."""
+        """Return the checked profile.
+
+        Without ``timeline``, rows of equal event, thread and stack are summed; no times.
+        """
         rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)
         resolved = {row[2] for row in self._tables["locations"] if row[5]}
         profile = View(

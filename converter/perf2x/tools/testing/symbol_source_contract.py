@@ -27,7 +27,7 @@ class SymbolSourceContract:
         raise NotImplementedError("return an object that the source knows")
 
     def ask(self, addresses: Sequence[int]) -> list[list[tuple[str, str, int]]]:
-        """(name or mangled name, file, line) of every address, innermost first, the answer's shape checked."""
+        """Return (name or mangled name, file, line) of every address, innermost first; checks the result's shape."""
         source, wanted = self.source(), as_uint64(addresses)
         symbols = source.lookup(self.dso(), wanted)
         assert len(symbols.offsets) == len(wanted) + 1 and symbols.offsets[0] == 0, "offsets are not one longer"
@@ -45,7 +45,7 @@ class SymbolSourceContract:
         return [rows[start:end] for start, end in pairwise(cuts)]
 
     def test_has_a_place_in_the_order(self) -> None:
-        """``order`` ranks the source among others."""
+        """``order`` positions the source among others."""
         assert isinstance(type(self.source()).order, int)
 
     def test_covers_its_object_and_says_no_to_others(self) -> None:

@@ -53,7 +53,7 @@ _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 
 def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expression:
-    """The steps of an expression; ObjectError at an operator that call frame information cannot hold."""
+    """Parse an expression to steps; ObjectError for an operator that is not allowed in call frame information."""
     at = CfiCursor(block, 0, len(block), byte_order, address_size)
     steps = []
     while at.position < at.end:
@@ -81,7 +81,7 @@ def _parse_operation(code: int, at: CfiCursor) -> Operation:
 
 
 def _divide(left: U64, right: U64) -> U64:
-    """Divide signed numbers, rounding towards zero; division by zero gives 0, as good as any garbage."""
+    """Divide signed numbers, rounding towards zero; division by zero gives 0, like any garbage."""
     numerator, divisor = left.view(np.int64), right.view(np.int64)
     safe = np.where(divisor == 0, 1, divisor)
     magnitude = np.abs(numerator).view(np.uint64) // np.abs(safe).view(np.uint64)

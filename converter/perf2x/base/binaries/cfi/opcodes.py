@@ -35,7 +35,7 @@ class Opcode(Frozen):
     effect: Effect
     operands: str = ""
     rule: RuleKind = RuleKind.SAME
-    """The rule that ``SET`` gives the register."""
+    """The rule that ``SET`` sets for the register."""
     factor: int = 0
     """The last operand counts units of the data alignment: 1, or −1 downwards; 0: it counts bytes."""
 

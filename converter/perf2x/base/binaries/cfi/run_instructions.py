@@ -42,7 +42,7 @@ class FunctionRows(Struct):
     """The rule rows of one function, by rising address."""
 
     end: int
-    """svma behind the function; 0 where its entry is damaged"""
+    """svma after the function; 0 if its entry is damaged"""
     start: "array[int]"
     """svma"""
     rule: "array[int]"
@@ -170,7 +170,7 @@ class CfiPrograms:
         return at.operand(kind)
 
     def _set(self, registers: dict[int, RegisterRule], register: int, rule: RegisterRule | None) -> None:
-        """Set a register's rule from here on; registers that are not tracked (vector registers, say) are ignored."""
+        """Set a register's rule from here on; untracked registers (such as vector registers) are ignored."""
         registers.pop(register, None)
         if rule is not None and rule.kind is not RuleKind.SAME and register < self._table.register_count:
             registers[register] = rule

@@ -43,7 +43,7 @@ class Way(NamedTuple):
         return Way(self.registers.copy(), self.memory.copy(), self.word)
 
     def address(self, base: int, distance: int) -> Value:
-        """A register's value, and so many bytes more."""
+        """Return a register's value plus a number of bytes."""
         value = self.registers[base] if base >= 0 else None
         return None if value is None else (value[0], value[1] + distance)
 
@@ -114,7 +114,7 @@ def ends_of_ways(code: X86Code, begin: int, within: tuple[int, int], until: int 
 
 
 def exits(code: X86Code, svma: int) -> bool:
-    """Return whether code goes straight to a system call, as what comes behind a thread's function does."""
+    """Return whether code goes straight to a system call, like the code after a thread's function."""
     for _ in range(8):
         found = code.instruction(svma)
         if found is None or found.opcode in (0x105, 0xCD):
@@ -124,7 +124,7 @@ def exits(code: X86Code, svma: int) -> bool:
 
 
 def _is_jump(found: X86Instruction) -> bool:
-    """Return whether it jumps to an address that a register or memory holds."""
+    """Return whether it jumps to an address in a register or in memory."""
     return found.opcode == 0xFF and found.register in (4, 5)
 
 

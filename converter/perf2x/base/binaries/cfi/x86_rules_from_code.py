@@ -30,7 +30,10 @@ _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
 
 
 def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) -> Rule | None:
-    """The rule at an instruction, or behind a call that has yet to return; None where the code does not tell."""
+    """Return the rule at an instruction, or after a call that has not returned.
+
+    None if the code does not determine it.
+    """
     within = code.function(svma if is_exact else svma - 1)
     ends = list(islice(ends_of_ways(code, svma, within), _ENOUGH))
     frames = {(ended.frame, ended.popped) for ended in ends}
@@ -43,7 +46,7 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
 
 
 def _rule_from_start(code: X86Code, within: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
-    """The rule by a way that leads from the function's start to an address.
+    """Return the rule from a path from the function's start to an address.
 
     None if the way has put something else where the return address was: V8's builtins pop it, and push it elsewhere.
     """

@@ -1,1 +1,1 @@
-"""A reader for the DWARF units that hold given addresses: lines and inlined functions, also in split files."""
+"""A reader for the DWARF units that contain given addresses: lines and inlined functions, also in split files."""

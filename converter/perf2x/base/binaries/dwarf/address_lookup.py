@@ -1,4 +1,4 @@
-"""Source lines and inlined functions of an object's addresses, from the units that hold them.
+"""Source lines and inlined functions of an object's addresses, from the units that contain them.
 
 ``.debug_aranges`` has one table of address ranges per unit (DWARF 5, section 6.1.2), which tells the units that hold
 addresses without reading them.
@@ -33,7 +33,7 @@ FindSplitUnit = Callable[[Unit], Unit | None]
 
 
 class UnitLines:
-    """Resolves batches of addresses in the units that hold them."""
+    """Resolves batches of addresses in the units that contain them."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class UnitLines:
         return source_locations_of(result)
 
     def held(self, address: U64) -> Iterator[tuple[Unit, I64]]:
-        """Yield units and the rows of sorted addresses that each holds; units with a common table are neighbours."""
+        """Yield units and the rows of sorted addresses in each; units with a common table are neighbours."""
         starts, ends, units = self._ranges
         row = searchsorted(starts, address, "right") - 1
         held = flatnonzero(row >= 0)

@@ -56,7 +56,7 @@ def sleb128(data: bytes, at: int) -> tuple[int, int]:
 
 
 def initial_length(order: str, data: bytes, at: int) -> tuple[int, int, int]:
-    """Read what every table begins with (DWARF 5, section 7.4): (length, offset behind it, bytes of an offset)."""
+    """Read the header of every table (DWARF 5, section 7.4): (length, offset after it, bytes of an offset)."""
     (length,) = struct.unpack_from(order + "I", data, at)
     if length != 0xFFFFFFFF:
         return length, at + 4, 4
@@ -104,7 +104,7 @@ class UnitEncoding(Frozen):
         return start, self.skip(data, at, (_skip_step(self, form),))
 
     def skip(self, data: bytes, at: int, steps: tuple[int, ...]) -> int:
-        """Return the offset behind the attributes that ``steps`` skip."""
+        """Return the offset after the attributes that ``steps`` skip."""
         for step in steps:
             if step >= 0:
                 at += step
@@ -150,8 +150,9 @@ class Abbreviation(Frozen):
     """Bytes of an entry after its code, −1 when that varies."""
     steps: tuple[int, ...]
     sibling: tuple[int, int]
-    """(distance from the end of the entry, size) of the reference to the next sibling; (0, 0) when there is none at a
-    fixed distance. GCC puts it last, behind attributes of any length.
+    """(distance from the end of the entry, size) of the reference to the next sibling.
+
+    (0, 0) when there is none at a fixed distance. GCC puts it last, after attributes of any length.
     """
     tells_code: bool
     """The entries have addresses: DW_AT_low_pc or DW_AT_ranges."""
@@ -166,7 +167,7 @@ class Abbreviation(Frozen):
 
 
 class AbbreviationTable:
-    """One abbreviation table, read lazily, as far as the codes that are looked up.
+    """One abbreviation table, parsed lazily up to the codes that are looked up.
 
     ObjectError when it is cut off, has unknown forms or exceeds ``budget``.
     """
@@ -174,7 +175,7 @@ class AbbreviationTable:
     def __init__(
         self, data: bytes, at: int, encoding: UnitEncoding, budget: ReadBudget, known: dict[bytes, Abbreviation]
     ) -> None:
-        """``known`` are abbreviations by their bytes: tables of one file are much alike."""
+        """``known`` are abbreviations by their bytes, because tables of one file have many in common."""
         self._data, self._at, self._encoding, self._budget, self._known = data, at, encoding, budget, known
         self._table: dict[int, Abbreviation] = {}
         self.leaves = [0] * 256
@@ -235,7 +236,7 @@ class AbbreviationTable:
             self._at = self._end = end
 
     def _parse(self, at: int) -> tuple[Abbreviation, int]:
-        """Parse an abbreviation behind its code: (abbreviation, offset behind it)."""
+        """Parse an abbreviation after its code: (abbreviation, offset after it)."""
         data = self._data
         tag, at = uleb128(data, at)
         has_children, at = data[at] != 0, at + 1

@@ -89,7 +89,7 @@ class DebugFile:
         return [unit.start for unit in self.units]
 
     def unit_at(self, offset: int) -> "Unit":
-        """Return the unit that holds the entry at ``offset``; ObjectError when there is none."""
+        """Return the unit that contains the entry at ``offset``; ObjectError if there is none."""
         index = bisect_right(self._starts, offset) - 1
         if index < 0 or offset >= self.units[index].end:
             raise ObjectError(f"{self.name}: debug info refers to an entry that does not exist")
@@ -252,7 +252,7 @@ class Unit(Struct, dict=True, eq=False):
         return ""
 
     def _base(self, attribute: int, header: int) -> int:
-        """Return the offset of an index: the stated base, or behind the header in split files of DWARF 5."""
+        """Return the offset of an index: the stated base, or after the header in split files of DWARF 5."""
         split = header if self.file.sections.is_split and self.encoding.version >= 5 else 0
         return self.root[attribute][1] if attribute in self.root and not self.file.sections.is_split else split
 

@@ -98,7 +98,7 @@ def inlined_bounds(unit: Unit) -> list[int]:
 
 
 def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything: bool = True) -> None:
-    """Call ``enter`` with (offset behind its code, abbreviation) of each function's entry that has code, in order.
+    """Call ``enter`` with (offset after its code, abbreviation) of each function's entry that has code, in order.
 
     Entries inside types are passed over where that can be done; those inside functions, too, unless ``enter`` returns
     True or ``everything`` is wanted.
@@ -155,7 +155,7 @@ def _backwards(unit: Unit) -> NoReturn:
 
 
 class _ScopeChains:
-    """The functions that hold each of some addresses, as a walk finds them."""
+    """The functions that contain each of some addresses, as a walk finds them."""
 
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
         self._unit, self._addresses = unit, addresses
@@ -165,8 +165,8 @@ class _ScopeChains:
         self.chains: list[list[Scope]] = [[] for _ in addresses]
 
     def take(self, body: int, abbreviation: Abbreviation) -> bool:
-        """Add a function to the chains of the addresses that it holds; return whether it holds any."""
-        if abbreviation.extent:  # most entries are passed over here, where bytes behind the section do no harm
+        """Add a function to the chains of the addresses that it contains; return whether there are any."""
+        if abbreviation.extent:  # most entries are passed over here, where bytes after the section do no harm
             low_at, high_at, size = abbreviation.extent
             data, order, addresses = self._data, self._order, self._addresses
             low = int.from_bytes(data[body + low_at : body + low_at + self._size], order)

@@ -108,7 +108,7 @@ class DwoFiles:
 
     def __init__(self) -> None:
         self._sizes: dict[Path, int] = {}
-        """Bytes by path, −1 for a file that is no object file."""
+        """Size by path, −1 for a file that is not an object file."""
         self._budget = ReadBudget("split files", 0, times=4)
         self._path: Path | None = None
         self._last: DebugFile | None = None

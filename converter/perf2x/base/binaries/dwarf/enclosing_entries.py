@@ -15,12 +15,12 @@ from perf2x.base.binaries.dwarf.source_locations import is_nameless_call_operato
 from perf2x.errors import ObjectError
 
 MAX_NESTING = 16
-"""Scopes and functions around an entry that are told."""
+"""Maximum number of scopes and functions around an entry."""
 _SCOPES = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
 
 
 def scopes_around(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
-    """Map each entry to the scope that it stands in, and to the function around that, "" without one.
+    """Map each entry to its scope, and to the function around that, "" without one.
 
     The scope are namespaces and classes, as in ``std::vector<int>``; "" for a lambda's call operator. The function is
     the innermost one that is no nameless call operator. Entries of units whose walk would exceed the file's budget, or
@@ -59,7 +59,7 @@ def _scope(unit: Unit, around: Sequence[int]) -> tuple[str, str]:
 
 
 def _parents_of(unit: Unit, offsets: Sequence[int]) -> dict[int, list[int]]:
-    """The scopes around entries, innermost first: one walk over a unit, past all that holds none of them.
+    """Return the scopes around entries, innermost first, in one walk over a unit that skips everything else.
 
     ``offsets`` rise; those between two entries are left out.
     """

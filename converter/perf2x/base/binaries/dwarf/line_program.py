@@ -69,13 +69,13 @@ class LineRows(Frozen):
     line: I64
     """Numbers of files and lines beyond 31 bits are 0."""
     is_end: Bools
-    """The row ends a sequence: addresses behind it are unknown."""
+    """The row ends a sequence: addresses after it are unknown."""
     discriminator: I64
-    """Tells pieces of code of one line apart; 0 for most."""
+    """Distinguishes code on the same line; 0 for most."""
 
 
 def run_line_program(machine: Machine, program: bytes) -> LineRows:
-    """Run a line program. Sequences without an end, and those of discarded code, give no rows.
+    """Run a line program. Sequences without an end, and those of discarded code, are skipped.
 
     ObjectError for an address of more than eight bytes, and for opcodes with absurdly many operands.
     """
@@ -91,7 +91,7 @@ def run_line_programs(machine: Machine, programs: Sequence[bytes]) -> list[LineR
 
 
 def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
-    """Return the rows of a program, and (rows,) the offset behind the instruction that made each."""
+    """Return the rows of a program, and (rows,) the offset after the instruction that made each."""
     opcodes, code = _opcodes(machine), np.frombuffer(program, np.uint8)
     pieces, behind = [no_rows(LineRows)], [zeros(0)]
     at, size = 0, PIECE
@@ -146,14 +146,14 @@ class _LineInstructions(Frozen):
     code: U8
     """The bytes that they lie in, and some zeros."""
     number_end: I32
-    """Offset behind the number that begins at each byte."""
+    """Offset after the number that begins at each byte."""
     opcode: U8
     kind: U8
     """Extended opcode, 0 for others."""
     operand: I64
     """Offset of the first operand."""
     end: I64
-    """Offset behind the instruction."""
+    """Offset after the instruction."""
 
     def numbers(self, rows: I64) -> U64:
         """Return the first operands of instructions."""
@@ -193,7 +193,7 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
 
 
 def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
-    """(``count``,) the offset behind an instruction that would begin at each byte; more than ``count`` if it is cut."""
+    """(``count``,) the offset after an instruction that would begin at each byte; more than ``count`` if it is cut."""
     piece = code[:count]
     follows = np.arange(1, count + 1, dtype=np.int32)
     follows[opcodes.are(piece, _FIXED)] += 2
@@ -232,7 +232,7 @@ def _rows(machine: Machine, opcodes: _Opcodes, found: _LineInstructions) -> tupl
 
 
 def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> U64:
-    """Return (n,) the address behind each instruction, of an end before it is reset."""
+    """Return (n,) the address after each instruction, of an end before it is reset."""
     advance = opcodes.advance[found.opcode]
     rows = opcodes.are(found.opcode, _ADVANCE)
     advance[rows] = found.numbers(rows) * np.uint64(machine.step)
@@ -245,7 +245,7 @@ def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, en
 
 
 def _lines(opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> I64:
-    """Return (n,) the line behind each instruction."""
+    """Return (n,) the line after each instruction."""
     advance = opcodes.line[found.opcode]
     rows = opcodes.are(found.opcode, _LINE)
     at = found.operand[rows]

@@ -43,7 +43,7 @@ def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
 
 @lru_cache(maxsize=4)
 def _pattern(base: int, size: int) -> re.Pattern[bytes]:
-    """A sequence that sets its address once, in front of its first row; the group is that address."""
+    """A sequence that sets its address once, before its first row; the group is that address."""
     number = rb"[\x80-\xff]*+[\x00-\x7f]"
     plain, numbered = (rb"\x06\x07", rb"\x03\x04\x05") if base == 10 else (rb"\x06\x07\x0a\x0b", rb"\x03\x04\x05\x0c")
     others = b"|".join(rb"\x%02x[^\x01\x02].{%d}" % (length, length - 1) for length in range(1, _LONGEST))

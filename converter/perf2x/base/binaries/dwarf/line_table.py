@@ -75,7 +75,7 @@ class LineTable(Frozen):
         return bool((self._rows(address) >= 0).all())
 
     def _rows(self, address: U64) -> I64:
-        """Return (n,) the row that applies to each address, −1 for none and behind the end of a sequence."""
+        """Return (n,) the row that applies to each address, −1 for none and after the end of a sequence."""
         row = searchsorted(self.rows.address, address, "right") - 1
         row[row >= 0] = np.where(self.rows.is_end[row[row >= 0]], -1, row[row >= 0])
         return row
@@ -127,7 +127,7 @@ class LineTables:
                 yield table if table.knows(address) else None
 
     def _part(self, unit: Unit, address: U64) -> "tuple[_LineProgramHeader, bytes] | None":
-        """A table and its sequences that may hold some addresses; None if it is shared or cannot be read."""
+        """Return a table and its sequences that may contain some addresses; None if it is shared or unreadable."""
         try:
             offset = unit.root[c.AT_STMT_LIST][1]
             if offset == self._part_of:
@@ -224,7 +224,7 @@ class _LineProgramHeader:
         return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)), self._text)
 
     def _described(self, at: int) -> tuple[list[tuple[int, int, int]], int]:
-        """Read one table with described columns: ([(form and value of the path, directory)], offset behind it)."""
+        """Read one table with described columns: ([(form and value of the path, directory)], offset after it)."""
         count, at = self._data[at], at + 1
         columns = []
         for _ in range(count):

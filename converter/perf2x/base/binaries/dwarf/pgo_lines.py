@@ -1,6 +1,6 @@
 """Functions, inlined functions and discriminators at addresses, as compilers count them.
 
-A discriminator tells pieces of code of one line apart (DWARF 5, 6.2.2).
+A discriminator distinguishes pieces of code of one line (DWARF 5, 6.2.2).
 """
 
 import posixpath
@@ -40,7 +40,7 @@ class CodeLines:
         self._files: dict[int, FileNames] = {}
 
     def functions(self, address: U64) -> list[Subprogram]:
-        """Return all functions of the units that hold the sorted addresses; those of one name are one."""
+        """Return all functions in the units of the sorted addresses; functions of the same name are merged."""
         ranges: dict[str, Ranges] = {}
         for _, entries, _ in self._opened(address):
             for function in subprograms(entries) if entries is not None else ():

@@ -13,7 +13,7 @@ class DebugFunction(Frozen):
     """A function as debug info describes it."""
 
     symbol: str
-    """Linkage name if debug info has one, else the plain name behind its namespaces and classes, "" without a name."""
+    """Linkage name if debug info has one, else the plain name with its namespaces and classes, "" without a name."""
     path: str
     start_line: int = 0
     """The declared line, 0 if unknown."""

@@ -1,4 +1,4 @@
-"""Instructions in front of an address: a call, where a return address may be, or none.
+"""Checks whether a call instruction precedes an address, so that it may be a return address.
 
 Sources: Intel's Software Developer's Manual, volume 2, CALL and its ModR/M forms; Arm's Architecture Reference Manual,
 BL, BLR, BLRAA and their like.
@@ -26,7 +26,7 @@ class CallSites:
         self._answers: dict[int, bool] = {}
 
     def may_return_to(self, svma: int) -> bool:
-        """Return whether a call may end at an address; True where that cannot be told, as in a file without its code.
+        """Return whether a call may end at an address; True if unknown, as in a file without its code.
 
         On x86 instructions cannot be read backwards, so bytes that look like a call are taken for one.
         """

@@ -69,7 +69,7 @@ class ElfObject:
 
     @property
     def identity(self) -> str:
-        """Text that tells this very file from all others: device, inode, size and times, or a digest of its bytes."""
+        """Text that identifies this very file: device, inode, size and times, or a digest of its bytes."""
         status = self._status
         if status is None:
             from hashlib import blake2b  # loads OpenSSL

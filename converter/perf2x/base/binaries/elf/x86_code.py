@@ -14,7 +14,7 @@ from perf2x.errors import ObjectError
 _MOST = 1 << 17
 """Instructions that are kept."""
 ANYWHERE = 0, 2**64
-"""Extent of a function that no symbol tells."""
+"""Extent of a function without a symbol."""
 
 
 class X86Code:
@@ -27,7 +27,7 @@ class X86Code:
         self._extents: tuple[list[int], list[int]] | None = None
 
     def instruction(self, svma: int) -> X86Instruction | None:
-        """Return the instruction at an address; None for what is none, or not in the file."""
+        """Return the instruction at an address; None if it is invalid, or not in the file."""
         if svma not in self._instructions:
             if len(self._instructions) >= _MOST:
                 self._instructions.clear()
@@ -41,7 +41,7 @@ class X86Code:
             return None
 
     def function(self, svma: int) -> tuple[int, int]:
-        """Return the extent of the function at an address, as its symbol tells; without one, ANYWHERE."""
+        """Return the extent of the function at an address, by its symbol; ANYWHERE without one."""
         if self._extents is None:
             self._extents = self._functions()
         start, end = self._extents
@@ -66,12 +66,12 @@ class X86Code:
 
 
 class BranchLengths:
-    """Lengths of one file's branch instructions, which say where code that ran up to one ended."""
+    """Lengths of one file's branch instructions, which determine where code that ran up to one ended."""
 
     def __init__(self, elf: ElfObject) -> None:
         self._is_x86, self._code = elf.machine in ("EM_X86_64", "EM_386"), X86Code(elf, None)
 
     def at(self, svma: int) -> int:
-        """Return the length of the instruction at an address, 1 for what is none; four bytes but on x86."""
+        """Return the length of the instruction at an address, 1 for an invalid one; four bytes except on x86."""
         found = self._code.instruction(svma) if self._is_x86 else None
         return found.size if found else 1 if self._is_x86 else 4

@@ -163,7 +163,7 @@ class Debuginfod(Struct):
 
 
 def _is_miss(path: Path) -> bool:
-    """Return whether the cache holds a recent "no server had it"."""
+    """Return whether the cache has a recent "not found on any server"."""
     try:
         found = path.stat()
     except OSError:

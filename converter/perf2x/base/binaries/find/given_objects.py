@@ -1,4 +1,4 @@
-"""Objects that the user names, laid out by build id for whoever searches by it: a build-id cache of links."""
+"""Objects that the user names, arranged as a build-id cache of links, so that they are found by build id."""
 
 import contextlib
 import os

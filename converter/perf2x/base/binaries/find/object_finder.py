@@ -43,8 +43,7 @@ class ObjectFiles(Struct):
     mismatched: bool = False
     """A file was taken although its build id differs, or nothing shows that it is the recorded one."""
     doubtful: bool = False
-    """No build id tells whether files of this machine are the recorded ones, and something else says that they are not.
-    """
+    """No build id identifies the recorded files, and something else shows that this machine's are different ones."""
     searched: list[SearchedPath] = field(default_factory=list)
     """Every path that was searched, in order; archives and servers last."""
 
@@ -80,7 +79,7 @@ class ObjectFiles(Struct):
 
 
 def has_code(file: ElfObject) -> bool:
-    """Return whether the file holds instructions; in a debug-only file ``.text`` is SHT_NOBITS."""
+    """Return whether the file contains instructions; in a debug-only file ``.text`` is SHT_NOBITS."""
     if not file.sections:
         return any(segment.type == "PT_LOAD" and segment.file_size for segment in file.segments)
     return any(s.type == "SHT_PROGBITS" and s.flags & 0x6 == 0x6 and s.size for s in file.sections)

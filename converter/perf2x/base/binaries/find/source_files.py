@@ -70,7 +70,7 @@ class SourceFiles(Struct):
         return found
 
     def _read_first(self, recorded: str, build_id: bytes, is_own: bool) -> SourceText:
-        """Read the first candidate that is a text; else tell why the first one is none."""
+        """Read the first candidate that is a text file; else return why the first one is not."""
         if not recorded or "\0" in recorded:
             return SourceText(reason="debug info names no file")
         reasons = [] if self.folders or self.as_recorded or self.fetch else [_NOT_ASKED]

@@ -64,16 +64,16 @@ class MappedFiles(Protocol):
 
 
 class RecordedFiles:
-    """Facts of a recording that tell whether this machine's files are those that it names."""
+    """Decides from a recording's facts whether this machine's files are the recorded ones."""
 
     def __init__(self, session: RecordedOn | None = None, mmaps: MappedFiles | None = None) -> None:
-        """Without a session, nothing is known, and a file is what its path says."""
+        """Without a session nothing is known, and paths are trusted."""
         self._host, self._mmaps = session.hostname if session else "", mmaps
         self._source = session.source if session else ""
 
     @cached_property
     def made_here(self) -> bool:
-        """Whether the recording, with its mappings and without others' names, says that it was made on this machine."""
+        """Whether the recording states that it was made on this machine, judged also by its mappings."""
         return self._mmaps is not None and len(self._mmaps.inode) > 0 and self._is_here
 
     @cached_property
@@ -82,7 +82,7 @@ class RecordedFiles:
 
     @cached_property
     def made_elsewhere(self) -> bool:
-        """Whether the recording says that it was made on another machine."""
+        """Whether the recording states that it was made on another machine."""
         return bool(self._host) and bool(running_host_name()) and not self._is_here
 
     def key(self, name: str) -> Hashable:
@@ -123,7 +123,7 @@ class RecordedFiles:
 
     @cached_property
     def _written(self) -> int:
-        """When the recording was written last, in nanoseconds since the epoch; 0 if nobody knows.
+        """Return when the recording was last written, in nanoseconds since the epoch; 0 if unknown.
 
         Copies are younger, so that they find fewer changes. Archives may have cut the date to whole seconds.
         """

@@ -1,7 +1,7 @@
-"""Go's table of functions in a file: its location, its base address, and the lines of ``func`` keywords that it holds.
+"""Go's table of functions in a file: its location, its base address, and the lines of ``func`` keywords in it.
 
 Linkers store the base address of its offsets differently. A row ends in offsets of further tables. One tells the number
-of an inlined call by code address; one of the others is the tree of these calls (since Go 1.20), which lies behind the
+of an inlined call by code address; one of the others is the tree of these calls (since Go 1.20), which lies after the
 symbol ``go:func.*``::
 
     row   +28  number of tables         call   +4   offset of the name
@@ -42,7 +42,7 @@ def go_functions(elf: ElfObject) -> GoFunctions | None:
 
 
 def has_go_table(elf: ElfObject) -> bool:
-    """Return whether the file has a table; only a merged section has to be read to tell."""
+    """Return whether the file has a table; only a merged section must be read for that."""
     return _locate(elf) is not None
 
 
@@ -102,7 +102,7 @@ def _relocated(elf: ElfObject, address: int) -> int:
 
 _CALL_SIZE = 16
 MAX_CALLS = 1 << 12
-"""Inlined calls of one function that are looked at; large functions have some hundred."""
+"""Maximum number of inlined calls read per function; large functions have some hundred."""
 _TREES = b"\0go:func.*\0"
 
 

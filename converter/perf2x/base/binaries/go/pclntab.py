@@ -85,7 +85,7 @@ class GoFunctions:
         return len(self._row)
 
     def find(self, svma: U64) -> I64:
-        """Return (n,) the function that holds each address, −1 for none; a function extends to the next one."""
+        """Return (n,) the function that contains each address, −1 for none; a function extends to the next one."""
         row = searchsorted(self._entry, svma, "right") - 1
         return np.where(row < len(self._row), row, -1)
 
