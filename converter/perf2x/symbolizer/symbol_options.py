@@ -125,7 +125,7 @@ class SymbolOptions(Frozen):
     """Fill ``Profile.full_names``, for outputs that can carry them."""
     inline: Annotated[
         bool,
-        Setting("Source lines and inlined functions.", ("--inline/--no-inline",), panel=ON, group=INLINE, rare=True),
+        Setting("Source lines and inlined functions.", ("--inline/--no-inline",), panel=ON, group=INLINE),
     ] = True
     """False: one function per address."""
     lines: bool = True

@@ -39,14 +39,14 @@ def test_the_table_on_a_terminal(pair: tuple[Path, Path]) -> None:
         (70, "total", "self of whole  total before  after      ×  of the whole  function"),
         (60, "self", "self before  after      ×  of the whole  function"),
         (60, "total", "total before  after      ×  of the whole  function"),
-        (50, "total", "self of whole  total of whole  function"),
+        (45, "total", "self of whole  total of whole  function"),
     ],
 )
 def test_a_narrow_table_names_what_its_shares_are_of(
     columns: int, sort: str, heads: str, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    assert perf2x("diff", *pair, *QUICK, "--value", "samples", "--sort", sort).out.splitlines()[-4] == heads
+    assert heads in perf2x("diff", *pair, *QUICK, "--value", "samples", "--sort", sort).out.splitlines()
 
 
 def test_changes_that_noise_explains_are_marked(grown: tuple[Path, Path]) -> None:

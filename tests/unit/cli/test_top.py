@@ -124,3 +124,26 @@ def test_rows_of_a_runtime_are_said_with_the_option_that_hides_them(tmp_path: Pa
     assert hint in perf2x("top", path).err
     assert "of a runtime" not in perf2x("top", path, "--hide", "python").err
     assert "of a runtime" not in perf2x("top", path, "-n", "5").err  # by self: the program's alone
+
+
+INLINED = "main;outer;inner_[i] 5\nmain;outer;b_[i] 5\nmain;other;c_[i] 4\nmain;o2 5\nmain;o3 5\nmain;o4 4\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ("", ""),
+            "50.0 % of the cost is in inlined functions; as linked, the costliest are outer 35.7 %, o2 17.9 %, ",
+        ),
+        (("b_[i] 5", "b_[i] 6"), ""),  # a row above 20 %
+        (("o4 4", "o4 5\nmain;o5 5\nmain;o6 5\nmain;o7 5"), ""),  # not more than a third inlined
+    ],
+)
+def test_functions_that_others_are_inlined_into_are_named(change: tuple[str, str], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "inlined.folded"
+    path.write_text(INLINED.replace(*change))
+    err = perf2x("top", path).err
+    assert (f"hint: {said}" in err) if said else ("inlined functions" not in err)
+    assert "inlined functions" not in perf2x("top", path, "--by", "thread").err
+    assert "inlined functions" not in perf2x("top", path, "--no-inline").err

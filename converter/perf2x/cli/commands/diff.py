@@ -33,7 +33,7 @@ def diff(
     compared: ComparisonFlags,
     how: PairOptions,
     form: Annotated[PrintFlags, Hidden("wide")],
-    asked: Annotated[LoadOptions, Hidden("hide", "pids", "root", "off_cpu", "names", "no_symbols")],
+    asked: Annotated[LoadOptions, Hidden("hide", "pids", "root", "off_cpu", "names", "no_symbols", "inline")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:

@@ -29,7 +29,7 @@ def report(
     how: Annotated[PairOptions, Hidden("normalize", "per")],
     compared: ComparisonFlags,
     gates: Annotated[GateFlags, Without("stats")],
-    asked: LoadOptions,
+    asked: Annotated[LoadOptions, Hidden("inline")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:

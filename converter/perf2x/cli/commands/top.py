@@ -17,7 +17,7 @@ def top(
     *,
     rows: GraphFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
-    asked: Annotated[LoadOptions, Hidden("root", "names")],
+    asked: Annotated[LoadOptions, Hidden("root", "names", "no_symbols")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:

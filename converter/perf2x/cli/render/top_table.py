@@ -15,10 +15,10 @@ from perf2x.cli.render.text_table import (
 )
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.filters.frame_patterns import RUNTIMES
-from perf2x.model.number_format import format_amount
+from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.profile import numbered_names
 from perf2x.model.totals.event_columns import wholes
-from perf2x.tools.tables.top_rows import TopTable
+from perf2x.tools.tables.top_rows import TopTable, linked_functions
 
 
 def top_report(table: TopTable, sources: Sequence[str]) -> Report:
@@ -40,6 +40,14 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
     if others:
         yield f"other events: {', '.join(others)} (select with --event)"
     yield from quality_lines(loaded, verbose)
+    inlined, linked = linked_functions(loaded.profile, table.value)
+    whole = table.whole.whole
+    if table.by == "function" and 3 * inlined > whole and not any(5 * row.own > whole for row in table.whole.rows):
+        named = (f"{name} {format_percent(cost, whole)}" for name, cost in linked.items() if cost)
+        yield (
+            f"hint: {format_percent(inlined, whole)} of the cost is in inlined functions; as linked, the costliest are "
+            f"{', '.join(named)} (--no-inline shows such)."
+        )
     for preset, pattern in RUNTIMES.items():
         number = sum(bool(re.search(pattern, row.name)) for row in table.rows)
         if table.by == "function" and number > len(table.rows) / 4:

@@ -5,11 +5,11 @@ from copy import copy
 
 import numpy as np
 
-from perf2x.base.columnar import as_int64, take_rows_of, unique
+from perf2x.base.columnar import as_int64, flatnonzero, sum_at, sum_of, take_rows_of, unique
 from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.profile import Profile, count_threads
 from perf2x.model.totals.event_columns import EventColumn, cell_text, event_columns, with_rows_of
-from perf2x.model.totals.totals import Total, totals
+from perf2x.model.totals.totals import Total, totals, weights
 from perf2x.tools.tables.library_tables import ResultTable
 
 
@@ -24,7 +24,7 @@ class TopTable(ResultTable):
         """Other events and ratios."""
         self.whole = with_rows_of(totals(profile, None, by, value), self.beside)
         """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
-        self.by = by
+        self.by, self.value = by, value
         events = [profile.default_event, *(row for one in self.beside for row in one.events)]
         shown = as_int64(unique(profile.samples.thread[np.isin(profile.samples.event, events)]))
         self._threads = count_threads(take_rows_of(profile.threads, shown))
@@ -79,3 +79,17 @@ class TopTable(ResultTable):
     @property
     def _costs(self) -> dict[str, Sequence[int]]:
         return {"self": [row.own for row in self.rows], "total": [row.total for row in self.rows]}
+
+
+def linked_functions(profile: Profile, value: str) -> tuple[int, dict[str, int]]:
+    """Return the cost of inlined functions by themselves, and of the three costliest linked ones with theirs."""
+    samples, first = profile.samples, profile.locations.line_offsets
+    rows = flatnonzero((samples.event == profile.default_event) & (samples.stack >= 0))
+    leaf, cost = profile.stacks.location[samples.stack[rows]], weights(profile, value)[rows]
+    lines = np.diff(first)[leaf]
+    held = flatnonzero(lines)
+    owner = profile.locations.line_function[first[1:][leaf[held]] - 1]
+    sums = sum_at(owner, cost[held], len(profile.functions))
+    costliest = np.argsort(-sums, kind="stable")[:3].tolist()
+    named = {profile.strings[profile.functions.name[row]]: int(sums[row]) for row in costliest}
+    return sum_of(cost[lines > 1]), named
