@@ -1,6 +1,6 @@
 """Converts a text to a profile: frames without addresses get numbers as placeholders in objects without addresses.
 
-They are removed once places have names: ``model/transforms/without_places.py``.
+They are removed once places have names: ``model/transforms/drop_text_addresses.py``.
 """
 
 import re
