@@ -14,7 +14,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def program() -> Iterator[None]:
-    """Prepare the process for a program, run the body, and say in one sentence why it failed."""
+    """Prepare the process for a program and run the body; failures are reported in one sentence."""
     _reduce_garbage_collection()
     import atexit
 
@@ -32,7 +32,7 @@ def program() -> Iterator[None]:
 def _reduce_garbage_collection() -> None:
     """Collect reference cycles less often, and not at exit, where Python walks all objects several times.
 
-    Cycles are few here, and what imports make stays: this saves a quarter of a small conversion.
+    Cycles are few here, and imported modules stay anyway: this saves a quarter of a small conversion.
     """
     import atexit
     import gc
@@ -42,7 +42,7 @@ def _reduce_garbage_collection() -> None:
 
 
 def _disable_blas_threads() -> None:
-    """Keep numpy's BLAS from starting a thread for each core, each with memory of its own; nothing here uses it."""
+    """Keep numpy's BLAS from starting a thread per core, each with its own memory; nothing here uses BLAS."""
     import os
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -44,12 +44,12 @@ LINES = {
     "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
 }
-"""Lines of the commands of perf2x in ``perf2x --help``, in their order there; others' are in their docstrings."""
+"""Descriptions of perf2x's own commands in ``perf2x --help``, in order; others' are in their docstrings."""
 
 
 @functools.cache
 def commands() -> "dict[str, EntryPoint]":
-    """All installed commands by their words."""
+    """Return all installed commands by their words."""
     from perf2x.base.installed_packages import available
 
     return {name.replace(".", " "): point for name, point in available("perf2x.commands").items()}
@@ -57,7 +57,7 @@ def commands() -> "dict[str, EntryPoint]":
 
 @functools.cache
 def _lines() -> dict[str, str]:
-    """The line of each command: perf2x's own, then others', which are imported."""
+    """Return the description of each command: perf2x's own, then others', which are imported."""
     found = commands()
     own = {name: line for name, line in LINES.items() if name in found}
     return own | {name: _line_of(point) for name, point in found.items() if name not in own}
@@ -71,14 +71,14 @@ def _line_of(point: "EntryPoint") -> str:
 
 
 class LazyGroup(PlainHelp, TyperGroup):
-    """Commands that are imported when they are used: making the parameters of all costs more than a conversion."""
+    """Commands that are imported on use, because making the parameters of all costs more than a conversion."""
 
     def __init__(self, *, family: str = "", **settings: Any) -> None:
         super().__init__(**settings)
         self._family = family
 
     def lines(self) -> Mapping[str, str]:
-        """Lines of the commands by their names, without the words of the family."""
+        """Descriptions of the commands by name, without the words of the family."""
         return {
             name.removeprefix(self._family): line for name, line in _lines().items() if name.startswith(self._family)
         }
@@ -88,7 +88,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         return list(self.lines())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return what help and completion tell of a command."""
+        """Return a command as needed for help and completion."""
         return TyperCommand(cmd_name, help=self.lines()[cmd_name]) if cmd_name in self.lines() else None
 
     def get_params(self, ctx: Any) -> Any:
@@ -96,7 +96,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         return leave_as_typed(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Parse the options before the command; print the help where nothing was typed."""
+        """Parse the options before the command; print the help if there are no arguments."""
         if not args and not ctx.resilient_parsing:
             typer.echo(ctx.get_help())
             ctx.exit(USAGE)
@@ -164,4 +164,4 @@ def _options_before_commands(
     ] = False,
     help_all: Annotated[bool, typer.Option("--help-all", is_eager=True, hidden=True, callback=show_all)] = False,
 ) -> None:
-    """Declare the options that stand before a command; their callbacks do what they ask for."""
+    """Declare the options before a command; their callbacks implement them."""

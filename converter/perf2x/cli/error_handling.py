@@ -1,4 +1,4 @@
-"""Exit codes, and errors from outside turned into one sentence on standard error."""
+"""Exit codes, and conversion of external errors to one sentence on standard error."""
 
 import contextlib
 import errno
@@ -29,7 +29,7 @@ _UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT",
 
 @contextlib.contextmanager
 def report_errors() -> Iterator[None]:
-    """Run the body and flush standard output; print a sentence and raise SystemExit when either fails."""
+    """Run the body and flush standard output; print a sentence and raise SystemExit if either fails."""
     try:
         yield
         _flush_stdout()
@@ -40,7 +40,7 @@ def report_errors() -> Iterator[None]:
     except _Terminated:
         _exit(_TERMINATED, "terminated; nothing was written")
     except BrokenPipeError:
-        _redirect_to_null(sys.stdout)  # our reader (head, less) has seen enough
+        _redirect_to_null(sys.stdout)  # our reader (head, less) has closed the pipe
         _exit(_DONE)
     except MemoryError as error:
         _clear_frames(error)
@@ -80,7 +80,7 @@ def _exit(code: int, sentence: str = "") -> NoReturn:
 
 
 def _clear_frames(error: BaseException) -> None:
-    """Clear the local variables of the failed functions, so that there is memory to print the error."""
+    """Clear the local variables of the failed functions, to free memory for printing the error."""
     trace = error.__traceback__
     while trace is not None:
         with contextlib.suppress(RuntimeError):  # a frame that is still executing
@@ -95,7 +95,7 @@ def _flush_stdout() -> None:
 
 
 def _os_error_sentence(error: OSError) -> str:
-    """The sentence for an error of the operating system; base/files/atomic.py words those of output files."""
+    """Return the sentence for an error of the operating system; base/files/atomic.py handles those of output files."""
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"
@@ -103,7 +103,7 @@ def _os_error_sentence(error: OSError) -> str:
 
 
 def ignore_unwritable_stderr() -> None:
-    """Discard, at exit, what standard error did not take; from Python 3.14 on that would give exit code 120."""
+    """Discard, at exit, what standard error did not accept; from Python 3.14 on it would cause exit code 120."""
     try:
         if sys.stderr is not None and not sys.stderr.closed:
             sys.stderr.flush()
@@ -112,7 +112,7 @@ def ignore_unwritable_stderr() -> None:
 
 
 def _redirect_to_null(stream: TextIO) -> None:
-    """Discard the rest of a standard stream, which Python flushes once more when it exits."""
+    """Discard the rest of a standard stream, which Python flushes again at exit."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

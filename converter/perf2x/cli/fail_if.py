@@ -1,4 +1,4 @@
-"""Quality gates for CI: after the output was written, a share above its limit ends the command with exit code 3."""
+"""Quality gates for CI: after writing the output, exit with code 3 if a share exceeds its limit."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def check_gates(gates: GateFlags, has_symbols: bool) -> None:
-    """Raise OptionError for limits that are no percentages, before any work is done."""
+    """Raise OptionError for limits that are not percentages, before any work is done."""
     if "unresolved" in gates.limits() and not has_symbols:
         raise OptionError("--fail-if unresolved needs names, and --no-symbols looks up none")
 
 
 def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
-    """A sentence for every gate that the recording fails."""
+    """Yield a sentence for every gate that the recording fails."""
     measured, limits = quality_percentages(loaded), gates.limits()
     for name, what in LIMITS.items():
         if measured[name] > limits.get(name, 100):
@@ -40,9 +40,9 @@ def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
 
 
 def _replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> Iterator[str]:
-    """A sentence for each recording with programs that have no names because their files were changed since.
+    """Yield a sentence for each recording with unnamed programs whose files have changed since.
 
-    No limit of ``what`` can be held against such a recording.
+    ``what``: limits on it cannot be checked for such a recording.
     """
     for loaded in recordings:
         count = loaded.diagnostics.counts.get("objects_replaced")
@@ -52,12 +52,12 @@ def _replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> 
 
 
 def untold_changes(pair: "RecordingPair", limits: Sequence[str]) -> list[str]:
-    """Sentences on why limits of growth cannot be held against a pair of recordings."""
+    """Return sentences on why limits of growth cannot be checked for a pair of recordings."""
     return [*_replaced_objects((pair.before, pair.after), "changes", "--fail-above")] if limits else []
 
 
 def quality_percentages(loaded: "Loaded") -> dict[str, float]:
-    """The shares that gates limit, in percent: ``unresolved``, ``lost``, ``missing_user``."""
+    """Return the shares that gates limit, in percent: ``unresolved``, ``lost``, ``missing_user``."""
     lost = loaded.diagnostics.lost
     missing = loaded.deferred.missing + loaded.deferred.refused
     return {
@@ -68,7 +68,7 @@ def quality_percentages(loaded: "Loaded") -> dict[str, float]:
 
 
 def exit_for_failed_gates(sentences: list[str]) -> None:
-    """Print the sentences in the form of the CI that runs this, and exit with code 3; do nothing without any."""
+    """Print the sentences in the format of the current CI, and exit with code 3; do nothing without any."""
     for sentence in sentences:
         _say("error", sentence)
     if sentences:
@@ -76,7 +76,7 @@ def exit_for_failed_gates(sentences: list[str]) -> None:
 
 
 def warn(sentences: Iterable[str]) -> None:
-    """Print the sentences in the form of the CI that runs this."""
+    """Print the sentences in the format of the current CI."""
     for sentence in sentences:
         _say("warning", sentence)
 
@@ -91,7 +91,7 @@ def _is_github() -> bool:
 
 
 def _say(level: str, sentence: str) -> None:
-    """Print one line on standard error: a command of GitHub that annotates the run, with its escapes; in GitLab red."""
+    """Print one line on standard error: for GitHub as an annotation, escaped; for GitLab in red."""
     if _is_github():
         print_message(f"::{level} title=perf2x::{message(sentence).replace('%', '%25')}")
     elif level == "error" and os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):

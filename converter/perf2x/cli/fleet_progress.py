@@ -1,4 +1,4 @@
-"""Lines on how far a long run is: rewritten on a terminal, one now and then in a log."""
+"""Progress of a long run: a line rewritten on a terminal, or printed from time to time in a log."""
 
 import sys
 import time
@@ -17,7 +17,7 @@ _EACH_S = 15.0
 
 
 class FleetProgress:
-    """Prints totals with the rate and an estimate of what is left."""
+    """Prints totals with the rate and an estimate of the remaining time."""
 
     def __init__(self, quiet: bool, things: str = "recordings") -> None:
         self._things = things
@@ -25,7 +25,7 @@ class FleetProgress:
         self._start = self._last = time.monotonic()
 
     def __call__(self, totals: "TaskTotals") -> None:
-        """Say how far the run is, if it is time to."""
+        """Print progress, if it is time to."""
         now = time.monotonic()
         wait = 0.2 if self._is_terminal else _EACH_S
         if self._quiet or now - self._last < wait:
@@ -44,7 +44,7 @@ class FleetProgress:
 
 
 def progress_line(totals: "TaskTotals", seconds: float, things: str = "recordings") -> str:
-    """Number done, rate and estimate: ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``."""
+    """Return number done, rate and estimate: ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``."""
     rate = totals.done / seconds if seconds > 0 else 0.0
     parts = [f"{totals.done:,} of {totals.of:,} {things}", f"{rate:.1f}/s"]
     if rate and 10 * totals.done >= totals.of:

@@ -1,4 +1,4 @@
-"""Options of the command line that fields of a format ask for; ``--set NAME=VALUE`` sets all others."""
+"""Command-line options declared by fields of a format; ``--set NAME=VALUE`` sets all others."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _GIVEN = "perf2x.format_options"
 
 
 def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> list[Any]:
-    """Parameters that a command has besides its own for the format that was typed; none where that is none."""
+    """Return the additional parameters of a command for the typed format; none if there is no such format."""
     from perf2x.kernel.registry import load_emitter
 
     parser = command.make_parser(context)
@@ -23,7 +23,7 @@ def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> li
     try:
         name = OutputFlags(typed_words.get("to"), typed_words.get("output")).format()
         settings = settings_in(load_emitter(name)).values()
-    except Perf2xError:  # the command says what is wrong
+    except Perf2xError:  # the command reports the error
         return []
     taken = {name for one in command.params for name in one.opts}
     given: dict[str, object] = context.meta.setdefault(_GIVEN, {})
@@ -40,13 +40,13 @@ def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> li
 
 
 def given_options(context: Any) -> dict[str, object]:
-    """The values of such parameters."""
+    """Return the values of such parameters."""
     given: dict[str, object] = context.meta.get(_GIVEN, {})
     return given
 
 
 def options_of_formats() -> dict[str, tuple[str, list[str]]]:
-    """Words to type for each field of a format, and the formats that have it, by names of an option of its own."""
+    """Return the options of format fields, with the formats that have each, by name."""
     from perf2x.base.installed_packages import available
     from perf2x.kernel.registry import EMITTERS
 

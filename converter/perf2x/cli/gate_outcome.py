@@ -1,4 +1,4 @@
-"""The outcome of all limits of a command, first in every summary: one of five, and why."""
+"""The combined outcome of all limits of a command, printed first in every summary: one of five, with reasons."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _TOO_FEW = "too few samples to judge"
 _FEWEST = 100
-"""Samples that tell growth of the whole by 31 % from noise, and by less not."""
+"""Number of samples with which growth of the total by 31 % is distinguishable from noise."""
 
 
 class Verdict(Frozen):
-    """The answer to a job."""
+    """The outcome for a CI job."""
 
     outcome: str
     """``passed``; ``failed``; ``unreliable``: the recording exceeds a limit of quality; ``too few samples to judge``;
@@ -30,13 +30,13 @@ class Verdict(Frozen):
     reasons: list[str]
     """Sentences; at least one."""
     notes: list[str]
-    """Sentences on limits that matched nothing, and on changes that noise explains."""
+    """Sentences on limits that matched nothing, and on changes within noise."""
 
     @classmethod
     def of(
         cls, flags: "ComparisonFlags", quality: list[str], growth: "GateVerdict | None", whole: "Comparison"
     ) -> "Verdict":
-        """Sum up what both kinds of gates found.
+        """Combine the results of both kinds of gates.
 
         Without another recording, ``growth`` is None, and ``whole`` compares the recording with itself.
         """
@@ -57,14 +57,14 @@ class Verdict(Frozen):
         return cls("passed", [text], notes)
 
     def end(self) -> None:
-        """Say what failed and exit with code 3, or warn that nothing could be judged."""
+        """Print what failed and exit with code 3, or warn that nothing could be judged."""
         if self.outcome in ("failed", "unreliable"):
             exit_for_failed_gates(self.reasons)
         if self.outcome == _TOO_FEW:
             warn(self.reasons)
 
     def lines(self, screen: "Screen") -> Iterator[str]:
-        """Lines for people at a terminal, the word in the first."""
+        """Yield lines for people at a terminal, with the outcome in the first."""
         style = {"passed": "bold green", "failed": "bold red"}.get(self.outcome, "bold yellow")
         yield screen.paint(f"perf2x: {self.outcome}", style)
         for sentence in (*self.reasons, *self.notes):
@@ -72,7 +72,7 @@ class Verdict(Frozen):
         yield ""
 
     def markdown(self) -> Iterator[str]:
-        """Lines of Markdown, the word alone in the first; scripts read it there."""
+        """Yield lines of Markdown, with only the outcome in the first, for scripts."""
         yield f"### perf2x: {self.outcome}"
         yield ""
         for sentence in (*self.reasons, *self.notes):
@@ -81,7 +81,7 @@ class Verdict(Frozen):
 
 
 def _too_few(sides: "Comparison") -> Iterator[str]:
-    """Sentences on recordings that nothing can be told from; counts of perf stat have no samples, and no noise."""
+    """Yield sentences on recordings that are too small; counts of perf stat have no samples, and no noise."""
     for side, which in ((sides.after, "the recording"), (sides.before, "the earlier recording")):
         if side.samples < _FEWEST and (side.samples or not side.whole):
             yield f"{which} has {plural(side.samples, 'sample')}, and a comparison needs {_FEWEST}: record for longer"

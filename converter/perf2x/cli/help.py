@@ -18,17 +18,17 @@ _ALL, _OF_FORMAT, _WORDS = "perf2x.help_all", "perf2x.of_format", "perf2x.words"
 
 
 class PlainHelp:
-    """Help as plain text: typer draws it with rich, which takes longer to import than all the rest."""
+    """Help as plain text, because rich, which typer uses, takes longer to import than all the rest."""
 
     rare: Set[str] = frozenset()
     """Parameters that only ``--help-all`` shows."""
 
     def lines(self) -> Mapping[str, str]:
-        """Lines of the commands of a group by their names."""
+        """Descriptions of the commands of a group by name."""
         return {}
 
     def format_options(self: Any, ctx: Any, formatter: Any) -> None:
-        """Write the parameters below the headings of their groups, and the commands of a group of commands."""
+        """Write the parameters below the headings of their groups, then the commands of a group."""
         groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
@@ -44,16 +44,16 @@ class PlainHelp:
 
 
 def _emphasized(heading: str) -> str:
-    """The heading in bold, which typer takes off where it prints on no terminal."""
+    """Return the heading in bold, which typer removes if the output is not a terminal."""
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return heading if is_plain else typer.style(heading, bold=True)
 
 
 class HelpfulCommand(PlainHelp, TyperCommand):
-    """A command whose ``--help`` leaves out its rare options."""
+    """A command whose ``--help`` omits its rare options."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the command's parameters, with that of help and those of the format that was typed."""
+        """Return the command's parameters, including help and those of the typed format."""
         return [*leave_as_typed(super().get_params(ctx)), *ctx.meta.get(_OF_FORMAT, ())]
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
@@ -63,7 +63,7 @@ class HelpfulCommand(PlainHelp, TyperCommand):
                 ctx.meta[_WORDS] = [*args]
                 if "--help-all" not in args:
                     with contextlib.suppress(UsageError):
-                        return super().parse_args(ctx, [*args])  # most words are the command's own
+                        return super().parse_args(ctx, [*args])  # most options are the command's own
                 self._add_options_of_format(ctx)
             return super().parse_args(ctx, args)
 
@@ -84,14 +84,14 @@ class HelpfulCommand(PlainHelp, TyperCommand):
             return super().invoke(ctx)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples, which are not wrapped: users copy them."""
+        """Write the examples unwrapped, so that they can be copied."""
         if self.epilog:
             with formatter.section(_emphasized("Examples")):
                 formatter.write(indent(f"{self.epilog}\n", "  "))
 
 
 def show_all(context: typer.Context, wanted: bool) -> None:
-    """Print the help with all options, and end."""
+    """Print the help with all options, and exit."""
     if wanted and not context.resilient_parsing:
         context.meta[_ALL] = True
         typer.echo(context.get_help())

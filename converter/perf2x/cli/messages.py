@@ -14,12 +14,12 @@ def print_message(line: str) -> None:
 
 
 def print_messages(lines: Iterable[str], quiet: bool) -> None:
-    """Print each line, unless the user wants none."""
+    """Print each line, unless ``quiet``."""
     for line in () if quiet else lines:
         print_message(line)
 
 
 def print_text(text: str) -> None:
     """Print text unchanged on standard error: JSON, whose only control characters are line ends."""
-    with contextlib.suppress(OSError):  # nobody reads it, or the log is on a full disk: the work goes on
+    with contextlib.suppress(OSError):  # the pipe is closed, or the disk full: the work continues
         typer.echo(text, err=True)

@@ -1,12 +1,12 @@
-"""Parameters of a command, made of settings and groups of them; and what was typed, read into those again.
+"""Converts settings, and groups of them, to a command's parameters, and typed values back to groups.
 
 ::
 
     def top(inputs: Inputs = (), *, rows: RowFlags, asked: Annotated[LoadOptions, Hidden("names")]) -> None:
         options = asked.but(**rows.part())
 
-typer parses the words. Values are read here, as their settings say: typer would make a pydantic model of each parameter
-that it looks at, given or not, which takes longer than a small conversion, and its sentences change with its version.
+typer splits the words. Values are parsed here, as their settings declare: typer would make a pydantic model of each
+parameter, given or not, which takes longer than a small conversion, and its messages change between versions.
 """
 
 import inspect
@@ -30,7 +30,7 @@ Group = TypeVar("Group", bound=Struct)
 
 
 class Some:
-    """Mark of a group that says something of some of its options: by field, or all those of a struct."""
+    """Marks some options of a group: by field, or all those of a struct."""
 
     def __init__(self, *fields: str | type[Struct]) -> None:
         self.fields = {name for one in fields for name in ((one,) if isinstance(one, str) else one.__struct_fields__)}
@@ -45,7 +45,7 @@ class Only(Some):
 
 
 class Honouring(Some):
-    """The command has options of these groups, not those of all that show a finished profile."""
+    """The command has options of these groups, instead of those for a finished profile."""
 
 
 class Hidden(Some):
@@ -53,7 +53,7 @@ class Hidden(Some):
 
 
 def parameter_of(setting: Setting) -> inspect.Parameter:
-    """Make the parameter that typer sees."""
+    """Make the parameter for typer."""
     kind: Any = bool if setting.kind is bool else list[str] if setting.is_many else str
     is_choice = setting.values and not setting.is_many
     default = setting.default if setting.typed_default is ... else setting.typed_default
@@ -77,17 +77,17 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
 
 
 def _read(setting: Setting, value: Any) -> Mapping[str, Any]:
-    """Values of fields, of what was typed or is the default; none where it was not given. SettingError."""
+    """Return the values of fields from typed text or the default; none if not given. SettingError."""
     if value is None and setting.variable:
         value = os.environ.get(setting.variable, "").split() or None
     return {} if value is None else setting.values_of(value)
 
 
 def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
-    """Make a group of the values of its options and of those of the structs in it; SettingError.
+    """Make a group from the values of its options and of those of its structs; SettingError.
 
-    An option that is None was not given. A struct whose own switch was given is None; where there is no switch, and
-    nothing was said of it, it is as in the group.
+    An option that is None was not given. A struct whose own switch was given is None; without a switch, and without
+    options given, it is as in the group.
     """
     values: dict[str, Any] = {}
     settings, hints = settings_in(kind), hints_of(kind)
@@ -105,7 +105,7 @@ def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
 
 
 def _settings(group: type[Struct]) -> Iterator[Setting]:
-    """Yield the settings that a group, and the structs in it, have in the command line."""
+    """Yield the settings of a group, and of the structs in it, that are on the command line."""
     own, hints, panel = settings_in(group), hints_of(group), getattr(group, "PANEL", "")
     for field in group.__struct_fields__:
         setting, inner = own.get(field), struct_in(hints[field])
@@ -117,7 +117,7 @@ def _settings(group: type[Struct]) -> Iterator[Setting]:
 
 
 def _chosen(parameter: inspect.Parameter) -> Iterator[Setting]:
-    """Yield the settings that a parameter of a command asks for: itself, or those of a group that its marks choose."""
+    """Yield the settings of a parameter: itself, or those of a group selected by its marks."""
     hint, marks = parameter.annotation, getattr(parameter.annotation, "__metadata__", ())
     alone, group = setting_of(hint, parameter.name, parameter.default), struct_in(hint)
     left_out, hidden, only, honoured = (
@@ -131,7 +131,7 @@ def _chosen(parameter: inspect.Parameter) -> Iterator[Setting]:
 
 
 def _by_name(one: Setting) -> inspect.Parameter:
-    """An argument as an option, which may be given several times."""
+    """Return an argument as an option, which may be repeated."""
     option = typer.Option(*one.names, hidden=True)
     return inspect.Parameter(
         f"{one.name}_by_name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[list[str], option]
@@ -139,7 +139,7 @@ def _by_name(one: Setting) -> inspect.Parameter:
 
 
 def _given(one: Setting, given: dict[str, Any]) -> Any:
-    """Take what was given for a setting; OptionError for one value given by its place and by its name."""
+    """Return the value given for a setting; OptionError for one given both by position and by name."""
     value, named = given.pop(one.name), given.pop(f"{one.name}_by_name", ())
     if one.is_many or not named:
         return (*(value or ()), *named) if named else value
@@ -150,7 +150,7 @@ def _given(one: Setting, given: dict[str, Any]) -> Any:
 
 
 def make_command(name: str, function: Callable[..., None]) -> Any:
-    """Make a command of typer of what a function wants; its docstring is the help, with examples behind a ``::``."""
+    """Make a typer command from a function's parameters; its docstring is the help, with examples after a ``::``."""
     asked: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
     wanted: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
@@ -170,7 +170,7 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
         function(**given)
 
     text, _, examples = (inspect.getdoc(function) or "").partition("\n\n::\n\n")
-    help_text = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))  # paragraphs, which are wrapped
+    help_text = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))  # paragraphs, to be wrapped
     made = parse_only(name, run, wanted, cls=HelpfulCommand, help=help_text, epilog=dedent(examples))
     made.rare = {one.name for _, chosen in asked.values() for one in chosen if one.rare}
     made.params[-1].hidden = not made.rare
@@ -178,7 +178,7 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
 
 
 def parse_only(name: str, function: Any, wanted: Sequence[inspect.Parameter], **settings: Any) -> Any:
-    """Make a command with these parameters, which are left as they were typed."""
+    """Make a command with these parameters, whose values stay as typed."""
     function.__signature__ = inspect.Signature(wanted)
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in wanted}
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)

@@ -1,7 +1,7 @@
-"""Parameters whose values stay as they were typed (cli/parameters.py reads them), and that show no type of Python.
+"""Parameters whose values stay as typed (cli/parameters.py parses them), and whose help shows no Python type.
 
-typer would make a pydantic model of each parameter that it looks at, given or not: that takes longer than a small
-conversion. Its sentences change with its version.
+typer would make a pydantic model of each parameter, given or not: that takes longer than a small conversion, and its
+messages change between versions.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from perf2x.errors import OptionError
 
 
 def leave_as_typed(parameters: list[Any]) -> list[Any]:
-    """Return the parameters of a command, which keep what was typed; of switches, whether they were."""
+    """Return a command's parameters with values as typed; for switches, whether they were given."""
     for parameter in parameters:
         if not isinstance(parameter.process_value, partial):
             parameter.process_value = partial(_process_value, parameter)
@@ -27,7 +27,7 @@ def _usage_pieces(parameter: Any, ctx: Any) -> list[str]:
 
 
 def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
-    """Leave a value as it is; OptionError where there must be one."""
+    """Return a value unchanged; OptionError for a missing required one."""
     if parameter.required and value in (None, ()):
         name = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
         raise OptionError(f"{name} is missing ({' '.join(ctx.get_usage().split())})")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
 
 listener: "Progress | None" = None
-"""Told of progress in place of a terminal: the page of ``perf2x web``."""
+"""Receives progress instead of a terminal: the page of ``perf2x web``."""
 _BAR_AFTER_S = 0.7
 """Seconds before the bar appears, so that it does not flicker during short work."""
 _BAR_EACH_S = 0.1
@@ -22,7 +22,10 @@ _BAR_EACH_S = 0.1
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
-    """A callback that draws a bar during long work, or the listener; None without a terminal, and with ``--quiet``."""
+    """Provide a callback that draws a bar during long work, or the listener.
+
+    None without a terminal or if ``quiet``.
+    """
     if listener is not None or quiet or not sys.stderr.isatty():
         yield listener
         return
@@ -34,7 +37,7 @@ def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
 
 
 def load_shown(sources: str | Sequence[str], options: "LoadOptions", quiet: bool) -> "Loaded":
-    """Load recordings behind such a bar."""
+    """Load recordings with a progress bar."""
     from perf2x.kernel.load import load
 
     with progress_bar(quiet) as progress:
@@ -57,7 +60,7 @@ class _DelayedBar:
             from rich.console import Console
             from rich.progress import Progress as ProgressBar
 
-            # without the thread that draws by itself: a process with threads should not be forked
+            # without rich's drawing thread: a process with threads should not fork
             self._bar = ProgressBar(console=Console(stderr=True), transient=True, auto_refresh=False)
             self._bar.start()
         task = self._tasks.get(stage)

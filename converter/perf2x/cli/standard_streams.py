@@ -1,4 +1,4 @@
-"""Standard streams that the caller closed (``>&-``, some cron daemons): Python has None in their place."""
+"""Replaces standard streams that the caller closed (``>&-``, some cron daemons), which are None in Python."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ _STREAMS = (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr"
 
 
 def open_standard_streams() -> None:
-    """Open the null device for each one, before a file of ours gets its number and what is meant for the stream."""
+    """Open the null device for each closed one, before another file gets its descriptor and its output."""
     for number, (name, flags, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
             with contextlib.suppress(OSError):  # no such device: it stays None

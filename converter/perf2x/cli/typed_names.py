@@ -1,4 +1,4 @@
-"""Settings in errors by the option that the user typed: what is below the command line knows fields, not options."""
+"""Names settings in errors by the option that the user typed, because lower layers know fields, not options."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ _PARAMETER = {
     "fail_if_unresolved": "fail_if unresolved",
     "fail_if_missing_user": "fail_if missing-user",
 }
-"""Parameters that are not called as the setting is, some with the value that stands for it."""
+"""Options that are not named like their setting, some with the value that stands for it."""
 
 
 @contextmanager
@@ -33,8 +33,8 @@ def as_typed(option: Callable[[str], str]) -> Iterator[None]:
 def option_of(parameters: Iterable[Any], setting: str) -> str:
     """Return the option of a setting of LoadOptions.
 
-    ``parameters`` are those of the command; what is an option already stays. Of a switch that is on by default
-    it is the name that switches it off.
+    ``parameters`` are those of the command; an option stays unchanged. A switch that is on by default is named by its
+    negative form.
     """
     if setting.startswith("--"):
         return setting

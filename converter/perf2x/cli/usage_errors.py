@@ -1,4 +1,4 @@
-"""Usage errors in our own words, with what the user may have meant: typer's differ from version to version."""
+"""Usage errors in our own words, with suggestions, because typer's differ between versions."""
 
 import contextlib
 import re
@@ -24,12 +24,12 @@ _OTHER_WORDS = {
     "-p": ("--pid",),
     "-C": ("--cpu",),
 }
-"""Words of other commands, and of perf, for what an option does."""
+"""Options of other commands, and of perf, that correspond to an option."""
 
 
 @contextlib.contextmanager
 def report_usage_errors(context: Any) -> Iterator[None]:
-    """Run the body; print a sentence and raise SystemExit when it, or what was typed for ``context``, fails."""
+    """Run the body; print a sentence and raise SystemExit if it, or parsing of ``context``, fails."""
     with report_errors():
         try:
             yield
@@ -38,7 +38,7 @@ def report_usage_errors(context: Any) -> Iterator[None]:
 
 
 def _sentence(error: Any, context: Any) -> str:
-    """One sentence, and the command whose help has more."""
+    """Return one sentence, and the command whose help has more."""
     option = getattr(error, "option_name", "")
     if hasattr(error, "possibilities"):
         text = f"there is no option {option}{_meant(option, context)}"
@@ -51,12 +51,12 @@ def _sentence(error: Any, context: Any) -> str:
 
 
 def takes_format(command: Any) -> bool:
-    """Return whether a command has the options of the format that is typed."""
+    """Return whether a command has the options of the typed format."""
     return any("--set" in one.opts for one in command.params)
 
 
 def _meant(option: str, context: Any) -> str:
-    """The option that was meant: by another word for it, of another format, else one that looks like it."""
+    """Return the suggested option: a synonym, one of another format, else one that looks similar."""
     from perf2x.cli.format_parameters import options_of_formats
 
     command = context.command

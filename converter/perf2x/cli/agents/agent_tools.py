@@ -1,4 +1,4 @@
-"""Questions about recordings, and answers as text: the lines of the commands, of a bounded size."""
+"""Answers questions about recordings as text: the lines of the commands, limited in size."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_options import LoadOptions
 
 MOST = 20_000
-"""Bytes of an answer, about 5,000 tokens."""
+"""Maximum size of an answer in bytes, about 5,000 tokens."""
 _MOST_ROWS = 200
 _MOST_FUNCTIONS = 63
-"""Functions whose callers can be asked for at once."""
+"""Maximum number of functions whose callers are listed at once."""
 _BYTES_OF_TOKEN = 4
 _CONFIDENCE = 0.95
 _SCREEN = Screen(WITHOUT_TERMINAL)
@@ -36,7 +36,7 @@ By = Literal["function", "object", "thread"]
 
 
 class AgentTools:
-    """Questions about files below folders; Perf2xError for what cannot be answered."""
+    """Answers questions about files below folders; Perf2xError for questions without an answer."""
 
     def __init__(self, files: BelowFolders, options: "LoadOptions", source_dirs: tuple[Path, ...]) -> None:
         self._files = files
@@ -173,6 +173,6 @@ def _rows(limit: int) -> int:
 
 
 def _answer(lines: Iterable[str]) -> str:
-    """The lines that have room in an answer, the number of others, and the answer's size."""
+    """Return the lines that fit into an answer, the number of others, and the answer's size."""
     text = "\n".join(first_lines(lines, MOST))
     return f"{text}\n(about {-(-len(text.encode()) // _BYTES_OF_TOKEN):,} tokens)"

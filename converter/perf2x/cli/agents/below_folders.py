@@ -1,4 +1,4 @@
-"""Files below folders that were given at start; no link leads out of them."""
+"""Restricts files to the folders given at start; no link leads out of them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from perf2x.model.printable_text import short
 
 
 class BelowFolders:
-    """Files that may be asked about; names are relative to any of the folders, or absolute."""
+    """Files that questions may name, relative to any of the folders, or absolute."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         for folder in folders:
@@ -17,9 +17,9 @@ class BelowFolders:
         self._folders = [Path(folder).resolve() for folder in folders]
 
     def find(self, name: str, *, folder: bool = False) -> Path:
-        """The file, or the folder, of that name without any links; OptionError for one that is not below the folders.
+        """Return the file, or the folder, without any links; OptionError for one outside the folders.
 
-        Nothing in a folder may lead out of it either.
+        A folder with links to the outside is refused, too.
         """
         inside = [path for folder in self._folders if (path := self._resolved(Path(folder, name))) is not None]
         if not inside:
@@ -34,12 +34,12 @@ class BelowFolders:
         return found
 
     def _resolved(self, path: Path) -> Path | None:
-        """The path without links; None outside of the folders, or where it cannot be one."""
+        """Return the path without links; None outside the folders, or if it cannot be resolved."""
         try:
             found = path.resolve()
             found.lstat()
         except FileNotFoundError:
             pass
-        except (OSError, RuntimeError, ValueError):  # too long, a loop of links, a character that no name has
+        except (OSError, RuntimeError, ValueError):  # too long, a loop of links, an invalid character
             return None
         return found if any(found.is_relative_to(folder) for folder in self._folders) else None

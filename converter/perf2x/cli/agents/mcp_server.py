@@ -37,7 +37,7 @@ def make_server(tools: AgentTools) -> "MCPServer":
 
 
 def _in_one_sentence(tool: Callable[..., str], one_at_a_time: Lock, error_kind: type[Exception]) -> Callable[..., str]:
-    """The tool, whose errors are a sentence for who asked."""
+    """Wrap a tool so that its errors are one sentence for the caller."""
 
     @functools.wraps(tool)
     def ask(**given: object) -> str:

@@ -57,7 +57,7 @@ def annotate(
     if columns and value != "period":
         raise SettingError("", "columns", " shows what events counted; leave out ", "value")
     found = asked.of(ListingSettings).listings or ListingOptions()
-    lines = found.as_recorded or not found.assembly  # instructions stand alone unless lines are asked for, too
+    lines = found.as_recorded or not found.assembly  # only instructions, unless lines are requested, too
     wanted = replace(found, function=function, source=lines, columns=columns, value=value)
     options = asked.but(listings=wanted, keep_other_events=bool(columns))
     try:

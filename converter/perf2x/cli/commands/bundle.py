@@ -1,4 +1,4 @@
-"""``perf2x bundle``: a recording and the objects that name its samples in one file, for another machine."""
+"""``perf2x bundle``: a recording with the objects that its symbols need in one file, for another machine."""
 
 import contextlib
 import sys
@@ -82,7 +82,7 @@ def bundle(
 
 @contextlib.contextmanager
 def _as_file(source: str) -> Iterator[Path]:
-    """The source as a file; input that can be read only once is copied to a temporary file."""
+    """Provide the source as a file; input that can be read only once is copied to a temporary file."""
     path = Path(source)
     if source != "-" and (path.is_file() or path.is_dir()):
         yield path

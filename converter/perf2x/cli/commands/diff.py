@@ -83,7 +83,7 @@ def diff(
 def _remarks(
     pair: "RecordingPair", table: "DiffTable", written: str, verdict: "GateVerdict", *, verbose: bool
 ) -> Iterator[str]:
-    """Lines for standard error: other events, the quality of both recordings, the file, changes within noise."""
+    """Yield lines for standard error: other events, the quality of both recordings, the file, changes within noise."""
     from perf2x.cli.render.summary import verbose_lines, warning_lines
 
     for source, loaded in zip(pair.sources, (pair.before, pair.after), strict=True):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
 EXPLAINED_AT_MOST = 50
-"""Number of objects that are explained, those with most frames without names."""
+"""Maximum number of objects explained, those with most unnamed frames."""
 
 WithSymbols = Annotated[bool, Setting("Look up names, and show the share of frames that have one.", ("--symbols",))]
 Explained = Annotated[
@@ -66,7 +66,7 @@ def info(
 
 
 def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
-    """Print why there are no samples; exit with code 1 when damage is the reason."""
+    """Print why there are no samples; exit with code 1 if damage is the reason."""
     from perf2x.kernel.no_samples import damage, reason
 
     counts = loaded.diagnostics.counts
@@ -82,7 +82,7 @@ def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
 def _missing_name_reasons(
     loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None"
 ) -> "list[UnnamedObject]":
-    """Reasons why objects have frames without names; searches for their files again."""
+    """Return reasons why objects have unnamed frames; searches for their files again."""
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.symbolizer.make_object_finder import make_finder
     from perf2x.tools.explain.missing_names import explain_unnamed

@@ -45,7 +45,7 @@ def perf_to_profile(
 
 
 def _overwrite(emitter: "Emitter", profile: "View", target: str, inputs: Sequence[str]) -> None:
-    """Overwrite the file in place: pprof made it and reads it through the handle that it keeps open."""
+    """Overwrite the file in place, because pprof created it and reads it through the handle that it keeps open."""
     whole = io.BytesIO()
     emitter.emit(profile, whole)
     for source in inputs:

@@ -1,1 +1,1 @@
-"""Parts of ``perf2x diff``: the pair that it compares, files that it writes, limits."""
+"""Parts of ``perf2x diff``: the pair to compare, output files, limits."""

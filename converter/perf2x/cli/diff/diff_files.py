@@ -11,11 +11,11 @@ FORMATS = {
     "pprof": ((".pb.gz", ".pb"), "go tool pprof -http=: {}"),
     "collapsed": ((".folded", ".txt"), "flamegraph.pl {} > diff.svg"),
 }
-"""Suffixes of each format, its own first, and what opens it."""
+"""Suffixes of each format, its own first, and how to open it."""
 
 
 def format_to_write(to: str | None, output: str | None) -> str | None:
-    """The format given by --to or by the output's suffix; None for the table alone. OptionError for any other."""
+    """Return the format given by --to or by the output's suffix; None for only the table. OptionError for others."""
     found = next((name for name, (suffixes, _) in FORMATS.items() if (output or "").endswith(suffixes)), to)
     if to is not None and found != to:
         raise OptionError(f"the name {output} tells {found}, not --to {to}, whose files end with {FORMATS[to][0][0]}")

@@ -1,5 +1,5 @@
-"""Groups of options that commands share: one struct for each group, one field with a ``Setting`` for each option.
+"""Groups of options that commands share: one struct per group, one field with a ``Setting`` per option.
 
-A field has the name that the library knows it by; the option is called the same unless it says otherwise.
-cli/parameters.py spreads groups over the parameters of a command.
+A field has the library's name, and the option too, unless its setting names it. cli/parameters.py expands groups to the
+parameters of a command.
 """

@@ -50,7 +50,7 @@ class WorkerFlags(Frozen):
 
     @contextlib.contextmanager
     def begin(self, count: int) -> Iterator[Executor]:
-        """Give an executor of at most ``count`` processes; says who may hear a cluster."""
+        """Provide an executor of at most ``count`` processes; warns if its traffic can be intercepted."""
         from perf2x.fleet.executors import executor, is_open
 
         if self.scheduler is not None and is_open(self.scheduler):
@@ -88,7 +88,7 @@ class LabelFlags(Frozen):
     replace: Annotated[bool, Setting("Add recordings again that the dataset has, with these tags and dates.")] = False
 
     def job(self, output: str, options: "LoadOptions", leave_ns: int, sources: Sequence[str]) -> "Job":
-        """Return the facts that all tasks of a run share; OptionError for labels that cannot be found."""
+        """Return the facts shared by all tasks of a run; OptionError for labels that cannot be found."""
         from msgspec.structs import replace
 
         from perf2x.fleet.ingest import Job
@@ -111,7 +111,7 @@ class LabelFlags(Frozen):
 
 
 def summarize(output: str, totals: "IngestTotals") -> None:
-    """Say what became of all recordings."""
+    """Print the outcome for all recordings."""
     from perf2x.features.recording_advice.choose_advice import RECORD_DATES
 
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""

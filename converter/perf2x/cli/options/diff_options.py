@@ -1,4 +1,4 @@
-"""Options of ``perf2x diff`` alone."""
+"""Options specific to ``perf2x diff``."""
 
 from typing import Annotated, Literal
 
@@ -42,7 +42,7 @@ class ChangeFlags(RowFlags):
 
 
 class ComparisonFlags(Frozen):
-    """Limits of growth that fail."""
+    """Limits of growth."""
 
     PANEL = "For CI"
 

@@ -1,4 +1,4 @@
-"""Options about the contents of any output format; those of one format are its fields (cli/format_parameters.py)."""
+"""Options on the contents of any output format; those of one format are its fields (cli/format_parameters.py)."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,7 +34,7 @@ class FormatFlags(Frozen):
     )
 
     def part_for(self, needs: "Needs") -> dict[str, Any]:
-        """Fields of LoadOptions; the latency is beside the values where the format shows both."""
+        """Return fields of LoadOptions; latencies are a separate column if the format shows both."""
         from perf2x.model.transforms.weights_and_mispredicts import value_option
 
         latency = "beside" if "latency" in needs.columns else "value"
@@ -56,7 +56,7 @@ class FormatFlags(Frozen):
             return build_emitter(name, {**typed, **value, **said})
 
     def outputs(self, profile: "View", target: str, suffix: str) -> "Iterable[tuple[str, View]]":
-        """Names of the files to write and the profile of each: one file, or one for each event."""
+        """Yield the names of the files to write and the profile of each: one file, or one per event."""
         if not self.per_event:
             return ((target, profile),)
         from perf2x.cli.per_event import per_event

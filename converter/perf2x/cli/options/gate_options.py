@@ -46,7 +46,7 @@ class GateFlags(Frozen):
     ] = None
 
     def limits(self) -> dict[str, float]:
-        """Percentages by their name in LIMITS; OptionError for what is none."""
+        """Return percentages by name in LIMITS; OptionError for invalid ones."""
         return dict(map(_parse_limit, self.fail_if))
 
 
@@ -59,7 +59,7 @@ def _parse_limit(text: str) -> tuple[str, float]:
 
 
 def parse_percentage(typed: str, text: str) -> float:
-    """Parse ``5`` or ``5%``; OptionError for a value outside 0 to 100, with what was typed."""
+    """Parse ``5`` or ``5%``; OptionError, which quotes ``typed``, for a value outside 0 to 100."""
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:

@@ -28,7 +28,7 @@ Verbose = Annotated[bool, Setting("Print more on standard error.", ("--verbose",
 
 
 def recordings(named: Sequence[str], writes: bool = False) -> tuple[str, ...]:
-    """The inputs, ``perf.data`` by default; FormatError for one that does not exist, perhaps meant to be written."""
+    """Return the inputs, ``perf.data`` by default; FormatError for one that does not exist, perhaps an output."""
     sources = tuple(named or (DEFAULT,))
     if DEFAULT in sources and not Path(DEFAULT).exists():
         raise FormatError("there is no perf.data here; name a recording, or make one: perf record -g -- ./program")
@@ -40,7 +40,7 @@ def recordings(named: Sequence[str], writes: bool = False) -> tuple[str, ...]:
 
 
 def _is_dataset(source: str) -> bool:
-    """Return whether an input is a dataset with tags behind a question mark."""
+    """Return whether an input is a dataset with tags after a question mark."""
     from perf2x.sources.dataset.dataset_address import is_dataset
 
     return "?" in source and is_dataset(source)

@@ -1,4 +1,4 @@
-"""Options for the format, name and labels of the output."""
+"""Options for format, name and labels of the output."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ DEFAULT_FORMAT = "pprof"
 
 
 def installed_formats(incomplete: str) -> list[str]:
-    """Complete the name of an output format, plugins included."""
+    """Complete the name of an output format, including plugins."""
     from perf2x.base.installed_packages import available
     from perf2x.kernel.registry import EMITTERS
 
@@ -49,7 +49,7 @@ class OutputFlags(Frozen):
     ] = ()
 
     def part_of(self, inputs: int) -> dict[str, Any]:
-        """Fields of LoadOptions for so many inputs."""
+        """Return fields of LoadOptions for this number of inputs."""
         return {"tags": tuple(parse_tags(self.tags, inputs)) if self.tags else ()}
 
     def format(self) -> str:
@@ -64,7 +64,7 @@ class OutputFlags(Frozen):
         return format_of(self.output)
 
     def is_default(self) -> bool:
-        """Return whether neither --to nor -o tells the format."""
+        """Return whether neither --to nor -o determines the format."""
         return self.to is None and self.output in (None, "-")
 
     def said(self) -> dict[str, object]:
@@ -83,10 +83,10 @@ class OutputFlags(Frozen):
 
 
 def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
-    """Parse the values of ``--tag`` into one mapping for each input.
+    """Parse the values of ``--tag`` into one mapping per input.
 
-    A key given once holds for all inputs; given once for each input, its values go to them in order. OptionError for
-    any other number, and for a text that is not KEY=VALUE.
+    A key given once applies to all inputs; given once per input, its values are assigned in order. OptionError for any
+    other number, and for a text that is not KEY=VALUE.
     """
     values: dict[str, list[str]] = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""Options of commands that print what DuckDB answers about a dataset."""
+"""Options of commands that print the result of a query."""
 
 import sys
 from pathlib import PurePath
@@ -17,7 +17,7 @@ _SUFFIXES: dict[str, Shape] = {".csv": "csv", ".json": "json", ".md": "markdown"
 
 
 class AnswerFlags(Frozen):
-    """Format of an answer, and where it goes."""
+    """Format of a result, and its destination."""
 
     format: Annotated[
         Shape | None,
@@ -32,14 +32,14 @@ class AnswerFlags(Frozen):
     wide: Wide = False
 
     def shape(self) -> Shape:
-        """The format; OptionError for one that is not for terminals."""
+        """Return the format; OptionError for one that is not for terminals."""
         shape: Shape = "json" if self.as_json else self.format or _SUFFIXES.get(PurePath(self.output).suffix, "table")
         if shape == "parquet" and self.output == "-" and sys.stdout.isatty():
             raise OptionError("parquet is binary; name a file with -o, or redirect the output")
         return shape
 
     def write(self, answer: "Answer", shape: Shape) -> int:
-        """Write the answer; returns the number of rows that a table leaves out."""
+        """Write the result; return the number of rows that a table omits."""
         from perf2x.base.files.atomic import STDOUT, open_output
         from perf2x.cli.render.query_result import WRITERS, first_rows, markdown_lines, text_lines
         from perf2x.cli.render.report_formats import print_report_text

@@ -1,4 +1,4 @@
-"""Options of ``perf2x report`` alone."""
+"""Options specific to ``perf2x report``."""
 
 from typing import Annotated, Literal
 
@@ -29,7 +29,7 @@ class ReportFlags(Frozen):
     columns: Columns = ()
 
     def shape(self) -> str:
-        """Format to print; SettingError for what it does not have."""
+        """Return the format to print; SettingError for options that it does not support."""
         from perf2x.cli.render.screen import is_terminal
 
         if self.format == "json" and self.max_bytes:

@@ -51,7 +51,7 @@ class GraphFlags(RowFlags):
     graph: Annotated[bool, Setting("Draw a flame graph instead; --limit is the number of its levels.")] = False
 
     def check_graph(self, form: "PrintFlags") -> None:
-        """Raise SettingError for what a flame graph does not show."""
+        """Raise SettingError for options that a flame graph does not support."""
         for setting, _ in (*given_settings(self), *given_settings(form)) if self.graph else ():
             if setting not in ("graph", "limit", "value"):
                 raise SettingError("", setting, " is for tables; leave it out with --graph")
@@ -74,7 +74,7 @@ class PrintFlags(Frozen):
 
     @property
     def shape(self) -> str:
-        """Format to print: table, json, markdown or csv."""
+        """Return the format to print: table, json, markdown or csv."""
         return "json" if self.as_json else self.format
 
     def show(self, report: "Report") -> None:

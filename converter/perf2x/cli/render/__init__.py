@@ -1,1 +1,1 @@
-"""Tables as text: fitted to a terminal, as Markdown, CSV or JSON. Pure functions but for ``show``, which prints."""
+"""Tables as text: fitted to a terminal, as Markdown, CSV or JSON. Pure functions, except for ``show``, which prints."""

@@ -28,7 +28,7 @@ class _Row(Frozen):
 
 
 class _Listed(Frozen):
-    """The numbers of all listings."""
+    """The data of all listings."""
 
     event: str
     unit: str
@@ -38,7 +38,7 @@ class _Listed(Frozen):
     """Other events and ratios."""
 
     def facts(self, own: Costs, total: Costs) -> dict[str, Any]:
-        """Costs for JSON, with the other columns of what is by itself."""
+        """Return costs for JSON, with the other columns of the self cost."""
         if not own:
             return {"self": 0, "total": 0}
         cells = self.beside.cells(own)
@@ -46,7 +46,7 @@ class _Listed(Frozen):
 
 
 def listing_report(profile: View, columns: Sequence[str] = ()) -> Report:
-    """All listings, as lines for people and as JSON."""
+    """Return all listings, as lines for people and as JSON."""
     listings = profile.listings
     assert listings is not None
     measure = listings.measures[0]
@@ -132,7 +132,7 @@ def _titled(head: str, reason: str, screen: Screen) -> Iterator[str]:
 
 
 def source_rows(source: SourceListing) -> Iterator[_Row]:
-    """The lines that have costs, in the order of the file, and the text around them."""
+    """Yield the lines with costs, in file order, and the text around them."""
     costs = {line.number: line for line in source.lines}
     before = None
     for number in sorted(costs.keys() | source.text.keys()):
@@ -145,7 +145,7 @@ def source_rows(source: SourceListing) -> Iterator[_Row]:
 
 
 def code_rows(code: CodeListing, one: FunctionListing) -> Iterator[_Row]:
-    """The instructions, with their source lines between them where they change."""
+    """Yield the instructions, preceded by their source line where it changes."""
     led_to = {row.target for row in code.rows if row.target >= 0}
     source = ("", -1, "")
     for at, row in enumerate(code.rows):
@@ -160,7 +160,7 @@ def code_rows(code: CodeListing, one: FunctionListing) -> Iterator[_Row]:
 
 
 def instruction_text(row: InstructionCost, at: int) -> str:
-    """An instruction, with what it leads to: an arrow for jumps inside the listing, a name for other places."""
+    """Return an instruction with its target: an arrow for jumps inside the listing, a name for others."""
     arrow = "" if row.target < 0 else " ↑" if row.target <= at else " ↓"
     return plain(row.text) + arrow + (f"  <{plain(row.note)}>" if row.note else "")
 
@@ -172,7 +172,7 @@ def _code_text(text: str) -> str:
 def _table(
     place: str, rows: Sequence[_Row], whole: int, largest: int, listed: _Listed, screen: Screen
 ) -> Iterator[str]:
-    """Lines of a table whose last column is cut at its end where there is no room; costs are shares of ``whole``."""
+    """Yield lines of a table whose last column is truncated if necessary; costs are shares of ``whole``."""
 
     def amounts(costs: Iterable[Costs]) -> list[str]:
         return ["" if not one else format_amount(one[0], listed.unit, largest) if one[0] else "." for one in costs]

@@ -1,7 +1,7 @@
-"""CSV: whole names, raw numbers, one heading line; lines end with ``\\n``.
+r"""CSV: full names, raw numbers, one heading line; lines end with ``\n``.
 
-Recordings are untrusted, and spreadsheets evaluate cells that begin like a formula: such a name gets an apostrophe in
-front (``'=HYPERLINK(…)``). The JSON has names as recorded.
+Recordings are untrusted, and spreadsheets evaluate cells that look like a formula: such a name is prefixed with an
+apostrophe (``'=HYPERLINK(…)``). The JSON has names as recorded.
 """
 
 import csv
@@ -12,18 +12,18 @@ from typing import Any
 from perf2x.model.printable_text import plain
 
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""East Asian versions of spreadsheets accept the wide ones, too."""
+"""East Asian spreadsheets also accept the wide ones."""
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """The rows as CSV, headings first; texts are escaped, numbers unchanged."""
+    """Return the rows as CSV, headings first; texts are escaped, numbers unchanged."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([_cell(cell) for cell in row] for row in rows)
     return out.getvalue()
 
 
 def flattened(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
-    """Every plain value below ``value`` with its path: ``events.0.name``, as in the JSON."""
+    """Yield every plain value below ``value`` with its path: ``events.0.name``, as in the JSON."""
     if isinstance(value, Mapping):
         for key, one in value.items():
             yield from flattened(one, f"{path}.{key}" if path else str(key))

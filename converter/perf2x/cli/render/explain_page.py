@@ -13,7 +13,7 @@ from perf2x.tools.explain.explain_object import Explanation
 
 _LABEL = 14
 _WHOLE = 4096
-"""Cells of a text in Markdown: commands and paths are there to be copied."""
+"""Cells of a text in Markdown, where commands and paths are not shortened, so that they can be copied."""
 
 
 def explain_report(known: Sequence[Explanation], refused: Mapping[str, str]) -> Report:

@@ -1,4 +1,4 @@
-"""Text measured in cells, as a terminal draws it, and cut in the middle where room is short.
+"""Measures text in terminal cells, and shortens it in the middle if space is limited.
 
 East Asian characters take two cells, combining marks none; rich knows the widths.
 """
@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 _ELLIPSIS = "…"
 _LEAST = 8
-"""Cells that a column of names always gets."""
+"""Minimum width of a column of names."""
 _MARKS = 4
-"""Characters for each cell at most: a name may pile up combining marks without getting wider."""
+"""Maximum characters per cell: a name may pile up combining marks without getting wider."""
 _RESERVED = 200
-"""Bytes for the line that counts others."""
+"""Bytes reserved for the line that counts omitted ones."""
 
 
 def cell_width(text: str) -> int:
-    """The number of cells that a plain text takes."""
+    """Return the number of cells that a plain text takes."""
     if text.replace(_ELLIPSIS, "").replace("–", "").isascii():
         return len(text)
     from rich.cells import cell_len
@@ -25,7 +25,7 @@ def cell_width(text: str) -> int:
 
 
 def shorten(text: str, room: int, *, at_end: bool = False) -> str:
-    """The text in at most ``room`` cells: what does not fit goes from the middle, or ``at_end``; the rest stays."""
+    """Return the text in at most ``room`` cells, shortened in the middle, or ``at_end``."""
     if len(text) <= _MARKS * room and cell_width(text) <= room:
         return text
     if room < 1:
@@ -35,7 +35,7 @@ def shorten(text: str, room: int, *, at_end: bool = False) -> str:
 
 
 def share_width(wanted: Sequence[int], room: int) -> list[int]:
-    """Cells for each column: what it wants, or an equal share of what the narrower ones leave; never below 8."""
+    """Return the width of each column: as requested, or an equal share of what narrower ones leave; at least 8."""
     given = [0] * len(wanted)
     for place, column in enumerate(sorted(range(len(wanted)), key=lambda column: wanted[column])):
         share = room // (len(wanted) - place)
@@ -45,7 +45,7 @@ def share_width(wanted: Sequence[int], room: int) -> list[int]:
 
 
 def first_lines(lines: Iterable[str], most: int) -> Iterator[str]:
-    """The lines that have room in ``most`` bytes of UTF-8, 200 at least, and a line with the number of others."""
+    """Yield the lines that fit into ``most`` bytes of UTF-8 (at least 200), and a line with the number of others."""
     left, lost = most - _RESERVED, 0
     for line in lines:
         left -= len(line.encode()) + 1
@@ -67,5 +67,5 @@ def _end(text: str, room: int) -> str:
     size = bisect_right(lengths, room, key=lambda length: cell_width(text[len(text) - length :]))
     tail = text[len(text) - size :]
     while tail and not cell_width(tail[0]):
-        tail = tail[1:]  # a mark without its letter would sit on the ellipsis
+        tail = tail[1:]  # a mark without its letter would combine with the ellipsis
     return tail

@@ -17,13 +17,13 @@ from perf2x.model.totals.totals import weights
 from perf2x.tools.tables.top_rows import TopTable
 
 _MOST = 100_000
-"""Boxes that are drawn."""
+"""Maximum number of boxes."""
 _USER, _KERNEL, _NAMELESS = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#cfcac2", "#dbd7d0")
-"""Two shades of each kind, by turns, so that neighbours differ; those of the SVG."""
+"""Two alternating shades per kind, so that neighbours differ; as in the SVG."""
 
 
 def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, screen: Screen) -> Iterator[str]:
-    """A flame graph of the table's event that is as wide as the screen: the first ``limit`` levels, 0: all."""
+    """Yield a flame graph of the table's event, as wide as the screen: the first ``limit`` levels, 0: all."""
     yield from screen.sentence(f"{short(table.whole.event)}: {table.size}", "bold")
     weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
     frames, cells = location_frames(weighed), screen.room or WITHOUT_TERMINAL
@@ -47,7 +47,7 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
 
 
 def _label(name: str, share: str, room: int) -> str:
-    """The text of a box of so many cells behind its edge: the name, and the share where that fits, too."""
+    """Return the label of a box with this many cells after its edge: the name, and the share if it fits."""
     both = f"{name} {share}"
     text = both if cell_width(both) < room else shorten(name, room - 1)
     return text + " " * (room - 1 - cell_width(text))

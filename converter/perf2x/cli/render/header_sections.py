@@ -8,7 +8,7 @@ from perf2x.model.printable_text import one_line
 
 
 def sections_as_json(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Every section by name; of tracepoint formats only names and fields, not the whole texts."""
+    """Return every section by name; for tracepoint formats only names and fields, not the full text."""
     plain = dict(features)
     tracing = plain.get("tracing_data")
     if isinstance(tracing, dict):
@@ -26,7 +26,7 @@ def _tracepoint_fields(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
-    """One line per section that helps a reader to judge a recording."""
+    """Yield one line per section that helps to judge a recording."""
     for name, describe in _DESCRIBED.items():
         value = features.get(name)
         if value:
@@ -58,7 +58,7 @@ def _hardware_trace(value: Mapping[str, Any]) -> str:
 
 
 def _android(value: Mapping[str, str]) -> str:
-    """Lines on the phone, the app, and how simpleperf recorded it."""
+    """Return lines on the phone, the app, and simpleperf's options."""
     found = {key: one_line(text) for key, text in value.items()}
     lines = [
         (label, [f"{word} {found[key]}".strip() for key, word in facts if key in found]) for label, facts in _FACTS

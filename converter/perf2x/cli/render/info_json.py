@@ -17,7 +17,7 @@ from perf2x.model.recording import counted_losses
 
 
 def info_facts(loaded: Loaded) -> dict[str, Any]:
-    """All facts about the recording, as plain JSON values."""
+    """Return all facts about the recording, as plain JSON values."""
     session, meta = loaded.recording.session, loaded.profile.meta
     return {
         "samples": loaded.recorded_samples,
@@ -49,7 +49,7 @@ def info_facts(loaded: Loaded) -> dict[str, Any]:
 
 
 def _lost_facts(loaded: Loaded) -> dict[str, Any]:
-    """Losses by event, each once: as samples, or as records; and the number of times that an event was throttled."""
+    """Return losses by event, each once: as samples, or as records; and how often an event was throttled."""
     names = [event.name for event in loaded.recording.session.events]
     throttles = loaded.recording.sideband.throttles
     losts = counted_losses(loaded.recording.session.events, loaded.recording.sideband.losts)

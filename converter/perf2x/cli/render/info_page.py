@@ -28,9 +28,9 @@ _SENTENCE = 1000
 
 
 def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None" = None) -> Report:
-    """The recording in every format. The table is for people: a line for each fact, none of them shortened.
+    """The recording in every format. The table has a line per fact, none of them shortened.
 
-    ``reasons``: why objects have no names, where that was asked.
+    ``reasons``: why objects have no names, if requested.
     """
     known = info_facts(loaded)
     if reasons is not None and known["symbols"] is not None:
@@ -66,7 +66,7 @@ def _info_lines(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[Unname
 
 
 def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """A line for each of the events of ``info_facts``: samples, or readings, and their sum."""
+    """Yield a line for each event of ``info_facts``: samples, or readings, and their sum."""
     for event in events:
         number = f"{event['readings']:,} readings" if event.get("readings") else f"{event['samples']:,} samples"
         is_read = event.get("readings") or not loaded.recording.session.counts
@@ -103,12 +103,12 @@ def _info_sections(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[Unn
 
 
 def _not_explained(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
-    """Objects with unnamed frames behind those whose ``reasons`` are told, which are the worst."""
+    """Return objects with unnamed frames other than those with ``reasons``, which are the worst."""
     return loaded.symbols.lacking()[len(reasons) :] if loaded.symbols is not None else ()
 
 
 def _rest(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """A sentence on the objects that are not explained; nothing where none was to be, or all are."""
+    """Yield a sentence on the objects that are not explained; nothing if none were requested, or all are."""
     rest = _not_explained(loaded, reasons) if reasons else ()
     if rest:
         frames = plural(sum(row.unnamed for row in rest), "frame")
@@ -122,7 +122,7 @@ def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
 
 
 def _session(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return (label, text) of the header's facts."""
+    """Yield (label, text) of the header's facts."""
     if known["session"]["source"]:
         yield "source", known["session"]["source"]
     yield from session_facts(known["session"])
@@ -132,7 +132,7 @@ def _session(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return (label, text) of those that are known: where and how it was recorded."""
+    """Yield (label, text) of the known facts: where and how it was recorded."""
     for label in ("hostname", "arch", "os_release", "perf_version"):
         if session[label]:
             yield label.replace("_", " "), session[label]
@@ -141,7 +141,7 @@ def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
-    """Sentences on deferred user stacks and user stack dumps, names of frames in so many objects, losses, oddities."""
+    """Yield sentences on deferred user stacks and stack dumps, frame names in this many objects, losses, oddities."""
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"
@@ -154,6 +154,6 @@ def quality_lines(loaded: Loaded, objects: int) -> Iterator[str]:
 
 
 def _judged(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
-    """Sentences on the quality of the recording, and on how to record better."""
+    """Yield sentences on the quality of the recording, and on how to record better."""
     yield from quality_lines(loaded, _MOST_OBJECTS)
     yield from (f"hint: {one.words()}" for one in advice_with_inputs(loaded) if not (one.command and reasons))

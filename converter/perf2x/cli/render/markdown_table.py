@@ -1,7 +1,7 @@
-"""Markdown for a job summary or a comment on a pull request: tables that no name can break, of a bounded size.
+"""Markdown for a job summary or a comment on a pull request: limited in size, with tables that no name can break.
 
-GitHub takes 65,536 characters in a comment and 1 MiB in a job summary; a document from here fits both, with room for
-words of the user's own. Names stand in code spans, where neither mentions nor links nor HTML work.
+GitHub accepts 65,536 characters in a comment and 1 MiB in a job summary; a document fits both, with space for the
+user's own text. Names are in code spans, in which mentions, links and HTML have no effect.
 """
 
 import re
@@ -23,7 +23,7 @@ _HEADING = 2
 """Lines of a table before its rows."""
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
 _SIGN = re.compile(r"[+=](?=\d)")
-"""Before a number it is no markup."""
+"""Before a number it is not markup."""
 _WORD = re.compile(r"\S+?(?=[,.:;]?(?:\s|$))")
 """Without the end of a clause."""
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
@@ -39,7 +39,7 @@ class Section(Frozen):
 
 
 def pair_section(text: str, head: str, pairs: Iterable[tuple[str, str]], room: int) -> Section:
-    """A table of labels of ours, with a heading, and recorded texts."""
+    """Return a table of our labels, with a heading, and recorded texts."""
     labels, texts = zip(*pairs, strict=True)
     return Section(text, [text_column(head, labels), name_column("", texts)], room)
 
@@ -47,35 +47,35 @@ def pair_section(text: str, head: str, pairs: Iterable[tuple[str, str]], room: i
 def markdown_document(
     heading: str, sections: Iterable[Section], most: int = MOST, ahead: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Lines: those ``ahead``, the heading, the sections.
+    """Yield the lines ``ahead``, the heading and the sections.
 
-    Lines beyond ``most`` bytes are left out, and counted in a line of their own.
+    Lines beyond ``most`` bytes are omitted, and counted in a line of their own.
 
-    ``heading`` and the sections' texts are Markdown; recorded names in them went through ``code``.
+    ``heading`` and the sections' texts are Markdown; recorded names in them must have passed through ``code``.
     """
     return first_lines(chain(ahead, _document_lines(heading, sections)), most)
 
 
 def code(name: str, room: int = _NAME_WIDTH) -> str:
-    """A name in a code span that also holds inside a table; a dash for none."""
+    """Return a name in a code span that is also valid inside a table; a dash for none."""
     name = shorten(plain(name), room)
     if not name:
         return "–"
     if "`" in name or "\\" in name:
-        # A code span could not hold the backtick, and a backslash might meet a pipe that is escaped.
+        # A code span cannot contain the backtick, and a backslash might meet an escaped pipe.
         return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found.group())};', name)}</code>"
     return "`" + name.replace("|", "\\|") + "`"
 
 
 def _prose(text: str) -> str:
-    """A sentence that may quote recorded names: no character of it is markup, a mention or a link."""
+    """Escape a sentence that may quote recorded names: no markup, mention or link remains."""
     return _MARKUP.sub(lambda found: f"&#{ord(found.group())};", plain(text))
 
 
 def sentence_with_code(text: str) -> str:
-    """A sentence that may quote recorded names: words with characters of markup stand in code spans.
+    """Return a sentence that may quote recorded names; words with markup characters become code spans.
 
-    People read it in logs, too, so it has no entities.
+    People also read it in logs, so it has no entities.
     """
 
     def shown(found: re.Match[str]) -> str:
@@ -87,12 +87,12 @@ def sentence_with_code(text: str) -> str:
 
 
 def escape_tildes(text: str) -> str:
-    """Words and numbers of ours: a tilde means "about", and does not begin to strike out."""
+    """Escape our own text: a tilde means "about", and must not start strikethrough."""
     return text.replace("~", "\\~")
 
 
 def name_list(names: Sequence[str]) -> str:
-    """Names of recordings for a heading: the first, and the number of others."""
+    """Return names of recordings for a heading: the first, and the number of others."""
     return first_of([*map(code, names)], 1)
 
 

@@ -1,4 +1,4 @@
-"""Answers of ``perf2x fleet query`` in every format; all but tables are written as the rows come."""
+"""Results of ``perf2x fleet query`` in every format; all but tables are written row by row."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ def _write_json(answer: Answer, out: BinaryIO) -> None:
 
 
 def _write_parquet(answer: Answer, out: BinaryIO) -> None:
-    """Write all rows with the types that DuckDB gives them."""
+    """Write all rows with DuckDB's types."""
     from pyarrow import parquet
 
     with parquet.ParquetWriter(out, answer.schema, compression="zstd") as writer:
@@ -45,23 +45,23 @@ WRITERS: dict[str, Callable[["Answer", BinaryIO], None]] = {
     "json": _write_json,
     "parquet": _write_parquet,
 }
-"""Of formats whose rows are written as they come."""
+"""Writers of formats that are written row by row."""
 
 
 def first_rows(answer: Answer, limit: int) -> tuple[Layout, int]:
-    """The first rows of an answer as columns, all of them for 0, and the number of rows that are left out."""
+    """Return the first rows of a result as columns, all of them for 0, and the number of omitted rows."""
     shown, left_out = answer.first_rows(limit)
     columns = list(zip(*shown, strict=True)) or [()] * len(answer.schema.names)
     return [_column(name, cells) for name, cells in zip(answer.schema.names, columns, strict=True)], left_out
 
 
 def text_lines(layout: Layout, screen: Screen) -> Iterable[str]:
-    """Lines of a table for people."""
+    """Yield lines of a table for people."""
     return table_lines([layout], screen) if layout else ()
 
 
 def markdown_lines(layout: Layout) -> Iterator[str]:
-    """Lines of a table in Markdown, without a heading."""
+    """Yield lines of a table in Markdown, without a heading."""
     lines = markdown_document("", [Section("", layout)])
     yield from islice(lines, 2, None)
 

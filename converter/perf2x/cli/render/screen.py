@@ -1,4 +1,4 @@
-"""Place where lines for people are shown: its width, and its colours where that is a terminal."""
+"""The screen that lines are printed on: its width, and its colours if it is a terminal."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ WITHOUT_TERMINAL = 160
 _LABELS = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
 _LONGEST_LABEL = 24
 _HOT = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
-"""Least shares of the whole, and how they look; below them numbers are dimmed."""
+"""Smallest shares of the total for each style; below them numbers are dimmed."""
 
 
 class Screen(Frozen):
@@ -25,7 +25,7 @@ class Screen(Frozen):
     colors: Optional["ColorSystem"] = None
 
     def paint(self, text: str, style: str) -> str:
-        """The text in a style of rich, or as it is."""
+        """Return the text in a style of rich, or unchanged."""
         if self.colors is None or not style or not text:
             return text
         from rich.style import Style
@@ -33,32 +33,32 @@ class Screen(Frozen):
         return Style.parse(style).render(text, color_system=self.colors)
 
     def sentence(self, text: str, style: str = "", indent: str = "") -> list[str]:
-        """Lines of a sentence, broken between words; ``indent`` precedes all but the first."""
+        """Return the lines of a sentence, broken between words; ``indent`` precedes all but the first."""
         lines = [text]
         if self.room is not None and len(text) > self.room:
             lines = textwrap.wrap(text, self.room, subsequent_indent=indent, break_on_hyphens=False)
         return [self.paint(line, style) for line in lines]
 
     def labelled(self, line: str) -> str:
-        """A line that may begin with a short label and a colon."""
+        """Return a line that may begin with a short label and a colon, styled."""
         label, colon, text = line.partition(":")
         is_label = colon and len(label.strip()) <= _LONGEST_LABEL
         return self.paint(label, _LABELS.get(label, "bold")) + colon + text if is_label else line
 
 
 def heat(part: float, whole: float) -> str:
-    """The style of a share: the hotter, the more it stands out."""
+    """Return the style of a share: the hotter, the more prominent."""
     share = part / whole if whole else 0.0
     return next((style for least, style in _HOT if share >= least), "dim")
 
 
 def change_style(change: float, significant: bool) -> str:
-    """Red for growth, green for less; dimmed where sampling noise explains it."""
+    """Return red for growth, green for reduction; dimmed if within sampling noise."""
     return "dim" if not change or not significant else "red" if change > 0 else "green"
 
 
 def standard_output(*, wide: bool = False) -> Screen:
-    """Standard output as it is: with colours on a terminal that shows them, unless NO_COLOR is set.
+    """Return the properties of standard output: colours if the terminal has them, unless NO_COLOR is set.
 
     ``wide``: lines may have any length.
     """
@@ -66,12 +66,12 @@ def standard_output(*, wide: bool = False) -> Screen:
 
 
 def is_terminal() -> bool:
-    """True when people read standard output."""
+    """Return True if standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def _colors() -> Optional["ColorSystem"]:
-    """The colours of the terminal that standard output is; None where bars and escape sequences would be garbage."""
+    """Return the colours of the terminal; None if bars and escape sequences would be garbage."""
     if os.environ.get("NO_COLOR") or not (sys.stdout.encoding or "").lower().startswith("utf"):
         return None
     from rich.console import COLOR_SYSTEMS, Console
@@ -82,7 +82,7 @@ def _colors() -> Optional["ColorSystem"]:
 
 
 def line_width() -> int:
-    """Cells of a line: ``COLUMNS``, the terminal's width, or 160 without a terminal."""
+    """Return the width of a line: ``COLUMNS``, the terminal's width, or 160 without a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)

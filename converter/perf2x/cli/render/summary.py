@@ -40,7 +40,7 @@ def summary(
     *,
     verbose: bool,
 ) -> Iterator[str]:
-    """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``)."""
+    """Yield lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``)."""
     yield contents_line(loaded)
     completed = "; ".join(_completed_parts(loaded))
     if completed:
@@ -56,7 +56,7 @@ def summary(
 
 
 def _advice_lines(loaded: Loaded, needs: Needs = _TABLE) -> Iterator[str]:
-    """Advice on recording, as far as it shows in an output of ``needs``."""
+    """Yield advice on recording, as far as it affects an output with ``needs``."""
     is_dated, has_stacks = START_TIME in needs.honours and needs.dated, needs.of(CodeSettings).code is None
     for one in advice_with_inputs(loaded):
         if is_dated if one.for_dates else has_stacks:
@@ -64,7 +64,7 @@ def _advice_lines(loaded: Loaded, needs: Needs = _TABLE) -> Iterator[str]:
 
 
 def verbose_lines(loaded: Loaded) -> Iterator[str]:
-    """Lines of --verbose about a recording, for commands that print tables."""
+    """Yield lines of --verbose about a recording, for commands that print tables."""
     yield contents_line(loaded)
     yield from _completed_parts(loaded)
     yield from warning_lines(loaded, 1000)
@@ -73,20 +73,20 @@ def verbose_lines(loaded: Loaded) -> Iterator[str]:
 
 
 def _completed_parts(loaded: Loaded) -> Iterator[str]:
-    """Texts about what was put together, without empty ones."""
+    """Yield texts about completed stacks, without empty ones."""
     texts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), *(one.line() for one in loaded.reports))
     yield from filter(None, texts)
 
 
 def quality_lines(loaded: Loaded, verbose: bool = False) -> Iterator[str]:
-    """Losses, the share of frames with names, and how to record better; with --verbose, those of ``verbose_lines``."""
+    """Yield losses, the share of named frames, and how to record better; with --verbose, also ``verbose_lines``."""
     if verbose:
         return verbose_lines(loaded)
     return chain(_troubles(loaded), symbol_lines(loaded, _NAMED_OBJECTS), _advice_lines(loaded))
 
 
 def warning_lines(loaded: Loaded, most: int = 1) -> Iterator[str]:
-    """Warnings about losses and frames without names; nothing when there are none."""
+    """Yield warnings about losses and unnamed frames."""
     yield from _troubles(loaded)
     report = loaded.symbols
     if report is not None and report.named < report.total:
@@ -94,7 +94,7 @@ def warning_lines(loaded: Loaded, most: int = 1) -> Iterator[str]:
 
 
 def contents_line(loaded: Loaded) -> str:
-    """Samples and events, threads, and the time between the first and the last sample."""
+    """Return samples and events, threads, and the time between the first and the last sample."""
     counted = [event for event in loaded.events if event.rows]
     span = loaded.profile.meta.duration_ns
     time = f", {span / 1e9:.3f} s" if span else ""
@@ -109,7 +109,7 @@ def contents_line(loaded: Loaded) -> str:
 
 
 def deferred_line(report: DeferredReport) -> str:
-    """Return number of deferred user stacks that were joined; "" when nothing was deferred."""
+    """Return the number of deferred user stacks that were joined; "" if nothing was deferred."""
     if not report.samples:
         return ""
     beyond = report.joined_early_record + report.joined_across_exec
@@ -124,7 +124,7 @@ def deferred_line(report: DeferredReport) -> str:
 
 
 def unwound_line(report: UnwindReport) -> str:
-    """Share of user stack dumps unwound to their outermost frame, and why others were not; "" without any."""
+    """Return the share of stack dumps unwound to their outermost frame, and why others were not; "" without any."""
     if not report.samples:
         return ""
     whole = report.ends.get(End.COMPLETE, 0)
@@ -143,7 +143,7 @@ def unwound_line(report: UnwindReport) -> str:
 
 
 def _compiled_code(count: int, report: UnwindReport) -> str:
-    """Return number of those ``count`` stacks that end in JIT-compiled code, and what helps."""
+    """Return how many of those ``count`` stacks end in JIT-compiled code, and what helps."""
     from perf2x.stitcher.call_graphs import DESCRIBED_CODE
 
     some = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
@@ -152,7 +152,7 @@ def _compiled_code(count: int, report: UnwindReport) -> str:
 
 
 def _troubles(loaded: Loaded) -> Iterator[str]:
-    """Lines about losses, about what filters of frames left out or did not find, and about names that may be wrong."""
+    """Yield lines about losses, frame filters, and names that may be wrong."""
     counts = loaded.diagnostics.counts
     filtered = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
     told = "; ".join(count.words + (f": {short(count.first, 200)}" if count.first else "") for count in filtered)
@@ -162,7 +162,7 @@ def _troubles(loaded: Loaded) -> Iterator[str]:
 
 
 def loss_line(diagnostics: Diagnostics) -> str:
-    """All losses in one line, with the advice for a missing end, else for the largest; "" without any."""
+    """Return all losses in one line, with the advice for a missing end, else for the largest; "" without any."""
     losses = diagnostics.losses
     if not losses:
         return ""
@@ -173,7 +173,7 @@ def loss_line(diagnostics: Diagnostics) -> str:
 
 
 def symbol_lines(loaded: Loaded, most: int) -> Iterator[str]:
-    """Share of frames with names, and the objects that lack them, at most ``most``; nothing with --no-symbols."""
+    """Yield the share of named frames, and at most ``most`` objects without names; nothing with --no-symbols."""
     report = loaded.symbols
     if report is None or not report.total:
         return

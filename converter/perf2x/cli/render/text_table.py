@@ -10,10 +10,10 @@ from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain
 
 HEAD = 30
-"""Characters of a heading that has the name of an event."""
+"""Maximum length of a heading with an event's name."""
 _GAP = "  "
 _ENOUGH = 48
-"""Cells for two columns of names below which a layout with fewer numbers is better."""
+"""Cells for two columns of names below which a layout with fewer numbers is preferred."""
 _BAR = 8
 """Cells of the longest bar."""
 _BAR_STYLE = "red"
@@ -21,7 +21,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 class Column(Frozen):
-    """A heading and one text for every row; ``name`` columns stand to the left and may be shortened."""
+    """A heading and one text per row; ``name`` columns are left-aligned and may be shortened."""
 
     head: str
     cells: Sequence[str]
@@ -29,45 +29,45 @@ class Column(Frozen):
     recorded: bool = False
     """True: the texts come from a recording and may contain anything."""
     style: str | Sequence[str] = ""
-    """Look of all cells, or of each."""
+    """Style of all cells, or of each."""
     drawn: bool = False
-    """True: a picture of other columns; layouts that have it are for coloured terminals alone."""
+    """True: a bar that repeats another column; layouts with it are only for coloured terminals."""
     code: bool = False
-    """True: what does not fit goes from the end, not from the middle."""
+    """True: shortened at the end, not in the middle."""
 
     def called(self, head: str) -> "Column":
-        """A copy with another heading."""
+        """Return a copy with another heading."""
         return replace(self, head=head)
 
     @property
     def width(self) -> int:
-        """Cells of the widest text."""
+        """Width of the widest text in cells."""
         return max(map(cell_width, (self.head, *self.cells)))
 
     @property
     def styles(self) -> Sequence[str]:
-        """Look of the heading and of every cell."""
+        """Style of the heading and of every cell."""
         rows = [self.style] * len(self.cells) if isinstance(self.style, str) else self.style
         return ["bold", *rows]
 
 
 def number_column(head: str, cells: Sequence[str], style: str | Sequence[str] = "") -> Column:
-    """A right-aligned column that is never shortened."""
+    """Make a right-aligned column that is never shortened."""
     return Column(head, cells, style=style)
 
 
 def name_column(head: str, cells: Sequence[str], style: str = "") -> Column:
-    """A column of recorded names, with control characters escaped."""
+    """Make a column of recorded names, with control characters escaped."""
     return Column(head, [plain(cell) for cell in cells], name=True, recorded=True, style=style)
 
 
 def text_column(head: str, cells: Sequence[str], style: str = "") -> Column:
-    """A column of perf2x's own words."""
+    """Make a column of perf2x's own text."""
     return Column(head, cells, name=True, style=style)
 
 
 def bar_column(shares: Sequence[float]) -> Column:
-    """Bars whose length is the share of the largest one."""
+    """Make bars whose length is the share of the largest one."""
     largest = max(shares, default=0) or 1
     eighths = [round(8 * _BAR * max(share, 0) / largest) for share in shares]
     bars = [("█" * (size // 8) + _EIGHTHS[size % 8].strip()).ljust(_BAR) for size in eighths]
@@ -78,9 +78,9 @@ Layout = Sequence[Column]
 
 
 def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
-    """Lines that fit the screen: the heading, then the rows.
+    """Yield lines that fit the screen: the heading, then the rows.
 
-    ``layouts`` show the same rows, the widest first: the first one that leaves room for names is taken.
+    ``layouts`` show the same rows, the widest first: the first one that leaves enough space for names is used.
     """
     room = screen.room
     if screen.colors is None:
@@ -103,7 +103,7 @@ def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
 
 
 def without_pictures(layouts: Sequence[Layout]) -> Sequence[Layout]:
-    """The layouts whose cells are all texts."""
+    """Return the layouts without bars."""
     return [layout for layout in layouts if not any(column.drawn for column in layout)]
 
 

@@ -22,12 +22,12 @@ from perf2x.tools.tables.top_rows import TopTable, linked_functions
 
 
 def top_report(table: TopTable, sources: Sequence[str]) -> Report:
-    """The table in every format; ``sources`` are the recordings, for the Markdown's heading."""
+    """Return the table in every format; ``sources`` are the recordings, for the Markdown's heading."""
     return table_report(table, f"perf2x top: {name_list(sources)}", total_layouts, total_facts)
 
 
 def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterator[str]:
-    """Sentences on other events, and on the quality of the recording."""
+    """Yield sentences on other events, and on the quality of the recording."""
     from perf2x.cli.render.summary import quality_lines
 
     shown = {table.whole.event.removeprefix("latency:"), *(part.event for one in table.beside for part in one.tables)}
@@ -55,9 +55,9 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
 
 
 def total_layouts(table: TopTable) -> list[Layout]:
-    """Layouts from wide to narrow: all; without the amounts not sorted by; without objects; shares only.
+    """Return layouts from wide to narrow: all columns; fewer amounts; no objects; shares only.
 
-    Before them those with bars: of all, without the other amounts, without any.
+    They are preceded by those with bars.
     """
 
     found, rows, sort, shown = table.whole, table.rows, table.sort, table.shown
@@ -79,7 +79,7 @@ def total_layouts(table: TopTable) -> list[Layout]:
 
 
 def total_facts(table: TopTable) -> dict[str, Any]:
-    """The table for JSON."""
+    """Return the table for JSON."""
     found, columns = table.whole, table.columns
     return {
         "event": found.event,

@@ -20,7 +20,7 @@ _TOGETHER = "All together"
 
 
 class Page(Frozen):
-    """A page, what the choice calls it, and its file name, by which the others lead to it."""
+    """A page, its name in the list of recordings, and its file name, to which the others link."""
 
     title: str
     name: str
@@ -28,7 +28,7 @@ class Page(Frozen):
 
 
 def file_name(source: str) -> str:
-    """A name for the page of a source in any folder and address."""
+    """Return a file name for the page of a source in any folder or URL."""
     return re.sub(r"[^\w.+-]+", "_", default_output(source, ".html"))
 
 

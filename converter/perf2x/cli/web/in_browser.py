@@ -19,11 +19,11 @@ from perf2x.kernel.registry import load_symbol_sources
 _USED = ("cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "kernel.conversion",
          "kernel.sample_pass", "kernel.perf_data", "kernel.open_bundle", "symbolizer.make_object_finder",
          "symbolizer.symbolize")  # fmt: skip
-"""Modules that most conversions import when they come to them."""
+"""Modules that most conversions import on demand."""
 
 
 def prepare() -> None:
-    """Import what the first conversion needs, before it is asked for."""
+    """Import what the first conversion needs, ahead of time."""
     for name in _USED:
         import_module(f"perf2x.{name}")
     command("convert")
@@ -32,7 +32,7 @@ def prepare() -> None:
 
 
 def run(words: Sequence[str], told: Progress) -> tuple[int, str]:
-    """Run a command; return its exit code and what it said on standard error. ``told`` hears of progress."""
+    """Run a command; return its exit code and its standard error. ``told`` is called with progress."""
     said = io.StringIO()
     progress.listener = told
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
@@ -45,7 +45,7 @@ def run(words: Sequence[str], told: Progress) -> tuple[int, str]:
 
 
 def link_by_build_id(folder: str, cache: str) -> None:
-    """Link the ELF files of ``folder`` to where perf's build-id cache has them, so that their names do not matter."""
+    """Link the ELF files of ``folder`` into perf's build-id cache layout, so that their names do not matter."""
     for path in sorted(Path(folder).iterdir()):
         with contextlib.suppress(ObjectError):
             file = open_object(path)

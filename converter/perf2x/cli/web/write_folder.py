@@ -1,6 +1,6 @@
-"""The folder of the page: its own files, perf2x as sources, and Pyodide, beside them or at another address.
+"""Writes the folder of the page: its own files, perf2x as sources, and Pyodide, next to them or at a URL.
 
-Equal inputs give equal bytes. Every file has a digest, which the browser checks before it keeps the file.
+Equal inputs give equal bytes. Every file has a digest, which the browser checks before it caches the file.
 """
 
 import base64
@@ -27,13 +27,13 @@ SOURCES = "perf2x.sources"
 NATIVE = ("msgspec", "numpy", "protobuf")
 """Packages that Pyodide has compiled; page/worker.js loads them."""
 _PURE = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
-"""Packages that conversions import besides."""
+"""Other packages that conversions import."""
 _OWN = ("command_words.js", "drop.js", "web.css", "worker.js")
 _KINDS = (".py", ".js", ".css", ".html", ".json")
 
 
 class _PageFile(Frozen):
-    """One file of the page: where browsers find it, its digest, and the content if it lies in the folder."""
+    """One file of the page: its location for browsers, its digest, and its content if it is in the folder."""
 
     url: str
     integrity: str
@@ -73,19 +73,19 @@ def _part(name: str, content: bytes) -> _PageFile:
 
 
 def _integrity(digest: bytes) -> str:
-    """A digest as browsers take it."""
+    """Return a digest in the form that browsers expect."""
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _kept(parts: dict[str, _PageFile]) -> bytes:
-    """The list of files for the service worker, named by their digests."""
+    """Return the list of files for the service worker, named by their digests."""
     listed = {name: {"url": part.url, "integrity": part.integrity} for name, part in sorted(parts.items())}
     name = hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
     return f"const KEPT = {json.dumps({'name': f'perf2x-{name}', 'files': listed})};\n".encode()
 
 
 def _with_digests(page: bytes) -> bytes:
-    """The page with a policy that lets the flame graph inside it run its own script and style, and no others."""
+    """Return the page with a policy that allows only the scripts and styles of the flame graph inside it."""
     out = io.BytesIO()
     write_page("", iter([b"{}"]), out, compress=False)
     for name in (b"style", b"script"):
@@ -96,7 +96,7 @@ def _with_digests(page: bytes) -> bytes:
 
 
 def _sources() -> bytes:
-    """Return perf2x and pure packages that it needs as a gzipped tarball."""
+    """Return perf2x and the pure packages that it needs as a gzipped tarball."""
     out = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed,
@@ -145,7 +145,7 @@ def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
 
 
 def _lock_of(folder: Path) -> dict[str, Any]:
-    """The folder's list of packages, reduced to those that are needed."""
+    """Return the folder's list of packages, reduced to the needed ones."""
     lock = json.loads(_content(folder / "pyodide-lock.json"))
     lacking = [name for name in NATIVE if name not in lock["packages"]]
     if lacking:

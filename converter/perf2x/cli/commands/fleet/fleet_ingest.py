@@ -23,7 +23,7 @@ Leave = Annotated[str, Setting("Skip unfinished recordings that changed within t
 FailAbove = Annotated[str, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
 
 _ALONE = 8
-"""Recordings for which a worker is not started: its start would take longer."""
+"""Number of recordings up to which no workers are started, because starting them would take longer."""
 
 
 def fleet_ingest(

@@ -16,7 +16,7 @@ from perf2x.sources.dataset.sql.query_limits import QueryLimits
 Sql = Annotated[str, Argument("An SQL statement for DuckDB; - reads it from standard input.", metavar="SQL")]
 
 _MOST = 1 << 20
-"""Bytes of a statement."""
+"""Maximum size of a statement in bytes."""
 
 
 def fleet_query(
@@ -50,7 +50,7 @@ def fleet_query(
 
 
 def _standard_input() -> str:
-    """The statements that standard input has; OptionError where it has none that can be read."""
+    """Return the statements on standard input; OptionError if there are none."""
     try:
         text = sys.stdin.buffer.read(_MOST + 1)
         if len(text) > _MOST:

@@ -1,4 +1,4 @@
-"""``perf2x fleet rm``: recordings that are named go."""
+"""``perf2x fleet rm``: removes recordings by name."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``perf2x fleet symbolize``: names for the places of a dataset."""
+"""``perf2x fleet symbolize``: adds names to the places of a dataset."""
 
 import contextlib
 from pathlib import Path
@@ -25,7 +25,7 @@ Objects = Annotated[
 ]
 _SHOWN = 10
 _HERE = 50_000
-"""Places that are named in this process, unless workers are asked for: their start would take longer."""
+"""Number of places up to which no workers are started unless requested, because starting them would take longer."""
 
 
 def fleet_symbolize(
@@ -67,7 +67,7 @@ def fleet_symbolize(
                 builds, cache = stack.enter_context(given_objects(objects))
             except ObjectError as error:
                 raise FormatError(*error.args) from None
-            options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)  # nothing lies at recorded paths there
+            options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)  # nothing is at recorded paths there
         unnamed = unnamed_objects(stack.enter_context(engine(part)), builds)
         if options.kallsyms and unnamed.kernels > 1:  # it is used unchecked
             raise OptionError(
