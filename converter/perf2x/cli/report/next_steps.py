@@ -32,7 +32,8 @@ def next_steps(facts: Facts, recording: Sequence[Advice] = ()) -> Iterator[Advic
     if facts["difference"]:
         yield _changed(facts["difference"])
     yield from _shares(facts, facts["by_self"])
-    yield from _hottest(facts, facts["by_self"])
+    is_known = not {"cut_stacks", "missing_callers"} & {one.about for one in recording}
+    yield from _hottest(facts, facts["by_self"], has_callers=is_known)
 
 
 def _quality(shares: Facts, unwound: Facts) -> Iterator[Advice]:
@@ -87,8 +88,8 @@ def _shares(facts: Facts, found: Facts) -> Iterator[Advice]:
             yield Advice("threads", f"{text} the work is not shared.", (row["name"],))
 
 
-def _hottest(facts: Facts, found: Facts) -> Iterator[Advice]:
-    """One function that stands out, or that the profile is flat; the hottest path."""
+def _hottest(facts: Facts, found: Facts, *, has_callers: bool) -> Iterator[Advice]:
+    """One function that stands out, or that the profile is flat; with callers that are known, and the hottest path."""
     whole, rows = found["value"], found["rows"]
     together = sum(row["self"] for row in rows)
     if rows and rows[0]["self"] >= _HOT * whole:
@@ -96,7 +97,7 @@ def _hottest(facts: Facts, found: Facts) -> Iterator[Advice]:
         name, callers = first["name"], first["callers"]
         is_named, share = not name.startswith("["), format_percent(first["self"], whole)
         text = f"{'{0}' if is_named else 'Code without a name, {0},'} takes {share} by itself"
-        if callers and callers[0]["name"]:
+        if has_callers and callers and callers[0]["name"]:
             share = format_percent(callers[0]["value"], first["total"])
             text = f"{text}; {share} of its total is for calls from {{1}}"
         where = ". perf2x annotate says which lines cost most." if is_named else "."
@@ -105,7 +106,7 @@ def _hottest(facts: Facts, found: Facts) -> Iterator[Advice]:
         text = f"The cost is spread: the {len(rows):,} hottest of {facts['functions']:,} functions take"
         text = f"{text} {format_percent(together, whole)} by themselves. Look at totals and paths instead."
         yield Advice("flat", text)
-    for path in facts["paths"][:1]:
+    for path in facts["paths"][:has_callers]:
         if path["total"] >= _HOT * whole:
             text = f"The hottest path ends in {{0}} and takes {format_percent(path['total'], whole)}."
             yield Advice("path", text, (path["functions"][-1],))

@@ -2,12 +2,12 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from perf2x.base.abi import CpuMode, EventType, SampleType
-from perf2x.base.columnar import Bools, as_int64, as_intp, falses, flatnonzero, sum_of, zeros
+from perf2x.base.columnar import I64, Bools, as_int64, as_intp, falses, flatnonzero, sum_at, sum_of, zeros
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name
@@ -20,7 +20,7 @@ RECORD_DATES = "perf record -k mono records it"
 _FEW_SAMPLES = 400
 """With so many samples a share of 10 % is uncertain by a third of itself (two standard deviations)."""
 _UNNAMED, _CUT = 0.05, 0.5
-"""Shares of samples without names, and of user stacks that frame pointers do not lead through."""
+"""Shares of samples without names, or callers, and of user stacks that frame pointers do not lead through."""
 _TOO_FEW_SAMPLES = 40
 """With fewer a share of 10 % may as well be none or twice as large."""
 _FEW_STACKS = 20
@@ -49,10 +49,17 @@ class ChainReport(StepReport):
     """User stacks that the kernel walked by frame pointer."""
     cut: int = 0
     """Those of them that have one or two frames, and no caller in a mapped file."""
+    callers: int = 0
+    """Samples without the caller of the sampled function, at least."""
 
 
-def chain_report(profile: Profile, session: Session) -> ChainReport:
-    """Tell how samples got their stacks; ``profile`` is as stitched, its first events are those of the session."""
+def chain_report(
+    profile: Profile, session: Session, missing_callers: Callable[[I64], int] = lambda _: 0
+) -> ChainReport:
+    """Tell how samples got their stacks; ``profile`` is as stitched, its first events are those of the session.
+
+    ``missing_callers`` counts the samples at each location, of which frame pointers may miss a caller.
+    """
     events, samples = session.events, profile.samples
     if any(event.type < 0 for event in events):  # of a dataset, which does not tell
         return ChainReport()
@@ -70,6 +77,7 @@ def chain_report(profile: Profile, session: Session) -> ChainReport:
         kernel_refused=of_those([_is_kernel_refused(event, session) for event in events]),
         by_pointer=walked,
         cut=cut,
+        callers=missing_callers(_taken_at(profile, by_pointer)) if walked else 0,
     )
 
 
@@ -105,6 +113,10 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
         share = f"{math.floor(100 * chains.cut / chains.by_pointer)} % of the user stacks end after one or two frames"
         text = "as in programs built without frame pointers: perf record --call-graph dwarf records them whole."
         yield Advice("cut_stacks", f"{share}, {text}")
+    elif chains.callers > _UNNAMED * chains.samples:
+        share = f"{100 * chains.callers / chains.samples:.0f} % of the samples"
+        text = f"The caller of the sampled function is missing in {share}, as it had no frame there:"
+        yield Advice("missing_callers", f"{text} record with perf record --call-graph dwarf.")
 
 
 def _on_names(symbols: SymbolReport | None, is_text: bool) -> Iterator[Advice]:
@@ -176,6 +188,13 @@ def _is_by_pointer(event: Event) -> bool:
     """Tell whether the kernel walked the user stacks; the unwinder says itself what became of copied ones."""
     whole = not event.sample_type & (SampleType.STACK_USER | SampleType.BRANCH_STACK)
     return bool(event.sample_type & SampleType.CALLCHAIN) and whole and "exclude_callchain_user" not in event.flags
+
+
+def _taken_at(profile: Profile, by_pointer: Bools) -> I64:
+    """Return (locations,) the samples taken at each, of events (events,) that frame pointers are followed for."""
+    at = profile.stacks.location
+    weight = stack_weights(profile.samples, len(at), by_pointer[profile.samples.event])
+    return sum_at(at, weight, len(profile.locations))
 
 
 def _walked_stacks(profile: Profile, by_pointer: Bools) -> tuple[int, int]:

@@ -48,6 +48,7 @@ def said(loaded: Loaded) -> dict[str, str]:
 def test_each_mistake_gets_one_advice(name: str) -> None:
     found = said(read(source(name), symbols=SYMFS))
     about, words = MISTAKES[name]
+    found.pop("missing_callers", None)  # of spin, which has no frame
     if name == "few":  # 3 of 49 samples are in the kernel
         del found["unnamed"]
     assert list(found) == [about, "undated"]
@@ -55,11 +56,12 @@ def test_each_mistake_gets_one_advice(name: str) -> None:
 
 
 def test_good_recordings_get_none() -> None:
-    assert said(read(source("good"), symbols=SYMFS)) == {}  # user code, as asked, with -k mono
+    assert list(said(read(source("good"), symbols=SYMFS))) == ["missing_callers"]  # user code, as asked, with -k mono
     good = [recording for recording in CORPUS.glob("unwind*/perf.data") if recording.parent.name != "unwind_jit"]
     for recording in [*good, CORPUS / "ends" / "perf.data"]:  # perf 7.2 writes the first word of its command alone
         found = said(read(recording, symbols=SymbolOptions(symfs=CORPUS / "common" / "symfs")))
-        assert set(found) <= {"samples", "undated", "unnamed"}, recording
+        leaves = ["missing_callers"] * (recording.parent.name == "ends")  # by frame pointer, the others by copies
+        assert set(found) <= {"samples", "undated", "unnamed", *leaves}, recording
 
 
 @pytest.mark.parametrize("name", ["top", "convert", "info", "report"])
@@ -104,7 +106,7 @@ def test_the_page_has_it(tmp_path: Path) -> None:
 
 def test_several_recordings_are_judged_together() -> None:
     loaded = read([source("no_stacks"), source("good")], symbols=SYMFS)
-    assert list(said(loaded)) == ["undated"]  # half of the samples have stacks
+    assert list(said(loaded)) == ["missing_callers", "undated"]  # half of the samples have stacks
     assert chains_of(loaded).without == chains_of(read(source("no_stacks"), symbols=None)).samples
     assert list(said(read([source("few"), source("no_pointers")], symbols=SYMFS))) == ["cut_stacks", "undated"]
 

@@ -5,7 +5,7 @@ const STACK_MISSING = "[user stack missing]";
 const NOTICED = 0.01; // share from which on numbers are wrong
 /** Advice by the part of the line that it opens with; all other advice is a part of its own. */
 const ADVICE_OF = { samples: "samples", unnamed: "names" };
-const ADVICE_WORDS = { no_stacks: "no call stacks", kernel_stacks: "kernel stacks alone", no_kernel: "user code alone", cut_stacks: "cut stacks" };
+const ADVICE_WORDS = { no_stacks: "no call stacks", kernel_stacks: "kernel stacks alone", no_kernel: "user code alone", cut_stacks: "cut stacks", missing_callers: "missing callers" };
 
 /** Rows of what ran, of the event that is shown at first, or else of the first one that has some. */
 function rowsThatRan() {
