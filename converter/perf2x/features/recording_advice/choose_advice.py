@@ -2,18 +2,19 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from perf2x.base.abi import CpuMode, EventType, SampleType
-from perf2x.base.columnar import I64, Bools, as_int64, as_intp, falses, flatnonzero, sum_at, sum_of, zeros
+from perf2x.base.columnar import Bools, as_int64, as_intp, falses, flatnonzero, sum_at, sum_of, zeros
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile, path_sums, stack_weights
 from perf2x.model.recording import Event, Session
 from perf2x.model.step_report import StepReport
+from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_report import SymbolReport
 
 RECORD_DATES = "perf record -k mono records it"
@@ -53,12 +54,10 @@ class ChainReport(StepReport):
     """Samples without the caller of the sampled function, at least."""
 
 
-def chain_report(
-    profile: Profile, session: Session, missing_callers: Callable[[I64], int] = lambda _: 0
-) -> ChainReport:
+def chain_report(profile: Profile, session: Session, context: Context | None = None) -> ChainReport:
     """Tell how samples got their stacks; ``profile`` is as stitched, its first events are those of the session.
 
-    ``missing_callers`` counts the samples at each location, of which frame pointers may miss a caller.
+    ``context`` finds the code that tells whether callers are missing.
     """
     events, samples = session.events, profile.samples
     if any(event.type < 0 for event in events):  # of a dataset, which does not tell
@@ -77,7 +76,7 @@ def chain_report(
         kernel_refused=of_those([_is_kernel_refused(event, session) for event in events]),
         by_pointer=walked,
         cut=cut,
-        callers=missing_callers(_taken_at(profile, by_pointer)) if walked else 0,
+        callers=_callers(profile, by_pointer, context) if walked and context else 0,
     )
 
 
@@ -190,11 +189,13 @@ def _is_by_pointer(event: Event) -> bool:
     return bool(event.sample_type & SampleType.CALLCHAIN) and whole and "exclude_callchain_user" not in event.flags
 
 
-def _taken_at(profile: Profile, by_pointer: Bools) -> I64:
-    """Return (locations,) the samples taken at each, of events (events,) that frame pointers are followed for."""
+def _callers(profile: Profile, by_pointer: Bools, context: Context) -> int:
+    """Count samples without the caller, of events (events,) that frame pointers are followed for."""
+    from perf2x.features.recording_advice.missing_callers import missing_callers
+
     at = profile.stacks.location
     weight = stack_weights(profile.samples, len(at), by_pointer[profile.samples.event])
-    return sum_at(at, weight, len(profile.locations))
+    return missing_callers(profile, context, sum_at(at, weight, len(profile.locations)))
 
 
 def _walked_stacks(profile: Profile, by_pointer: Bools) -> tuple[int, int]:

@@ -8,38 +8,30 @@ arch/x86/events/core.c.
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.binaries.cfi.section_rules import FrameSource, eh_frame_index
 from perf2x.base.binaries.cfi.unwind_rules import RuleTable
 from perf2x.base.columnar import I64, falses, sum_of
-from perf2x.errors import ObjectError
 from perf2x.model.profile import Profile
+from perf2x.stitcher.unwind.object_rules import ObjectRules
+from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 from perf2x.symbolizer.mapped_objects import addresses_of, mapped_objects
-from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
+from perf2x.symbolizer.sources.symbol_source import Context
 
-_FRAME_POINTER = {"EM_X86_64": 6, "EM_386": 5}
-"""Registers in DWARF's numbers."""
-_REGISTERS = 17
+_ARCHITECTURES = {each.machine: each for each in (X86_64, I386)}
 _MOST = 1000
 """Addresses that are looked at, those with most samples."""
 
 
 def missing_callers(profile: Profile, context: Context, weight: I64) -> int:
     """Count samples in user code without a frame; ``weight`` (locations,) are those taken at each location."""
-    locations, wanted, count = profile.locations, falses(len(weight)), 0
-    weight = weight * (locations.mode == CpuMode.USER)
+    wanted, count = falses(len(weight)), 0
+    weight = weight * (profile.locations.mode == CpuMode.USER)
     wanted[np.argsort(-weight, kind="stable")[:_MOST]] = True
     for mapped in mapped_objects(profile, context.session, wanted & (weight > 0)):
-        if mapped.key.kind is not DsoKind.FILE:
-            continue
-        found, table = context.find(mapped.key.name, mapped.key.build_id, mapped.pid), RuleTable(_REGISTERS)
-        try:
-            index = eh_frame_index(found.code) if found.code is not None else None
-        except ObjectError:
-            continue
-        if found.code is None or index is None or found.code.machine not in _FRAME_POINTER:
-            continue
-        rules = FrameSource(index, table, []).find(addresses_of(profile, mapped, found)[1::2])
-        pointer = _FRAME_POINTER[found.code.machine]
-        by_rule = np.array([*(rule.cfa_register for rule in table.rules), pointer])  # the last: no rule
-        count += sum_of(weight[mapped.locations][by_rule[rules] != pointer])
+        found = context.find(mapped.key.name, mapped.key.build_id, mapped.pid)
+        if found.code is not None and found.code.machine in _ARCHITECTURES:
+            x86 = _ARCHITECTURES[found.code.machine]
+            rules = ObjectRules(found.code, found.dwarf, RuleTable(x86.register_count), x86)
+            number = rules.find(addresses_of(profile, mapped, found)[1::2])
+            by_rule = np.array([*(rule.cfa_register for rule in rules.table.rules), x86.frame_pointer])  # last: no rule
+            count += sum_of(weight[mapped.locations][by_rule[number] != x86.frame_pointer])
     return count

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
 
 if TYPE_CHECKING:
-    from perf2x.base.columnar import I64
     from perf2x.kernel.load_options import LoadContext
     from perf2x.kernel.load_result import Loaded
 
@@ -20,15 +19,8 @@ def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":
         return loaded
     from perf2x.features.recording_advice.choose_advice import chain_report
 
-    def count(weight: "I64") -> int:
-        if options.symbols is None:
-            return 0
-        from perf2x.features.recording_advice.missing_callers import missing_callers
-
-        context = run.context.symbol_facts(loaded.profile, run.recording, options.symbols)
-        return missing_callers(loaded.profile, context, weight)
-
-    return replace(loaded, reports=(*loaded.reports, chain_report(loaded.profile, session, count)))
+    context = run.context.symbol_facts(loaded.profile, run.recording, options.symbols) if options.symbols else None
+    return replace(loaded, reports=(*loaded.reports, chain_report(loaded.profile, session, context)))
 
 
 def _advise(loaded: "Loaded", context: "LoadContext") -> "Loaded":

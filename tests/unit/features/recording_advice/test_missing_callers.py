@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
@@ -53,6 +54,14 @@ def frameless_by_hand(profile: Profile, symfs: Path) -> int:
 def test_samples_without_a_frame_are_those_of_another_reader(name: str) -> None:
     loaded = read(str(CORPUS / name / "perf.data"), symbols=SymbolOptions(symfs=SYMFS))
     assert counted(loaded) == frameless_by_hand(loaded.profile, SYMFS)
+
+
+def test_the_addresses_with_most_samples_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perf2x.features.recording_advice.missing_callers._MOST", 1)
+    loaded = read(str(CORPUS / "shapes" / "perf.data"), symbols=SymbolOptions(symfs=SYMFS))
+    profile = loaded.profile
+    at = np.bincount(profile.stacks.location[profile.samples.stack], profile.samples.count)
+    assert counted(loaded) == at.max()
 
 
 def test_only_what_frame_pointers_lead_through_is_counted() -> None:
