@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.kernel.input_source import Lacks, Stitched
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
     from perf2x.stitcher.stitch import StitchOptions
 
 
-class PerfData:
+class PerfData(Struct):
     """A recording of perf, from one file or several, as ``kernel.input_source.Source``."""
 
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
+    recording: Recording
 
     @property
     def lacks(self) -> Lacks:

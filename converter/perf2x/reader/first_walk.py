@@ -111,17 +111,16 @@ class FirstWalk:
         return RecordStream(self._sections, self._order, self._plans, self._end)
 
 
-class _BlockBuilder:
+class _BlockBuilder(Struct):
     """Builds one block."""
 
-    def __init__(self, position: int) -> None:
-        self.position = position
-        self.length = 0
-        self._records = 0
-        self._chunks: list[Chunk] = []
-        self._parts: list[U8] = []
-        self._sizes: list[Sizes] = []
-        self._headers: list[U64] = []
+    position: int
+    length: int = 0
+    _records: int = 0
+    _chunks: list[Chunk] = []
+    _parts: list[U8] = []
+    _sizes: list[Sizes] = []
+    _headers: list[U64] = []
 
     @property
     def is_full(self) -> bool:

@@ -113,20 +113,19 @@ _MANY = 4096
 """Number of records decoded at once, because calls cost per block."""
 
 
-class SidebandDecoder:
+class SidebandDecoder(Struct):
     """Decodes the side-band records of one block after another; ``finish`` returns the tables.
 
     Records are buffered until there are enough. ``note_damage`` must be called before anything that affects a record's
     meaning or the order of diagnostics: a new event, damage in the stream.
     """
 
-    def __init__(self, events: EventTable, clock: FileClock, diagnostics: Diagnostics) -> None:
-        self._events = events
-        self._clock = clock
-        self._diagnostics = diagnostics
-        self._tables: dict[str, _TableBuilder] = {}
-        self._waiting: list[Block] = []
-        self._noted = Diagnostics()
+    _events: EventTable
+    _clock: FileClock
+    _diagnostics: Diagnostics
+    _tables: "dict[str, _TableBuilder]" = {}
+    _waiting: list[Block] = []
+    _noted: Diagnostics = field(default_factory=Diagnostics)
 
     def add(self, records: Block) -> None:
         """Add the side-band records of a block; the clock must have passed the block's samples."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.find.debuginfod import Debuginfod, Progress, cache_directory
 from perf2x.base.binaries.find.object_finder import Fetcher, Finder
@@ -49,11 +51,10 @@ def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:
     return tuple(Archive(path) for path in options.archives)
 
 
-class _ArchivedObjects:
+class _ArchivedObjects(Struct):
     """Objects in archives, found by build id or, if none was recorded, by name."""
 
-    def __init__(self, archives: Sequence[Archive]) -> None:
-        self._archives = archives
+    _archives: Sequence[Archive]
 
     def by_build_id(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
         """Yield objects of a kind that the finder asks for, ``executable`` or ``debuginfo``."""

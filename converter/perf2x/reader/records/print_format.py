@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct
+
 from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, strings, unescaped
 from perf2x.reader.records.pointer_text import SPECIAL, Order, bit_list, bitmask, hex_text, pointed_text
 
@@ -65,11 +67,10 @@ def compile_format(
     return lambda fields: "".join(part if isinstance(part, str) else part(fields) for part in parts)
 
 
-class _PrintedField:
+class _PrintedField(Struct):
     """The value of a field, or its bytes."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    _name: str
 
     def __call__(self, fields: Fields) -> Any:
         return fields.get(self._name, 0)
@@ -80,11 +81,10 @@ class _PrintedField:
         return part
 
 
-class _Name:
+class _Name(Struct):
     """A name that the kernel left in, of an enumeration or a variable: 0 in expressions, as in libtraceevent."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
 
     def __call__(self, fields: Fields) -> int:
         return 0

@@ -2,6 +2,8 @@
 
 from functools import cached_property, partial
 
+from msgspec import Struct, field
+
 from perf2x.base.binaries.dwarf.address_lookup import UnitLines
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
@@ -49,14 +51,16 @@ def code_lines(context: Context, found: ObjectFiles, recorded: str) -> CodeLines
     return CodeLines(_UnitReader(context, found, found.dwarf, recorded).lines())
 
 
-class _UnitReader:
+class _UnitReader(Struct, dict=True):
     """Reads one object and the files that belong to it, each opened when first needed."""
 
-    def __init__(self, context: Context, found: ObjectFiles, file: ElfObject, recorded: str) -> None:
-        self._context, self._found, self._file, self._recorded = context, found, file, recorded
-        self._split_files = DwoFiles()
-        self.has_read_dwo = False
-        """Whether a result depends on ``.dwo`` files, of which there may be thousands."""
+    _context: Context
+    _found: ObjectFiles
+    _file: ElfObject
+    _recorded: str
+    _split_files: DwoFiles = field(default_factory=DwoFiles)
+    has_read_dwo: bool = False
+    """Whether a result depends on ``.dwo`` files, of which there may be thousands."""
 
     @property
     def beside(self) -> str:

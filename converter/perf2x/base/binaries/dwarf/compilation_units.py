@@ -30,13 +30,12 @@ Attributes = dict[int, tuple[int, int]]
 """{attribute: (form, value)}"""
 
 
-class SharedTables:
+class SharedTables(Struct, dict=True):
     """State shared by the units of a file: abbreviation tables, and budgets for reading range lists."""
 
-    def __init__(self, sections: DebugSections) -> None:
-        self._sections = sections
-        self._tables: dict[tuple[int, UnitEncoding], AbbreviationTable] = {}
-        self._known: dict[UnitEncoding, dict[bytes, Abbreviation]] = {}
+    _sections: DebugSections
+    _tables: dict[tuple[int, UnitEncoding], AbbreviationTable] = {}
+    _known: dict[UnitEncoding, dict[bytes, Abbreviation]] = {}
 
     def abbreviations(self, offset: int, encoding: UnitEncoding) -> AbbreviationTable:
         """Return the abbreviation table at ``offset``, shared by the units that use it."""

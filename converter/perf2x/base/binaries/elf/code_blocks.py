@@ -1,17 +1,18 @@
 """Code of a file, read in blocks."""
 
+from msgspec import Struct
+
 from perf2x.base.binaries.elf.elf_file import ElfObject
 
 BLOCK, MAX_BLOCKS = 1 << 14, 256
 """Bytes that are read at once, as opening the file costs more than reading them; and blocks that are kept."""
 
 
-class CodeBlocks:
+class CodeBlocks(Struct):
     """Code of one file by stated address, read in blocks, which are forgotten where they are many."""
 
-    def __init__(self, elf: ElfObject) -> None:
-        self.elf = elf
-        self._blocks: dict[int, bytes] = {}
+    elf: ElfObject
+    _blocks: dict[int, bytes] = {}
 
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes from one address to another in a segment; those that the file has, maybe none."""

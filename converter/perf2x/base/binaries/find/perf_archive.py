@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from perf2x.base.files.tarball import open_tarball, tarball_errors
 from perf2x.base.files.unpack_limit import memory_limit
 from perf2x.errors import ObjectError, reason
@@ -25,12 +27,11 @@ def name_key(name: str) -> bytes:
     return sha1(b"no build id:" + name.encode(errors="surrogateescape"), usedforsecurity=False).digest()
 
 
-class Archive:
+class Archive(Struct):
     """One tarball, plain or compressed by gzip, bzip2 or xz; its table of contents is read on first use."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._members: dict[tuple[str, str], tarfile.TarInfo] | None = None
+    path: Path
+    _members: dict[tuple[str, str], tarfile.TarInfo] | None = None
 
     def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
         """Return (name, bytes) of the first of ``kinds`` (elf, debug, vdso, kallsyms) for a build id; None without one.

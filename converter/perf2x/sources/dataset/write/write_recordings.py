@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from perf2x.sources.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow, date_of, schema_of
 from perf2x.sources.dataset.delta_tables import DeltaTables, Parts, new_attempt
@@ -26,14 +27,14 @@ _LATER = "t.error IS NOT NULL OR (t.unfinished AND (NOT s.unfinished OR s.sample
 """Matches a recording's row: by content, by name after an error, by its fingerprint while it is unfinished."""
 
 
-class RowsOfRecordings:
+class RowsOfRecordings(Struct):
     """Rows of recordings that are written together."""
 
-    def __init__(self, tables: DeltaTables, partition: tuple[str, ...]) -> None:
-        self._tables, self._partition = tables, partition
-        self._attempt = new_attempt()
-        self._rows: dict[str, dict[Parts, list[Any]]] = {table: {} for table in OF_RECORDINGS}
-        self._size = 0
+    _tables: DeltaTables
+    _partition: tuple[str, ...]
+    _attempt: str = field(default_factory=new_attempt)
+    _rows: dict[str, dict[Parts, list[Any]]] = field(default_factory=lambda: {table: {} for table in OF_RECORDINGS})
+    _size: int = 0
 
     def add(self, stored: StoredRecording) -> None:
         """Add a recording; FormatError for one that tables cannot hold, of which no row is added."""
