@@ -143,7 +143,7 @@ def test_functions_that_only_other_events_have_are_rows(seen: dict[str, dict[str
     rows = {name: lines[0] for name, _, lines in seen["another event"]["value"]}
     whole = np.sum(profile.samples.value[profile.samples.event == 0])
     for row in TopTable(profile, "function", "self", "period", 0).rows:
-        assert rows[f"{row.name}\n{row.object}"] == f"cycles {percent(row.own, whole)}"
+        assert rows[f"{row.name}\n{row.object}"] == f"cycles {percent(row.self, whole)}"
 
 
 def test_lines_have_the_columns_of_annotate(seen: dict[str, dict[str, Any]]) -> None:

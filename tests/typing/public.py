@@ -65,7 +65,7 @@ convert("perf.data", "out.pb.gz", settings={"label": ("pid", "cpu"), "compress":
 
 hottest = top("perf.data", by="object", sort="total", value="latency", filters=Filters(comms=("nginx*",)))
 assert_type(hottest, TopTable)
-assert_type(hottest.rows[0].own, int)
+assert_type(hottest.rows[0].self, int)
 assert_type(top(loaded), TopTable)
 assert_type(hottest.to_arrow(), ArrowTable)
 changes = diff("before.data", loaded, normalize=True, events=("cycles",))

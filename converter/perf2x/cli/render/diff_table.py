@@ -30,12 +30,12 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 def change_layouts(table: DiffTable) -> list[Layout]:
     """Layouts from wide to narrow: all; less of the column not sorted by; no objects; none of it; changes only."""
     parts, changes = [], []
-    for column, field in zip(COLUMNS, ("own", "total"), strict=True):
+    for column in COLUMNS:
         style = [change_style(row.moved(column), row.significant(column)) for row in table.rows]
         factor, share = (
             number_column(head, table.shown[head], style) for head in (f"{column} ×", f"{column} of whole")
         )
-        costs = [_amounts(table, f"{column} before", f"{field}_before"), _amounts(table, "after", f"{field}_after")]
+        costs = [_amounts(table, f"{column} before", f"{column}_before"), _amounts(table, "after", f"{column}_after")]
         parts.append([*costs, factor.called("×"), share.called("of the whole")])
         changes.append(share)
     own, total = parts
@@ -68,7 +68,7 @@ def change_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
             {
                 "name": row.name,
                 "object": row.object,
-                "self": [row.own_before, row.own_after],
+                "self": [row.self_before, row.self_after],
                 "total": [row.total_before, row.total_after],
                 "interval": {column: rounded(row.interval(column)) for column in COLUMNS},
                 "significant": {column: row.significant(column) for column in COLUMNS},

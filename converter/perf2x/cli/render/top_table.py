@@ -42,7 +42,7 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
     yield from quality_lines(loaded, verbose)
     inlined, linked = linked_functions(loaded.profile, table.value)
     whole = table.whole.whole
-    if table.by == "function" and 3 * inlined > whole and not any(5 * row.own > whole for row in table.whole.rows):
+    if table.by == "function" and 3 * inlined > whole and not any(5 * row.self > whole for row in table.whole.rows):
         named = (f"{name} {format_percent(cost, whole)}" for name, cost in linked.items() if cost)
         yield (
             f"hint: {format_percent(inlined, whole)} of the cost is in inlined functions; as linked, the costliest are "
@@ -67,7 +67,7 @@ def total_layouts(table: TopTable) -> list[Layout]:
         hot = [heat(cost, found.whole) for cost in costs] if column == sort else ""
         return [number_column(column, texts), number_column("", shown[column], hot)]
 
-    costs = {"self": [row.own for row in rows], "total": [row.total for row in rows]}
+    costs = {"self": [row.self for row in rows], "total": [row.total for row in rows]}
     own, total = (amounts(column, cost) for column, cost in costs.items())
     beside, thing, name = side_columns(table)
     narrow = [*own, total[1].called("total")] if sort == "self" else [own[1].called("self"), *total]

@@ -113,14 +113,14 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
     named = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
-        return [row.key for row in named if row.own][: options.hottest]
+        return [row.key for row in named if row.self][: options.hottest]
     named.sort(key=lambda row: is_runtime(*row.key))  # in errors, the program's functions come first
     found = sorted(Names("function", [row.name for row in named]).matching([options.function]))
     if len(found) > MOST:
         raise OptionError(f"{options.function}: {len(found):,} functions have such names; {MOST} are listed at most")
     several = {named[row].name: named[row] for row in sorted(found, key=lambda row: -named[row].total)}
     if len(several) > 1 and not any(fnmatchcase(name, options.function) for name in several):
-        costs = {name: format_percent(row.total, sum(row.own for row in rows)) for name, row in several.items()}
+        costs = {name: format_percent(row.total, sum(row.self for row in rows)) for name, row in several.items()}
         raise SeveralFunctionsError(options.function, costs)
     return [row.key for row in rows if row in [named[place] for place in found]]
 

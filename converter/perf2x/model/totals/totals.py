@@ -27,6 +27,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.errors import SettingError
+from perf2x.model.number_format import format_amount, plural
 from perf2x.model.profile import LocationFrames, Profile, costs_of_kinds, find_event, kinds_in_stacks, location_frames
 from perf2x.model.totals.row_kinds import By, Value
 
@@ -50,15 +51,15 @@ class Line(Frozen):
 class Total(Line):
     """Costs of a line; values are periods or latencies in the event's unit, or samples."""
 
-    own: int
+    self: int
     total: int
-    own_squares: float = 0.0
-    """Sum of the squared weights of the samples in ``own``: its variance (perf2x.model.totals.sampling_noise)."""
+    self_squares: float = 0.0
+    """Sum of the squared weights of the samples in ``self``: its variance (perf2x.model.totals.sampling_noise)."""
     total_squares: float = 0.0
 
     def of(self, sort: str) -> tuple[int, float]:
         """Return the cost selected by ``sort`` (self or total), and its variance."""
-        return (self.own, self.own_squares) if sort == "self" else (self.total, self.total_squares)
+        return (self.self, self.self_squares) if sort == "self" else (self.total, self.total_squares)
 
 
 class Totals(Frozen):
@@ -75,9 +76,17 @@ class Totals(Frozen):
     squares: float = 0.0
     """The sum of their squared weights."""
 
+    def __repr__(self) -> str:
+        rows = plural(len(self.rows), "row")
+        return f"Totals({self.event}: {self.samples:,} samples, {format_amount(self.whole, self.unit)}, {rows})"
+
+    def share(self, cost: int) -> float:
+        """Return a cost as a share of the whole, from 0 to 1."""
+        return cost / self.whole if self.whole else 0.0
+
     def sorted_by(self, sort: str) -> list[Total]:
         """Return the rows by the cost selected by ``sort`` (self or total), highest first, then by name."""
-        return sorted(self.rows, key=lambda row: (-row.of(sort)[0], -row.own, -row.total, *row.key))
+        return sorted(self.rows, key=lambda row: (-row.of(sort)[0], -row.self, -row.total, *row.key))
 
 
 def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:

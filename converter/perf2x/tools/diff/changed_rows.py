@@ -146,8 +146,7 @@ class DiffTable(ResultTable):
         """
         found = self.names_and_objects
         for column in COLUMNS:
-            field = "own" if column == "self" else column
-            found |= {f"{column}_{side}": [getattr(row, f"{field}_{side}") for row in self.rows] for side in _SIDES}
+            found |= {f"{column}_{side}": [getattr(row, f"{column}_{side}") for row in self.rows] for side in _SIDES}
             for place, end in enumerate(("low", "high")):
                 found[f"{column}_change_{end}"] = [rounded(row.interval(column))[place] for row in self.rows]
             found[f"{column}_significant"] = [row.significant(column) for row in self.rows]

@@ -29,18 +29,18 @@ _BASE = {"pprof::base": "true"}
 class Change(Line):
     """One function (object, thread) before and after; values in the event's unit."""
 
-    own_before: int
-    own_after: int
+    self_before: int
+    self_after: int
     total_before: int
     total_after: int
-    own_interval: Interval = (-math.inf, math.inf)
-    """Limits of the true change of ``own``; a change is significant when they leave 0 out."""
+    self_interval: Interval = (-math.inf, math.inf)
+    """Limits of the true change of ``self``; a change is significant when they leave 0 out."""
     total_interval: Interval = (-math.inf, math.inf)
 
     @property
-    def own(self) -> int:
+    def self(self) -> int:
         """Change of its own cost."""
-        return self.own_after - self.own_before
+        return self.self_after - self.self_before
 
     @property
     def total(self) -> int:
@@ -49,21 +49,21 @@ class Change(Line):
 
     def moved(self, sort: str) -> int:
         """The change that ``sort`` (self or total) means."""
-        return self.own if sort == "self" else self.total
+        return self.self if sort == "self" else self.total
 
     def sides(self, sort: str) -> tuple[int, int]:
         """Costs before and after."""
-        return (self.own_before, self.own_after) if sort == "self" else (self.total_before, self.total_after)
+        return (self.self_before, self.self_after) if sort == "self" else (self.total_before, self.total_after)
 
     def with_interval(self, sort: str, limits: Interval) -> "Change":
         """Return this change with other limits."""
         if sort == "self":
-            return replace(self, own_interval=limits)
+            return replace(self, self_interval=limits)
         return replace(self, total_interval=limits)
 
     def interval(self, sort: str) -> Interval:
         """Limits of that change."""
-        return self.own_interval if sort == "self" else self.total_interval
+        return self.self_interval if sort == "self" else self.total_interval
 
     def significant(self, sort: str) -> bool:
         """Return True where sampling noise does not explain the change."""
@@ -99,7 +99,7 @@ class Comparison(Frozen):
     def changes(self, confidence: float = 0.95) -> list[Change]:
         """Every line of either table by name, with intervals that hold for all lines at once."""
         rows = [
-            Change(*was.key, was.own, round(now.own * self.scale), was.total, round(now.total * self.scale))
+            Change(*was.key, was.self, round(now.self * self.scale), was.total, round(now.total * self.scale))
             for was, now in self._pairs()
         ]
         return self.judged(rows, confidence, [self.parts(rows, sort) for sort in _SORTS])
@@ -141,10 +141,10 @@ class Comparison(Frozen):
         wholes, rows = (self.before.whole, self.after.whole * self.scale), self.changes()
         if not all(wholes):
             return ""
-        gone = [row.name for row in rows if not row.total_after and row.own_before >= _COMMON * wholes[0]]
+        gone = [row.name for row in rows if not row.total_after and row.self_before >= _COMMON * wholes[0]]
         common = [0, 0]
         for row in rows:
-            came = not row.total_before and row.own_after >= _COMMON * wholes[1]
+            came = not row.total_before and row.self_after >= _COMMON * wholes[1]
             if (row.total_before and row.total_after) or (came and close_names(row.name, gone, 1)):
                 common = [cost + side for cost, side in zip(common, row.sides("self"), strict=True)]
         text = "the earlier recording is of another program: hardly any of the cost is in functions of both"

@@ -140,7 +140,7 @@ def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
         if row.object in objects:
             functions = found.setdefault(row.object, {})
             if not row.name.startswith("["):
-                functions[row.name] = max(row.own, 1)
+                functions[row.name] = max(row.self, 1)
     return dict(sorted(found.items(), key=lambda one: (-sum(one[1].values()), one[0]))[:_MOST])
 
 

@@ -78,7 +78,7 @@ class TopTable(ResultTable):
 
     @property
     def _costs(self) -> dict[str, Sequence[int]]:
-        return {"self": [row.own for row in self.rows], "total": [row.total for row in self.rows]}
+        return {"self": [row.self for row in self.rows], "total": [row.total for row in self.rows]}
 
 
 def linked_functions(profile: Profile, value: str) -> tuple[int, dict[str, int]]:

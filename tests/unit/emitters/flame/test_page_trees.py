@@ -119,7 +119,7 @@ def edited(stacks: Stacks, kind: str, name: str) -> Stacks:
 def test_functions_are_those_of_perf2x_top(told, name: str) -> None:
     profile, answer = told[name]
     ours = {(one["name"], one["object"].rsplit("/", 1)[-1]): (one["self"], one["total"]) for one in answer["functions"]}
-    assert ours == {(row.name, row.object): (row.own, row.total) for row in totals(profile).rows if row.total}
+    assert ours == {(row.name, row.object): (row.self, row.total) for row in totals(profile).rows if row.total}
 
 
 @pytest.mark.parametrize("name", ["recursive", *RECORDED])
@@ -167,5 +167,5 @@ def test_bottom_up_begins_with_what_functions_cost_themselves(told, name: str) -
     found = named(answer, answer["bottomUp"])
     assert found == summed((stack[::-1], value) for stack, value in collapsed(profile).items() if stack)
     own = summed((stack[:1], value) for stack, value in found.items())
-    wanted = summed(((row.name.replace(";", ":"),), row.own) for row in totals(profile).rows if row.own)
+    wanted = summed(((row.name.replace(";", ":"),), row.self) for row in totals(profile).rows if row.self)
     assert own == wanted

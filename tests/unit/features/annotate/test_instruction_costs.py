@@ -31,18 +31,18 @@ def test_sums_are_the_function_s(profile: Profile) -> None:
     tried = 0
     for one in profile.listings.functions:
         row = costs[one.name, one.object]
-        assert (one.own, one.total) == ((row.own,), (row.total,))
-        assert sum(line.own[0] for source in one.sources for line in source.lines) == row.own
+        assert (one.own, one.total) == ((row.self,), (row.total,))
+        assert sum(line.own[0] for source in one.sources for line in source.lines) == row.self
         if all(code.rows for code in one.code):
-            assert sum(each.own[0] for code in one.code for each in code.rows if each.is_own) == row.own
-            tried += row.own > 0
+            assert sum(each.own[0] for code in one.code for each in code.rows if each.is_own) == row.self
+            tried += row.self > 0
     assert tried == 2  # walk, scramble
 
 
 @pytest.mark.parametrize("case", ["calls", "unwind", "forker", "shapes"])
 def test_sums_without_debug_info(case: str) -> None:
     found = listed(CORPUS / case / "perf.data", symfs=SYMFS, function="*", assembly=True, source=False, value="samples")
-    costs = {(row.name, row.object): row.own for row in totals(found, value="samples").rows}
+    costs = {(row.name, row.object): row.self for row in totals(found, value="samples").rows}
     shown = [one for one in found.listings.functions if all(code.rows for code in one.code) and one.own[0]]
     assert shown
     for one in shown:

@@ -73,7 +73,7 @@ def test_the_full_name_is_that_of_one_of_them_and_says_how_many_there_are(profil
 
 
 def test_costs_of_functions_called_alike_are_added_and_recursion_counts_once(profile) -> None:
-    found = {row.name: (row.own, row.total) for row in totals(profile).rows}
+    found = {row.name: (row.self, row.total) for row in totals(profile).rows}
     assert found == {"main": (0, 113), "f<…>": (113, 113)}
 
 

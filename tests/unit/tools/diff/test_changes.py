@@ -93,7 +93,7 @@ def test_an_interval_that_touches_nothing_does_not_exclude_it() -> None:
 
 def test_a_change_knows_its_two_columns() -> None:
     change = Change("f", "o", 1, 3, 10, 17, (0.5, 1.0), (-1.0, 1.0))
-    assert (change.own, change.total) == (2, 7)
+    assert (change.self, change.total) == (2, 7)
     assert [change.moved(sort) for sort in ("self", "total")] == [2, 7]
     assert [change.sides(sort) for sort in ("self", "total")] == [(1, 3), (10, 17)]
     assert [change.significant(sort) for sort in ("self", "total")] == [True, False]
@@ -104,7 +104,7 @@ def test_a_change_knows_its_two_columns() -> None:
 
 def test_shares_scale_after_to_the_whole_of_before() -> None:
     (row,) = compared(profile({"f": 100}), profile({"f": 400}), normalize=True).changes()
-    assert (row.own_before, row.own_after, row.total_after) == (100, 100, 100)
+    assert (row.self_before, row.self_after, row.total_after) == (100, 100, 100)
     assert compared(profile({"f": 100}), profile({"f": 400})).scale == 1.0
     assert compared(profile({"f": 100}), profile({}), normalize=True).scale == 1.0
     assert compared(profile({}), profile({"f": 100}), normalize=True).scale == 0.0
@@ -112,8 +112,8 @@ def test_shares_scale_after_to_the_whole_of_before() -> None:
 
 def test_lines_of_one_side_are_nothing_on_the_other() -> None:
     rows = compared(profile({"a": 5, "b": 5}), profile({"b": 5, "c": 7})).changes()
-    assert [(row.name, row.own_before, row.own_after) for row in rows] == [("a", 5, 0), ("b", 5, 5), ("c", 0, 7)]
-    assert all(row.own_interval[0] < row.own < row.own_interval[1] for row in rows)
+    assert [(row.name, row.self_before, row.self_after) for row in rows] == [("a", 5, 0), ("b", 5, 5), ("c", 0, 7)]
+    assert all(row.self_interval[0] < row.self < row.self_interval[1] for row in rows)
 
 
 def test_a_side_without_samples_is_as_uncertain_as_one_sample_of_the_other() -> None:
@@ -160,6 +160,6 @@ def test_squares_of_one_row_are_exact_for_equal_weights_and_too_small_for_others
     made.sample([made.function("f")], value=sum(weights), count=len(weights))
     found = totals(made.build())
     exact = sum(weight**2 for weight in weights)
-    assert found.squares == found.rows[0].own_squares == sum(weights) ** 2 / len(weights)
+    assert found.squares == found.rows[0].self_squares == sum(weights) ** 2 / len(weights)
     assert (found.squares == exact) if len(set(weights)) == 1 else (found.squares < exact)
     assert totals(made.build(), value="samples").squares == len(weights)

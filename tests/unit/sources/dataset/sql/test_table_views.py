@@ -55,7 +55,7 @@ def test_costs_are_those_of_top(dataset: Path, asked: Asked, tmp_path: Path) -> 
     answers = asked("SELECT event, function, object, sum(self), sum(total) FROM by_function GROUP BY ALL")
     assert {row[0] for row in answers} == {event.name for event in loaded.events}
     for event in loaded.events:
-        expected = {(one.name, one.object, one.own, one.total) for one in totals(loaded.profile, event.name).rows}
+        expected = {(one.name, one.object, one.self, one.total) for one in totals(loaded.profile, event.name).rows}
         assert {row[1:] for row in answers if row[0] == event.name} == expected
     assert {"inner", "outer"} < {row[1] for row in answers}
 
