@@ -1,1 +1,1 @@
-"""Ground that knows no profile: errors, numbers of the kernel, numpy tools, files of this machine."""
+"""Foundations without knowledge of profiles: errors, kernel constants, numpy tools, files of this machine."""

@@ -1,4 +1,4 @@
-"""Tasks that begin before their results are needed, in a thread: for those that are hardly any work of Python."""
+"""Tasks that start in a thread before their results are needed; for work that is mostly done outside Python."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor

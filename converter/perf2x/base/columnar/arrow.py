@@ -1,6 +1,6 @@
 """Hand columns to pyarrow, polars, pandas and others through the Arrow PyCapsule interface.
 
-The C structures after it are made by pyarrow or, where only that is installed, by polars. They are not laid out here:
+pyarrow makes the C structures, or polars where only that is installed. They are not laid out here:
 consumers release them whenever Python frees an object, also while an exception is on its way, and a callback written in
 Python replaces that exception by a SystemError, or has Arrow abort the process.
 """

@@ -45,7 +45,7 @@ class DirectMappedCache:
         return result
 
     def held(self, *columns: I64) -> tuple[I64, Bools]:
-        """Return (n,) answers, and for which rows they are held; the others mean nothing."""
+        """Return (n,) answers, and which rows are cached; the answers of the other rows are meaningless."""
         slot = self._slots(columns)
         is_held: Bools = take(self._keys[0], slot) == columns[0]
         for held, column in zip(self._keys[1:], columns[1:], strict=True):
@@ -53,7 +53,7 @@ class DirectMappedCache:
         return take(self._answers, slot), is_held
 
     def learn(self, answers: I64, *columns: I64) -> None:
-        """Hold answers (n,); of rows that want one slot the last stays, in every column."""
+        """Cache answers (n,); of rows that map to one slot the last is kept, in every column."""
         slot = self._slots(columns)
         for held, column in zip([*self._keys, self._answers], [*columns, answers], strict=True):
             held[slot] = column

@@ -41,7 +41,7 @@ def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
 def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
     """Return numbers from eight letters, the first one highest, of which ``digits`` count."""
     unused = 8 * (_WORD - digits)
-    if unused:  # zeros in front in place of what is after
+    if unused:  # zeros before the digits
         letters = letters >> np.uint64(unused) | np.uint64(0x3030303030303030 << (64 - unused) & 2**64 - 1)
     value = (letters & _all(0x0F)) + np.uint64(9) * (letters >> np.uint64(6) & _all(1))
     for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
