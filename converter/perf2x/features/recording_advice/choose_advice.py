@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from perf2x.model.printable_text import base_name
 from perf2x.model.profile import Profile, path_sums, stack_weights
 from perf2x.model.recording import Event, Session
 from perf2x.model.step_report import StepReport
-from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_report import SymbolReport
+
+if TYPE_CHECKING:
+    from perf2x.symbolizer.sources.symbol_source import Context  # which imports all that reads object files
 
 RECORD_DATES = "perf record -k mono records it"
 _FEW_SAMPLES = 400
@@ -54,7 +57,7 @@ class ChainReport(StepReport):
     """Samples without the caller of the sampled function, at least."""
 
 
-def chain_report(profile: Profile, session: Session, context: Context | None = None) -> ChainReport:
+def chain_report(profile: Profile, session: Session, context: "Context | None" = None) -> ChainReport:
     """Tell how samples got their stacks; ``profile`` is as stitched, its first events are those of the session.
 
     ``context`` finds the code that tells whether callers are missing.
@@ -189,7 +192,7 @@ def _is_by_pointer(event: Event) -> bool:
     return bool(event.sample_type & SampleType.CALLCHAIN) and whole and "exclude_callchain_user" not in event.flags
 
 
-def _callers(profile: Profile, by_pointer: Bools, context: Context) -> int:
+def _callers(profile: Profile, by_pointer: Bools, context: "Context") -> int:
     """Count samples without the caller, of events (events,) that frame pointers are followed for."""
     from perf2x.features.recording_advice.missing_callers import missing_callers
 
