@@ -27,7 +27,7 @@ addEventListener("message", async ({ data: { files, words, output } }) => {
   if (texts[0] === "bad") return postMessage({ code: 1, said: bad, content: null });
   if (texts[0] === "broken") return postMessage({ failed: "perf2x failed: KeyError" });
   const content = new TextEncoder().encode(`<!doctype html><title>made</title><p>${words.join(" ")} ${foreign}`);
-  const said = `40 % of 10 frames have names; without: app 6\\nwrote html to /output/${output}\\n`;
+  const said = `40 % of the samples and 99 % of 10 frames have names\\nwrote html to /output/${output}\\n`;
   postMessage({ code: 0, said, content, facts: { events: [{ name: "cycles" }] } });
 });
 """

@@ -3,7 +3,7 @@ import { FORMATS, compares, ofFolder, outputOf, pathsOf, refusalOf, typed, withK
 
 const MOST = 1_500_000_000; // bytes of recordings: what is read of them must fit in 4 GiB beside what is made of it
 const MOST_FILES = 2000; // of a folder
-const NAMED = /([\d.]+) % of [\d,]+ frames have names/;
+const NAMED = /([\d.]+) % of the samples and .* frames have names/;
 /** @type {(id: string) => any} */
 const $ = (id) => document.getElementById(id);
 const OPTIONS = { event: "event", threads: "threads", offCpu: "off-cpu", names: "names", together: "together" };
