@@ -71,8 +71,8 @@ def test_every_format_has_them() -> None:
 
 def test_other_events_that_are_shown_are_not_said_to_be_left_out() -> None:
     words = (*EVENTS[:-1], "-n", 1)
-    assert "left out: context-switches (" in perf2x("top", *words, "--column", RATIO).err
-    assert "left out" not in perf2x("top", *words, "--column", "all").err
+    assert "other events: context-switches (" in perf2x("top", *words, "--column", RATIO).err
+    assert "other events" not in perf2x("top", *words, "--column", "all").err
 
 
 def test_diff_has_them_before_and_after() -> None:

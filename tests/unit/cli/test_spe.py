@@ -72,7 +72,7 @@ def test_info_counts_each_kind(spe: Path) -> None:
 
 def test_formats_of_one_event_show_instructions(spe: Path) -> None:
     ran = perf2x("convert", spe / "perf.data", "--no-symbols", "-t", "collapsed", "-o", "-")
-    assert "numbers are events of instructions; left out: memory, branch, l1d-access" in ran.said
+    assert "numbers are events of instructions; other events: memory, branch, l1d-access" in ran.said
 
 
 def test_the_library_chooses_samples(spe: Path) -> None:

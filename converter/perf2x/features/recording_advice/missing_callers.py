@@ -5,11 +5,10 @@ function has its frame, that is found by the frame pointer. Source of truth: per
 arch/x86/events/core.c.
 """
 
-import numpy as np
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.binaries.cfi.unwind_rules import RuleTable
-from perf2x.base.columnar import I64, falses, sum_of
+from perf2x.base.columnar import I64, argsort, as_int64, falses, sum_of
 from perf2x.model.profile import Profile
 from perf2x.stitcher.unwind.object_rules import ObjectRules
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
@@ -25,13 +24,13 @@ def missing_callers(profile: Profile, context: Context, weight: I64) -> int:
     """Count samples in user code without a frame; ``weight`` (locations,) are those taken at each location."""
     wanted, count = falses(len(weight)), 0
     weight = weight * (profile.locations.mode == CpuMode.USER)
-    wanted[np.argsort(-weight, kind="stable")[:_MOST]] = True
+    wanted[argsort(-weight)[:_MOST]] = True
     for mapped in mapped_objects(profile, context.session, wanted & (weight > 0)):
         found = context.find(mapped.key.name, mapped.key.build_id, mapped.pid)
         if found.code is not None and found.code.machine in _ARCHITECTURES:
             x86 = _ARCHITECTURES[found.code.machine]
             rules = ObjectRules(found.code, found.dwarf, RuleTable(x86.register_count), x86)
             number = rules.find(addresses_of(profile, mapped, found)[1::2])
-            by_rule = np.array([*(rule.cfa_register for rule in rules.table.rules), x86.frame_pointer])  # last: no rule
+            by_rule = as_int64([*(rule.cfa_register for rule in rules.table.rules), x86.frame_pointer])  # last: no rule
             count += sum_of(weight[mapped.locations][by_rule[number] != x86.frame_pointer])
     return count

@@ -68,7 +68,7 @@ class RecordingPair:
         event = find_event(profile, self.compared("function").before.event)
         calls = call_tree(replace(profile, default_event=event), self.value)
         names, key = [*calls.names, ("", "")], calls.tree.key  # the last name is that of key −1
-        skips, caller = np.array([name in skipped for name in names]), np.maximum(calls.tree.parent, 0)
+        skips, caller = np.array([name in skipped for name in names], np.bool_), np.maximum(calls.tree.parent, 0)
         while len(rows := flatnonzero((key >= 0) & (skips[key[caller]] | (key[caller] == key)))):
             caller[rows] = caller[caller[rows]]
         found: dict[Key, dict[Key, int]] = {}

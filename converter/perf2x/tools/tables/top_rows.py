@@ -5,7 +5,7 @@ from copy import copy
 
 import numpy as np
 
-from perf2x.base.columnar import as_int64, flatnonzero, sum_at, sum_of, take_rows_of, unique
+from perf2x.base.columnar import argsort, as_int64, flatnonzero, sum_at, sum_of, take_rows_of, unique
 from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.profile import Profile, count_threads
 from perf2x.model.totals.event_columns import EventColumn, cell_text, event_columns, with_rows_of
@@ -90,6 +90,6 @@ def linked_functions(profile: Profile, value: str) -> tuple[int, dict[str, int]]
     held = flatnonzero(lines)
     owner = profile.locations.line_function[first[1:][leaf[held]] - 1]
     sums = sum_at(owner, cost[held], len(profile.functions))
-    costliest = np.argsort(-sums, kind="stable")[:3].tolist()
+    costliest = argsort(-sums)[:3].tolist()
     named = {profile.strings[profile.functions.name[row]]: int(sums[row]) for row in costliest}
     return sum_of(cost[lines > 1]), named
