@@ -5,7 +5,6 @@ function has its frame, that is found by the frame pointer. Source of truth: per
 arch/x86/events/core.c.
 """
 
-
 from perf2x.base.abi import CpuMode
 from perf2x.base.binaries.cfi.unwind_rules import RuleTable
 from perf2x.base.columnar import I64, argsort, as_int64, falses, sum_of
