@@ -1,10 +1,13 @@
-"""Six pushes through the three CI files with perf2x itself: exit codes, and what the summary says first.
+"""Pushes through the CI files with perf2x itself: exit codes, and what the summary says first.
+
+Six in a row through all three, and thirteen through the action, each compared with the same recording.
 
 ``python -m tests.unit.cli.test_six_pushes`` prints them as a table.
 """
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,8 +21,8 @@ from tests.support.workflows import GitHub, GitLab, Program, Run
 CI = ROOT / "examples" / "ci"
 SERVICES = {"github-action.yml": GitHub, "github.yml": GitHub, "gitlab.yml": GitLab}
 REAL = f"#!{sys.executable}\nfrom perf2x.cli import main\nmain()\n"
-FUNCTIONS = ("parse", "render", "store")
-CODE = bytes(range(1, 0x31))
+FUNCTIONS = ("parse", "render", "store", "main", "lex", "tokenize", "other", "second")
+CODE = bytes(range(1, 0x81))
 PUSHES: tuple[tuple[str, tuple[int, int, int], int, str, str], ...] = (
     ("first", (1600, 1400, 1000), 0, "no baseline", "there is no earlier recording to compare with"),
     (
@@ -39,12 +42,12 @@ PUSHES: tuple[tuple[str, tuple[int, int, int], int, str, str], ...] = (
     ("everything 2x", (4200, 2810, 2020), 3, "failed", "the whole grew by +101.6 % ("),
     (
         "faster",
-        (1560, 1400, 1000),
+        (1600, 400, 1000),
         0,
         "passed",
         "nothing exceeds its limit (total=25%, share=5%); the whole changed by -",
     ),
-    ("fork without secrets", (3200, 2800, 2000), 3, "failed", "the whole grew by +102.0 % ("),
+    ("fork without secrets", (3200, 2800, 2000), 3, "failed", "the whole grew by +166.7 % ("),
 )
 """(what, samples of each function, exit code, verdict, start of the first reason)."""
 GITLAB_FORK = (*PUSHES[-1][:2], 0, *PUSHES[0][3:])
@@ -57,25 +60,38 @@ def elf() -> bytes:
     return tiny_elf([text, *symbol_sections(symbols, 2)])
 
 
-def recorded(costs: tuple[int, int, int]) -> bytes:
-    """A recording with so many milliseconds in each function."""
+def recorded(costs: Mapping[str, int], event: Event = Event()) -> bytes:  # noqa: B008
+    """A recording with so many milliseconds in each stack."""
     place = 0x400000 + elf().index(CODE)
-    leaves = [place + 16 * row + 4 for row, count in enumerate(costs) for _ in range(count)]
-    samples = [Sample(ip=ip, time=9 + t, period=1_000_000, chain=(ip,)) for t, ip in enumerate(leaves)]
+    chains = [
+        tuple(place + 16 * FUNCTIONS.index(name) + 4 for name in reversed(stack.split(";")))
+        for stack, count in costs.items()
+        for _ in range(count)
+    ]
+    samples = [
+        Sample(ip=chain[0], time=9 + t, period=1_000_000, chain=(0xFFFFFFFFFFFFFE00, *chain))
+        for t, chain in enumerate(chains)
+    ]
     binary = Mmap2(pid=1, tid=1, addr=0x400000, len=0x10000, filename="/bin/app")
-    return write_file(Session(events=(Event(),)), [Comm(pid=1, tid=1, comm="app"), binary, *samples])
+    return write_file(Session(events=(event,)), [Comm(pid=1, tid=1, comm="app"), binary, *samples])
+
+
+def started(folder: Path) -> Program:
+    """A program whose binary lies where perf2x looks."""
+    program = Program(folder, REAL)
+    (folder / "root" / "bin").mkdir(parents=True)
+    (folder / "root" / "bin" / "app").write_bytes(elf())
+    program.env["PERF2X_SYSROOT"] = str(folder / "root")
+    return program
 
 
 def six_pushes(folder: Path, name: str) -> list[Run]:
     """The runs, the last one a pull request from a fork, which may write nothing and has no secrets."""
     service = SERVICES[name]
-    program = Program(folder, REAL)
-    (folder / "root" / "bin").mkdir(parents=True)
-    (folder / "root" / "bin" / "app").write_bytes(elf())
-    program.env["PERF2X_SYSROOT"] = str(folder / "root")
+    program = started(folder)
     there, runs = service(program.runs, program.env), list[Run]()
     for number, (what, costs, *_) in enumerate(PUSHES):
-        program.becomes(recorded(costs))
+        program.becomes(recorded(dict(zip(FUNCTIONS, costs, strict=False))))
         if what.startswith("fork"):
             fork = there if service is GitHub else service(folder / "fork", program.env)
             runs.append(fork.pull_request(CI / name, "p1", f"c{number}"))
@@ -93,6 +109,7 @@ def test_six_pushes(tmp_path: Path, name: str) -> None:
         assert run.code == code, (what, run.said)
         assert lines[0] == f"### perf2x: {verdict}", what
         assert lines[2].removeprefix("- ").startswith(reason), (what, lines[2])
+        assert (what == "faster") == ("shares that grew only because others shrank: store, parse" in run.summary), what
         compared = verdict != "no baseline"
         assert run.artifacts["profile"] >= {"report.md", "profile.html", "profile.pb.gz", "stats.json"}, what
         assert ({"diff.html", "diff.pb.gz"} <= run.artifacts["profile"]) == compared, what
@@ -101,9 +118,87 @@ def test_six_pushes(tmp_path: Path, name: str) -> None:
             _agree(what, lines, run.outputs.get("change"))
 
 
+REST = {"main;render": 1400, "main;store": 1000}
+BASE = {**REST, "main;parse": 1100, "main;parse;lex": 500}
+PASSED = "nothing exceeds its limit (total=25%, share=5%); the whole changed by"
+THIRTEEN: tuple[tuple[str, Mapping[str, int], int, str, str, str], ...] = (
+    (
+        "faster",
+        BASE | {"main;render": 400},
+        0,
+        "passed",
+        f"{PASSED} -25.0 %",
+        "only because others shrank: parse, store",
+    ),
+    ("same", BASE, 0, "passed", f"{PASSED} +0.0 %", ""),
+    ("noise", BASE | {"main;render": 1420, "main;store": 985}, 0, "passed", f"{PASSED} +0.1 %", ""),
+    ("+5 %", {stack: cost * 21 // 20 for stack, cost in BASE.items()}, 0, "passed", f"{PASSED} +5.0 %", ""),
+    ("x2", BASE | {"main;parse": 5100}, 3, "failed", "the whole grew by +100.0 %", "the share of parse in app grew by"),
+    (
+        "renamed",
+        {**REST, "main;tokenize": 1100, "main;tokenize;lex": 500},
+        0,
+        "passed",
+        PASSED,
+        "renamed: parse → tokenize, together 27.5 %",
+    ),
+    (
+        "split",
+        {**BASE, "main;parse": 500, "main;parse;tokenize": 600},
+        0,
+        "passed",
+        PASSED,
+        "split: parse → tokenize, together 27.5 %",
+    ),
+    ("inlined", {**REST, "main;parse": 1600}, 0, "passed", PASSED, "inlined: lex → parse, together 40.0 %"),
+    (
+        "fewer samples",
+        {"main;parse": 16, "main;parse;lex": 3, "main;render": 14, "main;store": 10},
+        0,
+        "too few samples to judge",
+        "the recording has 43 samples",
+        "",
+    ),
+    ("other machine", {stack: cost * 118 // 100 for stack, cost in BASE.items()}, 0, "passed", f"{PASSED} +18.0 %", ""),
+    ("other perf", BASE, 0, "passed", f"{PASSED} +0.0 %", "compares cpu-clock with task-clock:ppp"),
+    ("no baseline", BASE, 0, "no baseline", "there is no earlier recording", ""),
+    (
+        "new benchmark",
+        {"main;other": 2400, "main;second": 700},
+        0,
+        "no baseline",
+        "the earlier recording is of anot",
+        "",
+    ),
+)
+"""(what, samples of each stack, exit code, verdict, start of the first reason, what else the summary says)."""
+
+
+@pytest.mark.slow
+def test_thirteen_pushes(tmp_path: Path) -> None:
+    """Each after the same one; a run that says nothing leaves the baseline as it is."""
+    program = started(tmp_path)
+    there = GitHub(program.runs, program.env)
+    program.becomes(recorded(BASE))
+    there.push(CI / "github-action.yml", "base", "none")
+    first = list(there.caches)
+    for what, costs, code, verdict, reason, more in THIRTEEN:
+        there.caches = [] if what == "no baseline" else list(first)
+        before = len(there.caches)
+        other = Event("task-clock:ppp", config=1, precise_ip=3)
+        program.becomes(recorded(costs, other if what == "other perf" else Event()))
+        run = there.push(CI / "github-action.yml", what, "base")
+        lines = run.summary.splitlines()
+        assert (run.code, run.outputs["verdict"], lines[0]) == (code, verdict, f"### perf2x: {verdict}"), (what, lines)
+        assert lines[2].startswith(f"- {reason}"), (what, lines[2])
+        assert more in run.summary.replace("`", ""), (what, lines[:9])
+        assert "&#" not in run.summary, what
+        assert (len(there.caches) - before) == (what != "fewer samples"), what
+
+
 def _agree(what: str, lines: list[str], output: str | None) -> None:
     """Verdict, report and the action's output have the same numbers."""
-    (since,) = (line for line in lines if line.startswith("Since "))
+    since = next(line for line in lines if re.search(r" before, .* after \(", line))
     change = re.search(r"\(([+-][\d.]+) %", since)
     assert change is not None
     if "the whole" in lines[2].split(" grew ")[0] or "changed by" in lines[2]:
