@@ -17,6 +17,7 @@ copyright = "The perf2x authors"  # noqa: A001
 release = version = perf2x.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+suppress_warnings = ["ref.python"]  # values of a Literal are taken for names: "thread" is a column of two tables
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"perf2x {release}"
