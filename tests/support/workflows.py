@@ -238,7 +238,8 @@ class _Job:
         self._check_key(key)
         if any((key, path) == cache[:2] for cache in self.service.caches):
             return  # caches are never overwritten
-        contents = self.service.folder.parent / f"cache{len(self.service.caches)}"
+        parent = self.service.folder.parent
+        contents = parent / f"cache{len(list(parent.glob('cache*')))}"
         shutil.copytree(self.work / path, contents)
         self.service.caches.append((key, path, contents))
 
