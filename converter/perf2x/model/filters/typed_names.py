@@ -2,12 +2,12 @@
 
 import re
 
-_SUFFIXES = re.compile(r"(@plt|@@?[A-Z]+_[\d.]+|\.(constprop|isra|part|cold|lto_priv|llvm)\b[.\d]*| const| ?&&?)+$")
+_SUFFIXES = re.compile(r"(@plt|@@?[A-Z]+_[\d.]+|\.(constprop|isra|part|cold|lto_priv|llvm)\b[.\d]*| const| ?&&?)$")
 _ARGUMENTS = re.compile(r"(?<!operator)(?<!operator<)<[^<>]*>")
 _PARAMETERS = re.compile(r"(?<!operator)\((?:[^()]|\([^()]*\))*\)$")
 
 _DEEPEST = 20
-"""Arguments of arguments."""
+"""Arguments of arguments, and suffixes behind each other."""
 
 
 def means_function(typed: str, name: str) -> bool:
@@ -22,7 +22,6 @@ def last_part(name: str) -> str:
 
 
 def _bare(name: str) -> str:
-    text = _SUFFIXES.sub("", name)
     for _ in range(_DEEPEST):
-        text = _ARGUMENTS.sub("", text)
-    return _PARAMETERS.sub("", text).rstrip()
+        name = _ARGUMENTS.sub("", _SUFFIXES.sub("", name))
+    return _PARAMETERS.sub("", name).rstrip()
