@@ -26,6 +26,7 @@ from perf2x.model.number_format import first_of, format_change, format_percent
 if TYPE_CHECKING:
     from perf2x.cli.options.diff_options import ComparisonFlags
     from perf2x.model.totals.sampling_noise import Interval
+    from perf2x.model.totals.totals import Key
     from perf2x.tools.diff.changed_rows import DiffTable, Shown
     from perf2x.tools.diff.changes import Change, Comparison
     from perf2x.tools.diff.moved_code import CallersOf
@@ -139,26 +140,15 @@ class DiffGate(Frozen):
     ) -> None:
         """Add the outcome of one limit."""
         judged = check.comparison.judged(check.rows, self.confidence, (among, among))
-        for row in judged:
-            verdict.intervals[check.kind, *row.key] = row.interval(self.sort)
+        verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
+        large = [row for row in judged if row.moved(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
-            costs = functions.judged(judged, self.confidence, (among, among))
-            dearer = {row.key for row in costs if self._is_growth(row)}
-            cheap = [row.name for row in judged if row.key not in dearer and row.moved(self.sort) > check.allowed]
-            judged = [row for row in judged if row.key in dearer]
-            if cheap:
-                verdict.notes.append(f"shares that grew only because others shrank: {first_of(cheap, _NAMED)}")
-        large = [row for row in judged if row.moved(self.sort) > check.allowed and self._is_growth(row)]
-        if large and callers and not self.any_change and check.kind in ("function", "share"):
-            from perf2x.tools.diff.moved_code import MovedCode
-
-            moved = MovedCode(functions, check.comparison, self.sort, callers, check.allowed)
-            for keys, sentence in moved.explained(large):
-                judged = [row for row in judged if row.key not in keys]
-                verdict.notes.extend([sentence] * (sentence not in verdict.notes))
+            large = self._dearer(large, functions, among, verdict)
+        if callers and not self.any_change and check.kind in ("function", "share"):
+            large = self._not_moved(large, check, functions, callers, verdict)
         if check.whole:
             verdict.intervals[WHOLE] = check.comparison.whole_interval(self.confidence, among)
-        growths = [*check.whole_growth(self.confidence, among), *_row_growths(judged, self.sort, check)]
+        growths = [*check.whole_growth(self.confidence, among), *_row_growths(large, self.sort, check)]
         noise = []
         for growth in (growth for growth in growths if growth.change > check.allowed):
             if not self.any_change and growth.interval[0] <= 0:
@@ -170,6 +160,37 @@ class DiffGate(Frozen):
                 f"{first_of(noise, _NAMED)} grew by more than {check.limit.percent:g} %, but sampling noise "
                 "explains it (--fail-above); record more samples to be sure"
             )
+
+    def _dearer(
+        self, shares: Sequence["Change"], functions: "Comparison", among: float, verdict: "GateVerdict"
+    ) -> list["Change"]:
+        """Return the shares of functions that cost more themselves; note the others."""
+        costs = functions.judged(shares, self.confidence, (among, among))
+        dearer = {row.key for row in costs if self._is_growth(row)}
+        if cheap := [row.name for row in shares if row.key not in dearer]:
+            verdict.notes.append(f"shares that grew only because others shrank: {first_of(cheap, _NAMED)}")
+        return [row for row in shares if row.key in dearer]
+
+    def _not_moved(
+        self,
+        large: Sequence["Change"],
+        check: "_Check",
+        functions: "Comparison",
+        callers: "CallersOf",
+        verdict: "GateVerdict",
+    ) -> list["Change"]:
+        """Return the rows that do not merely have the cost of other code that moved there; note the others."""
+        moved: set[Key] = set()
+        if grown := [row for row in large if self._is_growth(row)]:
+            from perf2x.tools.diff.moved_code import MovedCode
+
+            for keys, sentence in MovedCode(functions, check.comparison, self.sort, callers, check.allowed).explained(
+                grown
+            ):
+                moved.update(keys)
+                if sentence not in verdict.notes:
+                    verdict.notes.append(sentence)
+        return [row for row in large if row.key not in moved]
 
     def _is_growth(self, row: "Change") -> bool:
         """Return whether a cost grew, beyond noise unless any change counts."""
@@ -254,7 +275,7 @@ class _Check(Frozen):
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.whole)
         if not comparison.before.whole:
             return check
-        changes = comparison.changes() if limit.lines else []
+        changes = comparison.lines if limit.lines else []
         matching = [row for row in changes if row.name == limit.pattern or fnmatchcase(row.name, limit.pattern)]
         unknown = ""
         if limit.lines and not matching and limit.pattern != "*":

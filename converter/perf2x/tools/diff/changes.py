@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 from msgspec.structs import replace
@@ -75,7 +76,7 @@ def excludes_zero(limits: Interval) -> bool:
     return limits[0] > 0 or limits[1] < 0
 
 
-class Comparison(Frozen):
+class Comparison(Frozen, dict=True):
     """Two tables of one event; ``normalize`` scales ``after`` to the whole of ``before``, so that shares compare."""
 
     before: Totals
@@ -98,11 +99,16 @@ class Comparison(Frozen):
 
     def changes(self, confidence: float = 0.95) -> list[Change]:
         """Every line of either table by name, with intervals that hold for all lines at once."""
-        rows = [
-            Change(*was.key, was.self, round(now.self * self.scale), was.total, round(now.total * self.scale))
-            for was, now in self._pairs()
+        return self.judged(self.lines, confidence, [self.parts(self.lines, sort) for sort in _SORTS])
+
+    @cached_property
+    def lines(self) -> list[Change]:
+        """Every line of either table by name, without intervals."""
+        scale = self.scale
+        return [
+            Change(*was.key, was.self, round(now.self * scale), was.total, round(now.total * scale))
+            for was, now in self._pairs
         ]
-        return self.judged(rows, confidence, [self.parts(rows, sort) for sort in _SORTS])
 
     def parts(self, rows: Iterable[Change], sort: str) -> float:
         """Sum of the costs of lines in both recordings, as a part of both wholes; of the whole it is 1.
@@ -111,17 +117,17 @@ class Comparison(Frozen):
         correction), so that small lines do not widen the intervals of large ones. What a line costs in both recordings
         together says nothing about its change.
         """
-        return sum(sum(row.sides(sort)) for row in rows) / max(self.before.whole + self.after.whole * self.scale, 1)
+        return sum(sum(row.sides(sort)) for row in rows) / self._both
 
     def judged(self, rows: Iterable[Change], confidence: float, among: Sequence[float]) -> list[Change]:
         """Return these lines with intervals that hold at once for what has ``among`` parts, by itself and in total."""
         wanted, held = {row.key: row for row in rows}, []
-        for was, now in self._pairs():
+        for was, now in self._pairs:
             if (row := wanted.get(was.key)) is None:
                 continue
             errors = self.hosts.errors.get(row.key, (0.0, 0.0)) if self.hosts else (0.0, 0.0)
             for sort, error, whole in zip(_SORTS, errors, among, strict=True):
-                reach = self._reach(confidence, whole / max(self.parts([row], sort), _LEAST))
+                reach = self._reach(confidence, whole / max(sum(row.sides(sort)) / self._both, _LEAST))
                 limits = self._interval(was.of(sort), now.of(sort), reach[0])
                 row = row.with_interval(sort, _wider(limits, row.moved(sort), reach[1] * error))
             held.append(row)
@@ -129,7 +135,7 @@ class Comparison(Frozen):
 
     def together(self, keys: set[Key], sort: str, confidence: float = 0.95) -> tuple[int, int, Interval]:
         """Costs of lines before and after, and the interval of their change, as if they were one."""
-        pairs = [pair for pair in self._pairs() if pair[0].key in keys]
+        pairs = [pair for pair in self._pairs if pair[0].key in keys]
         (was, first), (now, second) = (
             (sum(cost for cost, _ in side), sum(squares for _, squares in side))
             for side in zip(*((old.of(sort), new.of(sort)) for old, new in pairs), strict=True)
@@ -138,7 +144,7 @@ class Comparison(Frozen):
 
     def strange(self) -> str:
         """Return a sentence where hardly any of the cost is in functions of both recordings, or of similar names."""
-        wholes, rows = (self.before.whole, self.after.whole * self.scale), self.changes()
+        wholes, rows = (self.before.whole, self.after.whole * self.scale), self.lines
         if not all(wholes):
             return ""
         gone = [row.name for row in rows if not row.total_after and row.self_before >= _COMMON * wholes[0]]
@@ -153,7 +159,7 @@ class Comparison(Frozen):
 
     def whole_interval(self, confidence: float, comparisons: float = 1) -> Interval:
         """Limits of the change of the whole; the number of samples of a recording counts as random, too."""
-        old, new = self._wholes()
+        old, new = self._wholes
         reach = self._reach(confidence, comparisons)
         limits = interval(old, new.scaled(self.factor), reach[0])
         return _wider(limits, self.whole_after - self.before.whole, reach[1] * (self.hosts.whole if self.hosts else 0))
@@ -166,6 +172,12 @@ class Comparison(Frozen):
             else 0.0
         )
 
+    @cached_property
+    def _both(self) -> float:
+        """The wholes of both sides together; at least 1."""
+        return max(self.before.whole + self.after.whole * self.scale, 1)
+
+    @cached_property
     def _wholes(self) -> tuple[Measured, Measured]:
         """The sum of all samples of either side, as recorded."""
         weights = [table.squares / table.whole if table.whole else 0.0 for table in (self.before, self.after)]
@@ -175,6 +187,7 @@ class Comparison(Frozen):
             Measured(self.after.whole, self.after.squares, new),
         )
 
+    @cached_property
     def _pairs(self) -> list[tuple[Total, Total]]:
         old = {row.key: row for row in self.before.rows}
         new = {row.key: row for row in self.after.rows}
@@ -183,7 +196,7 @@ class Comparison(Frozen):
 
     def _interval(self, was: tuple[int, float], now: tuple[int, float], deviations: float) -> Interval:
         """Limits of the change of a cost, which comes with its squares."""
-        old, new = self._wholes()
+        old, new = self._wholes
         before = Measured(*was, old.typical)
         after = Measured(*now, new.typical).scaled(self.scale)
         if self.normalize:

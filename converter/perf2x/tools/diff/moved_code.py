@@ -33,7 +33,7 @@ class MovedCode(Frozen):
 
     costs: Comparison
     limited: Comparison
-    """The same functions, or their shares, as the limit has them."""
+    """These functions, or their shares, as the limit has them."""
     sort: str
     callers_of: CallersOf
     allowed: float
@@ -41,7 +41,7 @@ class MovedCode(Frozen):
 
     def explained(self, grown: Sequence[Change]) -> Iterator[tuple[list[Key], str]]:
         """Yield functions that only have what others had, and a sentence on that."""
-        rows = self.costs.changes()
+        rows = self.costs.lines
         least = min(row.moved(self.sort) for row in grown) / _SMALL
         won = sorted((row for row in rows if row.moved(self.sort) > least), key=self._size)[:_MOST]
         lost = sorted((row for row in rows if -row.moved(self.sort) > least), key=self._size)[:_MOST]
