@@ -76,8 +76,12 @@ def report(
         quality += untold_changes(pair, compared.fail_above)
     verdict = None
     if compared.fail_above or gates != GateFlags():
-        one = totals(loaded.profile, value=shown.value)
-        verdict = Verdict.of(compared, quality, growth, pair.compared("function") if pair else Comparison(one, one))
+        if pair:
+            whole = pair.compared("function")
+        else:
+            alone = totals(loaded.profile, value=shown.value)
+            whole = Comparison(alone, alone)
+        verdict = Verdict.of(compared, quality, growth, whole)
     print_report(recording_report(loaded, sources, shown, changes, verdict), shape)
     print_messages(verbose_lines(loaded), quiet or not verbose)
     if verdict:

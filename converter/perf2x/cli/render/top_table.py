@@ -40,17 +40,24 @@ def remarks(table: TopTable, loaded: Loaded, *, verbose: bool = False) -> Iterat
     if others:
         yield f"other events: {', '.join(others)} (select with --event)"
     yield from quality_lines(loaded, verbose)
-    inlined, linked = linked_functions(loaded.profile, table.value)
+    if table.by == "function":
+        yield from _hints(table, loaded)
+
+
+def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
+    """Yield hints on functions: what hides them, and how to see them."""
     whole = table.whole.whole
-    if table.by == "function" and 3 * inlined > whole and not any(5 * row.self > whole for row in table.whole.rows):
+    if not any(5 * row.self > whole for row in table.whole.rows):
+        inlined, linked = linked_functions(loaded.profile, table.value)
         named = (f"{name} {format_percent(cost, whole)}" for name, cost in linked.items() if cost)
-        yield (
-            f"hint: {format_percent(inlined, whole)} of the cost is in inlined functions; as linked, the costliest are "
-            f"{', '.join(named)} (--no-inline shows such)."
-        )
+        if 3 * inlined > whole:
+            yield (
+                f"hint: {format_percent(inlined, whole)} of the cost is in inlined functions; as linked, the "
+                f"costliest are {', '.join(named)} (--no-inline shows such)."
+            )
     for preset, pattern in RUNTIMES.items():
         number = sum(bool(re.search(pattern, row.name)) for row in table.rows)
-        if table.by == "function" and number > len(table.rows) / 4:
+        if number > len(table.rows) / 4:
             yield f"hint: {number} of the {len(table.rows)} rows are of a runtime: --hide {preset} leaves them out."
 
 

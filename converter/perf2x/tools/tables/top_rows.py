@@ -25,9 +25,7 @@ class TopTable(ResultTable):
         self.whole = with_rows_of(totals(profile, None, by, value), self.beside)
         """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
         self.by, self.value = by, value
-        events = [profile.default_event, *(row for one in self.beside for row in one.events)]
-        shown = as_int64(unique(profile.samples.thread[np.isin(profile.samples.event, events)]))
-        self._threads = count_threads(take_rows_of(profile.threads, shown))
+        self._threads = _threads_shown(profile, self.beside) if by == "thread" else 0
         self.limit = limit or None
         self._sort_by(sort)
         if value == "latency":
@@ -79,6 +77,13 @@ class TopTable(ResultTable):
     @property
     def _costs(self) -> dict[str, Sequence[int]]:
         return {"self": [row.self for row in self.rows], "total": [row.total for row in self.rows]}
+
+
+def _threads_shown(profile: Profile, beside: Sequence[EventColumn]) -> int:
+    """Return the number of threads with samples of the default event or those beside it."""
+    events = [profile.default_event, *(row for one in beside for row in one.events)]
+    shown = as_int64(unique(profile.samples.thread[np.isin(profile.samples.event, events)]))
+    return count_threads(take_rows_of(profile.threads, shown))
 
 
 def linked_functions(profile: Profile, value: str) -> tuple[int, dict[str, int]]:
