@@ -120,9 +120,11 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
         raise OptionError(f"{options.function}: {len(found):,} functions have such names; {MOST} are listed at most")
     several = {named[row].name: named[row] for row in sorted(found, key=lambda row: -named[row].total)}
     if len(several) > 1 and not any(fnmatchcase(name, options.function) for name in several):
-        costs = {name: format_percent(row.total, sum(row.self for row in rows)) for name, row in several.items()}
+        whole = sum(row.self for row in rows)
+        costs = {name: format_percent(row.total, whole) for name, row in several.items()}
         raise SeveralFunctionsError(options.function, costs)
-    return [row.key for row in rows if row in [named[place] for place in found]]
+    chosen = {named[row].key for row in found}
+    return [row.key for row in rows if row.key in chosen]
 
 
 def function_of_frame(frames: LocationFrames, functions: list[Key]) -> I64:

@@ -23,5 +23,7 @@ def last_part(name: str) -> str:
 
 def _bare(name: str) -> str:
     for _ in range(_DEEPEST):
-        name = _ARGUMENTS.sub("", _SUFFIXES.sub("", name))
+        before, name = name, _ARGUMENTS.sub("", _SUFFIXES.sub("", name))
+        if name == before:
+            break
     return _PARAMETERS.sub("", name).rstrip()
