@@ -56,8 +56,7 @@ class Diagnostics(Struct):
         """
         if count <= 0:
             return
-        found = severity or next((one for one, words in _WORDS.items() if name in words), Severity.LOSS)
-        entry = self.counts.setdefault(name, Count(name, found, advice, 0, where))
+        entry = self.counts.setdefault(name, Count(name, severity or _declared(name)[0], advice, 0, where))
         entry.count += count
 
     def absorb(self, counts: Iterable[Count]) -> None:
@@ -180,6 +179,12 @@ _ENDS = re.compile(r"\[(?:([^|\]]*)\|)?([^\]]*)\]")
 _COMMENT = re.compile(r"perf2x-(\w+):(\d+)")
 
 
+def _declared(name: str) -> tuple[Severity, str]:
+    """Return the severity and words of a name; others are losses, in the words between their underscores."""
+    found = ((severity, words[name]) for severity, words in _WORDS.items() if name in words)
+    return next(found, (Severity.LOSS, name.replace("_", " ")))
+
+
 def comment(name: str, count: int) -> str:
     """A diagnostic as profiles carry it in ``Meta.comments``."""
     return f"perf2x-{name}:{count}"
@@ -193,6 +198,6 @@ def losses(comments: Iterable[str]) -> list[tuple[str, int, str]]:
 
 
 def _in_words(name: str, count: int) -> str:
-    """Describe ``count`` occurrences of a diagnostic; unknown names are split at their underscores."""
-    words = next((words[name] for words in _WORDS.values() if name in words), name.replace("_", " "))
+    """Describe ``count`` occurrences of a diagnostic."""
+    _, words = _declared(name)
     return f"{count:,} {_ENDS.sub(lambda ends: ends[1] or '' if count == 1 else ends[2], words)}"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar import I64, Bools, Frozen, argsort_small, as_int64, as_intp, bincount, cumsum, sum_of, zeros
+from perf2x.base.columnar import I64, Bools, Frozen, argsort_small, as_int64, as_intp, bincount, cumsum, sum_at, sum_of
 from perf2x.model.profile import Profile, depths, stack_weights
 
 
@@ -64,14 +64,12 @@ def location_weights(profile: Profile) -> I64:
     Computed level by level, deepest first.
     """
     weight = stack_weights(profile.samples, len(profile.stacks))
-    innermost, result = zeros(len(profile.locations)), zeros(len(profile.locations))
-    np.add.at(innermost, profile.stacks.location, weight)
+    innermost = sum_at(profile.stacks.location, weight, len(profile.locations))
     parent = as_int64(profile.stacks.parent)
     depth = depths(parent)
     for rows in np.split(argsort_small(depth), cumsum(bincount(depth))[:-1])[:0:-1]:
         np.add.at(weight, as_intp(parent[rows]), weight[rows])
-    np.add.at(result, profile.stacks.location, weight)
-    return np.stack([result, innermost])
+    return np.stack([sum_at(profile.stacks.location, weight, len(profile.locations)), innermost])
 
 
 def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason: str) -> ObjectReport:
