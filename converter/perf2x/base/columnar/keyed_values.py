@@ -81,11 +81,11 @@ class KeyedTimes:
     """Index of times (n,) uint64 by ``key`` (n,) int32, in any order."""
 
     def __init__(self, key: I32, time: U64) -> None:
-        keys, sequence = unique_inverse(key.astype(np.int64))
+        keys, number = unique_inverse(key.astype(np.int64))
         self._numbers = KeyNumbers(keys)
         self._times, slot = unique_inverse(time)
         # (n,) ascending: index of the key and of the time, packed
-        self._packed = np.sort(sequence * (len(self._times) + 1) + slot)
+        self._packed = np.sort(number * (len(self._times) + 1) + slot)
 
     def between(self, key: I32, low: U64, high: U64) -> Bools:
         """Return (n,) bool: whether each key has a time within low … high, inclusive."""

@@ -70,7 +70,7 @@ class OverlappingRanges:
         block[slot < 0] = -1
         newest = minus_ones(len(point))
         for number, level in enumerate(self._levels):
-            _find_in_build_level(level, block >> (_RADIX_BITS * number), sequence, best, newest)
+            _find_in_level(level, block >> (_RADIX_BITS * number), sequence, best, newest)
         return best
 
     @property
@@ -101,7 +101,7 @@ class OverlappingRanges:
         return same
 
 
-def _find_in_build_level(level: _Level, block: I64, sequence: I64, best: I64, newest: I64) -> None:
+def _find_in_level(level: _Level, block: I64, sequence: I64, best: I64, newest: I64) -> None:
     """Update ``best`` and ``newest`` where this level has a newer range."""
     index = searchsorted(level.keys, block << 32 | sequence, "right") - 1
     found = level.keys[np.maximum(index, 0)]
