@@ -1,9 +1,12 @@
-"""Output formats, symbol sources, commands: their authors import from here, and tests from ``perf2x.testing``.
+"""Public API for plugins: output formats, symbol sources and commands. Tests import from ``perf2x.testing``.
 
-An output format is a ``Format``, with a ``Setting`` for each field; it needs ``Needs``, ``Profile`` and its tables,
-``View`` where it asks for more than these; a symbol source ``SymbolSource``, what it is asked (``Context``, ``Dso``)
-and what it answers (``Symbols``, ``Function``); a command ``Setting`` and ``Argument``, which the parameters of its
-function are annotated with. All raise subclasses of ``Perf2xError``.
+- Output format: subclass ``Format``, and annotate each option with a ``Setting``. Its ``Needs`` say what it reads of
+  the ``Profile`` and its tables, or of the ``View``.
+- Symbol source: subclass ``SymbolSource``. It receives ``Context`` and ``Dso``, and returns ``Symbols`` with a
+  ``Function`` for each name.
+- Command: a function whose parameters are annotated with ``Setting`` or ``Argument``.
+
+All raise subclasses of ``Perf2xError``.
 """
 
 from importlib import import_module

@@ -27,7 +27,7 @@ def format_change(change: float, whole: float) -> str:
 
 
 def format_factor(before: int, after: int) -> str:
-    """How many times as much: ``×2.04``, ``×1,113``; ``new`` for what was nothing, nothing where both are."""
+    """Return the ratio of two costs: ``×2.04``, ``×1,113``; ``new`` where only the first is 0, "" where both are."""
     if not before:
         return "new" * bool(after)
     return f"×{after / before:,.{2 * (after < 100 * before)}f}"

@@ -180,7 +180,7 @@ class Chunk(Frozen):
 
 
 class BlockPlan(Frozen):
-    """How to read one block again."""
+    """Instructions for reading one block again."""
 
     position: int
     """Offset of the block in the stream."""

@@ -32,7 +32,7 @@ class AnswerFlags(Frozen):
     wide: Wide = False
 
     def shape(self) -> Shape:
-        """Return the format; OptionError for one that is not for terminals."""
+        """Return the format. Raises OptionError when a binary format would go to a terminal."""
         shape: Shape = "json" if self.as_json else self.format or _SUFFIXES.get(PurePath(self.output).suffix, "table")
         if shape == "parquet" and self.output == "-" and sys.stdout.isatty():
             raise OptionError("parquet is binary; name a file with -o, or redirect the output")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _OffCpu(FeatureSettings):
-    """How waits are shown, if at all."""
+    """Setting for the time that threads waited."""
 
     PANEL = "Grouping"
     NEEDS_TIMES = True
@@ -27,7 +27,7 @@ class _OffCpu(FeatureSettings):
             asks="records",
         ),
     ] = ""
-    """How to show the time that threads waited; empty: not at all."""
+    """Show the time that threads waited in this way; empty: not at all."""
 
 
 def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":

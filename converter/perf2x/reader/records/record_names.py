@@ -21,4 +21,4 @@ SESSION_RECORDS = frozenset(
         SimpleperfRecordType.SIMPLEPERF_EVENT_ID,
     }
 )
-"""Records that replace header sections in pipes."""
+"""Records that describe the session: header sections in pipe mode, and setup records."""

@@ -1,4 +1,4 @@
-"""Parses tracing data: the recorded format files of tracepoints, and PERF_SAMPLE_RAW by them.
+"""Parses tracing data: the recorded format files of tracepoints; decodes PERF_SAMPLE_RAW with them.
 
 Source of truth: tools/perf/util/trace-event-read.c (the container) and the kernel's
 Documentation/trace/events.rst (the format files)::
@@ -25,10 +25,10 @@ _DECLARATION = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>\[[^\]]*\])?$")
 
 
 def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
-    """Parse to ``version``, ``long_size``, ``page_size`` and ``formats``: tracepoint id (as text) to its format.
+    """Parse into ``version``, ``long_size``, ``page_size``, ``strings`` by address, and ``formats`` by id (as text).
 
-    magic, version NUL; u8 big endian, u8 long size; u32 page size; "header_page", "header_event" sections; ftrace's own
-    formats; the formats of each system; /proc/kallsyms; printk strings; saved command lines.
+    Layout: magic, version NUL; u8 big endian, u8 long size; u32 page size; "header_page", "header_event" sections;
+    ftrace's own formats; the formats of each system; /proc/kallsyms; printk strings; saved command lines.
     """
     head = SectionReader(data, order)
     if head.take(len(_MAGIC)) != _MAGIC:
@@ -59,7 +59,10 @@ def _kernel_strings(section: SectionReader) -> Iterator[tuple[str, str]]:
 
 
 def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
-    """u32 systems; { name NUL; u32 count; { u64 size; text } [count]; } [systems]."""
+    """Yield the format of each tracepoint, with its system.
+
+    Layout: u32 systems; { name NUL; u32 count; { u64 size; text } [count]; } [systems].
+    """
     for _ in range(section.u32()):
         system = section.terminated()
         for _ in range(section.count(8)):
@@ -68,7 +71,7 @@ def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
 
 
 def parse_format(text: str) -> dict[str, Any]:
-    """Parse one format file to ``name``, ``id``, ``fields`` in order, the common ones first, and ``print`` fmt."""
+    """Parse one format file into ``name``, ``id``, ``fields`` in order, common fields first, and ``print`` fmt."""
     name = re.search(r"^name: (\S+)", text, re.MULTILINE)
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
     if not name or not number:
@@ -101,7 +104,7 @@ def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, order: ByteOrder)
 
 
 def field_bytes(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> bytes:
-    """Return a field's bytes, or those that it refers to."""
+    """Return a field's bytes; for __data_loc and __rel_loc those that it points to."""
     kind, start, size = field["type"], field["offset"], field["size"]
     part = raw[start : start + size]
     if not kind.startswith(_PLACED):

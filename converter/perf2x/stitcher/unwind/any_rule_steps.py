@@ -1,4 +1,4 @@
-"""One step out of a function, for all samples whose chains have not ended.
+"""One unwind step by rules of any kind, for all samples whose chains have not ended.
 
 ::
 
@@ -51,7 +51,7 @@ def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleCo
 
 
 def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[RestoredRegister]:
-    """Return values in the caller of the needed registers named by the rules.
+    """Return the caller's values of the needed registers that the rules restore.
 
     Loops over registers and kinds of rule.
     """
@@ -88,9 +88,9 @@ def _saved(
 def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
     """Return (n,) a register saved at an address, and which are known.
 
-    LLVM does not describe that an epilogue restores registers. A register whose place is below the stack pointer of a
-    sampled instruction has been restored from there; but not the program counter, which is still this function's own
-    (OCaml's caml_c_call, on the stack of C).
+    LLVM's call frame information does not cover register restores in epilogues. In a sampled frame, a save slot below
+    the stack pointer means that the register is restored already; except for the program counter, which is still this
+    function's own (OCaml's caml_c_call, on the stack of C).
     """
     value, good = view.load(address, 0)
     if good.all() or register == view.architecture.program_counter:

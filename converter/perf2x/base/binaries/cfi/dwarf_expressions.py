@@ -119,9 +119,9 @@ _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.NOP: lambda a: a,
 }
 _TAKES = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
-"""Number of entries that operators which only move entries need."""
+"""Stack depth that each stack-manipulation operator requires."""
 _PLAIN = {Operator.DEREF, *_BINARY, *_UNARY, *_TAKES}
-"""Operators without a number."""
+"""Operators without an operand."""
 
 
 def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:

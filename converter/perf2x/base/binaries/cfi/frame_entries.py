@@ -1,8 +1,7 @@
-"""Entries of .eh_frame and .debug_frame by address: CIEs, which functions share, and FDEs, each for one range of code.
+"""Index of .eh_frame and .debug_frame entries by address: CIEs, shared by functions, and FDEs, one for each code range.
 
 The linker's sorted table (.eh_frame_hdr) is used as it is. Without one (.debug_frame, old static objects) the entries
-are walked once: a loop over functions, a few hundred thousand at most, that reads their headers; their start addresses
-become columns.
+are walked once, in a Python loop over at most a few hundred thousand FDEs; their start addresses become columns.
 
 Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for the differences of .eh_frame, and
 ".eh_frame_hdr".
@@ -142,7 +141,7 @@ class FrameSection(Struct):
         )  # fmt: skip
 
     def _augmentation(self, at: CfiCursor, augmentation: bytes) -> int:
-        """Decode the pointer encoding of the FDEs; leaves ``at`` at the first instruction."""
+        """Parse the augmentation data up to the first instruction; return the FDEs' pointer encoding."""
         encoding: int = PointerFormat.ABSPTR
         if not augmentation.startswith(b"z"):
             return encoding
@@ -199,14 +198,14 @@ def index_by_walking(section: FrameSection, past_terminator: bool = True) -> Fra
             fde = section.fde(offset)
         except ObjectError:
             continue
-        if 0 < fde.start < fde.end:  # 0: of a function that the linker discarded
+        if 0 < fde.start < fde.end:  # start 0: the linker discarded the function
             starts.append(fde.start)
             offsets.append(offset)
     return _sorted_index(section, as_uint64(starts), as_int64(offsets))
 
 
 def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int]:
-    """Offsets of all FDEs of a section, in order; terminators of linked parts are skipped or end the walk."""
+    """Return the offsets of all FDEs in order; a zero terminator ends the walk unless ``past_terminator``."""
     found, offset = [], 0
     while offset + 8 <= len(section.data):
         try:

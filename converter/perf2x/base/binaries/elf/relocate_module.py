@@ -51,7 +51,7 @@ def _laid_out(module: ElfObject, at: int, init: bool) -> Iterator[tuple[int, int
 
 
 def relocate_debug_info(module: ElfObject) -> bytes:
-    """Build an executable with the debug info of ``module``, its code at ``section_places(module)``.
+    """Build an executable with the debug info of ``module``, its code at ``section_addresses(module)``.
 
     ObjectError when a section or a relocation cannot be read, or the machine's relocations are not known.
     """
@@ -96,7 +96,7 @@ def _apply_relocations(
 
 
 def _symbol_values(module: ElfObject, table: ElfSection, places: Mapping[int, int]) -> U64:
-    """Return (symbols,) the value of each symbol, relative to its section's address; 0 for other sections."""
+    """Return (symbols,) each symbol's address: its value plus its section's address, 0 for sections without one."""
     rows, _ = raw_symbols(module, table)
     start = np.zeros(SHN_LORESERVE, np.uint64)
     for index, at in places.items():

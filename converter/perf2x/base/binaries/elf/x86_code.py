@@ -12,13 +12,13 @@ from perf2x.base.columnar import flatnonzero, lexsort
 from perf2x.errors import ObjectError
 
 _MOST = 1 << 17
-"""Instructions that are kept."""
+"""Maximum number of cached instructions."""
 ANYWHERE = 0, 2**64
 """Extent of a function without a symbol."""
 
 
 class X86Code:
-    """Code that is decoded once, and forgotten where it is much; ``debug`` may have the symbols."""
+    """Decodes instructions on demand and caches them; ``debug``: a separate debug file to take symbols from, if any."""
 
     def __init__(self, elf: ElfObject, debug: ElfObject | None) -> None:
         self.is_64 = elf.machine == "EM_X86_64"
@@ -66,7 +66,7 @@ class X86Code:
 
 
 class BranchLengths:
-    """Lengths of one file's branch instructions, which determine where code that ran up to one ended."""
+    """Lengths of one file's branch instructions: code that ran up to a branch ends behind it."""
 
     def __init__(self, elf: ElfObject) -> None:
         self._is_x86, self._code = elf.machine in ("EM_X86_64", "EM_386"), X86Code(elf, None)
