@@ -17,6 +17,8 @@ RECORDINGS = {
     "merged": (SWITCHES, "--off-cpu", "merged"),
     "inlined": (LISTED / "inlines.data", "--symfs", LISTED),
 }
+EVENTS = {"off-cpu": "off-cpu"}
+"""The event that is chosen, where it is not the first one."""
 
 Stacks = dict[tuple[str, ...], float]
 
@@ -34,7 +36,7 @@ class Numbers:
 
 
 def asked(name: str, *options: str) -> Numbers:
-    words = (*RECORDINGS[name], *options)
+    words = (*RECORDINGS[name], *event_of(name), *options)
     ran = perf2x("top", *words, "--json", "-n", "0", "-q")
     assert ran.code == 0, ran.err
     top = json.loads(ran.out)
@@ -43,6 +45,10 @@ def asked(name: str, *options: str) -> Numbers:
     waits = collapsed((*words, "--off-cpu", "apart")) if name == "merged" else stacks if name == "off-cpu" else {}
     unit = top["unit"] if top["unit"] != "count" else top["event"]
     return Numbers(unit, top["samples"], top["value"], rows, stacks, waits)
+
+
+def event_of(name: str) -> list[str]:
+    return ["-e", EVENTS[name]] if name in EVENTS else []
 
 
 def collapsed(words: tuple[object, ...], event: str = "") -> Stacks:

@@ -59,6 +59,7 @@
   };
 
   Object.assign(state, { ...readFragment("", fields), ...wanted });
+  if (wanted.event) state.event = profile.events.findIndex((one) => one.name === wanted.event);
   draw();
   const said = { tid: oneThread() === null ? "" : String(profile.threads[oneThread()].tid), event: profile.events[state.event].name, options: state.range ? bursts.option(state.range) : "", chips: [...document.querySelectorAll("#chips .share")].map((one) => one.textContent), copies: state.edits.length ? [...document.querySelectorAll("#chips .word[title*='--hide'], #chips .word[title*='--focus']")].map((one) => one.title.replace("Copy ", "")) : [], detail: textOf("detail"), caption: caption(), boxes: [], rows: {}, matched: {}, legends: {} };
   said.threads = threadList.choices.slice(3).map(({ text, share }) => [text, share]);

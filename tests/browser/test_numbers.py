@@ -7,6 +7,7 @@ that is not checked.
 
 import json
 import random
+import re
 import shlex
 from collections import Counter
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.browser.commands_numbers import (
+    EVENTS,
     LISTED,
     RECORDINGS,
     SWITCHES,
@@ -23,6 +25,7 @@ from tests.browser.commands_numbers import (
     Stacks,
     asked,
     edited,
+    event_of,
     expected,
     functions_of,
     percent,
@@ -53,6 +56,7 @@ def views(name: str, numbers: Numbers) -> dict[str, dict[str, Any]]:
         "hide": {"edits": [["hide", middle]]},
         "focus in a range": {"edits": [["focus", busiest]], "range": [100_000, 250_000]},
     }
+    made = {kind: wanted | ({"event": EVENTS[name]} if name in EVENTS else {}) for kind, wanted in made.items()}
     return made if name != "inlined" else {kind: made[kind] for kind in ("all", "samples", "range", "focus", "hide")}
 
 
@@ -215,9 +219,10 @@ def test_threads_legend_chips_and_heat(views_seen: list[View]) -> None:
 
 
 def words_of(view: View) -> list[object]:
-    """The recording and options of a view."""
+    """The recording and options of a view, and its event."""
+    name = view.name.split(",")[0]
     value = ["--value", "samples"] if view.numbers.unit == "samples" else []
-    return [*RECORDINGS[view.name.split(",")[0]], *view.options, *value]
+    return [*RECORDINGS[name], *event_of(name), *view.options, *value]
 
 
 def test_chips_copy_the_options_that_do_the_same(views_seen: list[View]) -> None:
@@ -259,9 +264,9 @@ def test_header_and_events(views_seen: list[View]) -> None:
         facts = [f"{len(ids):,} thread{'s' * (len(ids) != 1)}", f"{info['duration_ns'] / 1e9:.2f} s"]
         facts += [session["hostname"], session["os_release"], session["arch"]]
         view.check("header", view.said["facts"], " · ".join(filter(None, facts)))
-        clock = json.loads(
-            perf2x("top", source, *(() if "--off-cpu" in options else options), "--json", "-n", "0", "-q").out
-        )
+        ran = perf2x("top", source, *(() if "--off-cpu" in options else options), "--json", "-n", "0")
+        clock = json.loads(ran.out)
+        callers = re.search(r"The caller of the sampled function is missing in (\d+ %)", ran.err)
         named = sum(
             row["self"]
             for row in clock["rows"]
@@ -270,6 +275,7 @@ def test_header_and_events(views_seen: list[View]) -> None:
         view.check("trust line", view.said["trust"], [
             f"{samples:,} samples",
             f"{spoken(clock['value'], 'nanoseconds')} CPU in {spoken(info['duration_ns'], 'nanoseconds')}",
+            *([f"callers missing in {callers[1]} of samples"] if callers else []),
             f"names for {percent(named, clock['value'])} of the time",
         ])  # fmt: skip
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 ADVICE = (
     Advice("unnamed", "Half of it has no name."),
-    Advice("cut_stacks", "Stacks end early."),
+    Advice("cut_stacks", "41 % of the user stacks end early."),
     Advice("undated", "When was that?", for_dates=True),
 )
 LINE = "[...document.querySelectorAll('#trust button')].map((one) => [one.textContent, one.className])"
@@ -82,7 +82,7 @@ def test_nothing_fails_and_axe_finds_nothing(seen) -> None:
 def test_losses_are_said_and_red_where_they_count(seen) -> None:
     """34 of 134 samples; a single one of 101 changes nothing, but a file without its end does."""
     time, names = ["100 ms CPU in 2 s", ""], ["names for 75.0 % of the time", ""]
-    cut, samples = ["cut stacks", ""], ["100 samples", ""]
+    cut, samples = ["41 % of user stacks cut", ""], ["100 samples", ""]
     assert seen["whole"]["value"] == [samples, time, names]
     assert seen["lost"]["value"] == [
         samples, time, ["25.4 % lost", "wrong"], ["20.0 % without callers", "wrong"], cut,

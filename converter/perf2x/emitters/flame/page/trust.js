@@ -3,9 +3,13 @@
 
 const STACK_MISSING = "[user stack missing]";
 const NOTICED = 0.01; // share from which on numbers are wrong
-/** Advice by the part of the line that it opens with; all other advice is a part of its own. */
+/** Advice by the part of the line that it opens with; all other advice is a part of its own, {} being its share. */
 const ADVICE_OF = { samples: "samples", unnamed: "names" };
-const ADVICE_WORDS = { no_stacks: "no call stacks", kernel_stacks: "kernel stacks alone", no_kernel: "user code alone", cut_stacks: "cut stacks", missing_callers: "missing callers" };
+const ADVICE_WORDS = { no_stacks: "no call stacks", kernel_stacks: "kernel stacks alone", no_kernel: "user code alone", cut_stacks: "{} of user stacks cut", missing_callers: "callers missing in {} of samples" };
+const ADVICE_MEANS = {
+  cut_stacks: "Self costs are right; totals of callers are too small.",
+  missing_callers: "Self costs are right. The total of a missing caller is too small: what it called stands below the caller of that one.",
+};
 
 /** Rows of what ran, of the event that is shown at first, or else of the first one that has some. */
 function rowsThatRan() {
@@ -27,6 +31,12 @@ function trustSums(ran) {
     if (profile.names[frame] === STACK_MISSING) sums.cut += profile.sum[node];
   }
   return sums;
+}
+
+/** @returns {[string, boolean, ...string[]]} */
+function adviceOfItsOwn([about, text]) {
+  const [share = "some"] = text.match(/\d+ %/) || [];
+  return [(ADVICE_WORDS[about] || about).replace("{}", share), false, text, ...(ADVICE_MEANS[about] ? [ADVICE_MEANS[about]] : [])];
 }
 
 /**
@@ -52,7 +62,7 @@ function trustParts() {
     losses.length > 0 && [lost ? `${percent(lost, lost + samples)} lost` : losses[0][2], !lost || lost >= NOTICED * (lost + samples), ...losses.map(([, , words]) => words),
       lost ? "Shares are right as far as the losses are spread evenly; sums are too small. perf record -m 16M has a larger buffer, a lower -F has fewer samples." : "What comes behind is not in the numbers."],
     cut > 0 && [`${percent(cut, all)} without callers`, cut >= NOTICED * all, `The user part of these stacks was lost, or the program ended before the kernel wrote it: they stand below ${STACK_MISSING}.`],
-    ...advice.filter(([about]) => !ADVICE_OF[about]).map(([about, text]) => /** @type {[string, boolean, string]} */ ([ADVICE_WORDS[about] || about, false, text])),
+    ...advice.filter(([about]) => !ADVICE_OF[about]).map(adviceOfItsOwn),
     all > 0 && [`names for ${percent(named, all)} of the ${what}`, false, "The share in functions that have a name. Others stand below their object, as [libc.so.6].", ...told("names")],
   ];
   return parts.filter((part) => part !== false);
