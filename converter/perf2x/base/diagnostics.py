@@ -6,6 +6,7 @@ Diagnostics in plain words: ``file_cut`` of 6,657 is "6,657 bytes missing at the
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -176,7 +177,7 @@ ENDS_EARLY = frozenset({
 """Damage behind which nothing of a recording can be read."""
 _LOST = {"lost_samples", "lost_records", "throttled"}
 _ENDS = re.compile(r"\[(?:([^|\]]*)\|)?([^\]]*)\]")
-_COMMENT = re.compile(r"perf2x-(\w+):(\d+)")
+_COMMENT = re.compile(r"^perf2x-(\w+):(\d+)$", re.M)
 
 
 def _declared(name: str) -> tuple[Severity, str]:
@@ -191,10 +192,11 @@ def comment(name: str, count: int) -> str:
 
 
 def losses(comments: Iterable[str]) -> list[tuple[str, int, str]]:
-    """Name, number, and both in words, of what makes numbers wrong, from comments of a profile."""
-    found = (match.groups() for text in comments if (match := _COMMENT.fullmatch(text)))
-    counts = ((name, int(count)) for name, count in found if name in ENDS_EARLY | _LOST)
-    return [(name, count, _in_words(name, count)) for name, count in counts]
+    """Name, number, and both in words, of what makes numbers wrong, from comments of a profile or of merged ones."""
+    counts = Counter[str]()
+    for name, count in _COMMENT.findall("\n".join(comments)):
+        counts[name] += int(count)
+    return [(name, count, _in_words(name, count)) for name, count in counts.items() if name in ENDS_EARLY | _LOST]
 
 
 def _in_words(name: str, count: int) -> str:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import perf2x
 from perf2x.base import diagnostics as declared
-from perf2x.base.diagnostics import Diagnostics, Severity
+from perf2x.base.diagnostics import Diagnostics, Severity, losses
+from perf2x.model.profile import Meta
+from perf2x.model.transforms.merge_profiles import merged_meta
 
 
 def test_losses_are_neither_guesses_nor_remarks() -> None:
@@ -39,3 +41,16 @@ def test_what_the_program_counts_is_declared_and_what_is_declared_is_counted() -
     assert counted <= set(names)
     in_parts = {"trace_truncated", "trace_partial", "trace_collision"}
     assert {name for name in names if f'"{name}"' not in source} == in_parts
+
+
+def test_losses_of_merged_profiles_are_added_up() -> None:
+    """Equal counts of two recordings are two counts; guesses, and what else comments say, are no losses."""
+    metas = [
+        Meta(comments=("perf2x-lost_samples:191", "perf2x-start-time:given", f"perf2x-file_cut:{cut}"))
+        for cut in (1, 1, 2)
+    ]
+    more = Meta(comments=("perf2x-guessed_frames:9", "see perf2x-lost_samples:7", "perf2x-lost_samples:7 more"))
+    assert losses(merged_meta([*metas, more]).comments) == [
+        ("lost_samples", 573, "573 lost samples"),
+        ("file_cut", 4, "4 bytes missing at the end of the file"),
+    ]

@@ -281,7 +281,7 @@ def merged_meta(metas: Sequence[Meta]) -> Meta:
         clock_id=clocks.pop() if len(clocks) == 1 else -1,
         cpus=max(meta.cpus for meta in metas) if agreed["hostname"] else 0,
         command_line=commands.pop() if len(commands) == 1 else (),
-        comments=tuple(dict.fromkeys(line for meta in metas for line in meta.comments)),
+        comments=tuple(line for meta in metas for line in meta.comments),
         **agreed,
     )
 
