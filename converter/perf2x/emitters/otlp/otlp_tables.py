@@ -57,7 +57,7 @@ from perf2x.emitters.otlp.otlp_schema import (
     Stack,
 )
 from perf2x.emitters.pprof.pprof_tables import StringTable, with_placeholders
-from perf2x.model.jit_function_names import read_compiled_name
+from perf2x.model.jit_display_names import read_compiled_name
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import (
     Profile,

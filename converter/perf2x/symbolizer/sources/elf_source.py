@@ -8,7 +8,7 @@ from perf2x.base.binaries.go.find_pclntab import has_go_table
 from perf2x.base.columnar import U64, unique_known
 from perf2x.base.mapping_names import is_injected
 from perf2x.symbolizer.sources.elf_symbols import ElfNames, counting_broken
-from perf2x.symbolizer.sources.jit_names import V8_SHIFT, injected_symbols, is_v8
+from perf2x.symbolizer.sources.jit_functions import V8_SHIFT, injected_symbols, is_v8
 from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, U64, as_int32, as_uint64, number_keys, offsets_of, searchsorted
 from perf2x.base.mapping_names import is_jitdump
-from perf2x.symbolizer.sources.jit_names import jit_function
+from perf2x.symbolizer.sources.jit_functions import jit_function
 from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
 from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Context, Dso, DsoKind, Function, Symbols, no_symbols
 

@@ -16,7 +16,7 @@ from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
-from perf2x.symbolizer.sources.jit_names import V8_SHIFT, is_v8
+from perf2x.symbolizer.sources.jit_functions import V8_SHIFT, is_v8
 
 _MAGIC = 0x4A695444
 _CODE_LOAD, _CODE_MOVE, _DEBUG_INFO, _CLOSE, _UNWINDING_INFO = range(5)

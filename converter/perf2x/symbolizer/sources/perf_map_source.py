@@ -32,7 +32,7 @@ from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in
 from perf2x.base.files.temporary import shown_name
 from perf2x.model.recording import Namespaces
 from perf2x.symbolizer.sources.elf_symbols import counting_broken
-from perf2x.symbolizer.sources.jit_names import jit_function
+from perf2x.symbolizer.sources.jit_functions import jit_function
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
     Context,

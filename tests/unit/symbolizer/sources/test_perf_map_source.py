@@ -13,7 +13,7 @@ from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.sideband import Sideband
 from perf2x.reader import open_recording
-from perf2x.symbolizer.sources.jit_names import jit_function
+from perf2x.symbolizer.sources.jit_functions import jit_function
 from perf2x.symbolizer.sources.perf_map_source import (
     FIRST_PID_NAMESPACE,
     PerfMap,

@@ -11,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from perf2x.base.binaries.dwarf.line_program import Machine
+from perf2x.base.binaries.dwarf.line_instructions import Machine
 from perf2x.base.columnar import U64, as_uint64, searchsorted
 
 _STANDARD = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])

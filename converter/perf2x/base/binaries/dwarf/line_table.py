@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from perf2x.base.binaries.dwarf import dwarf_numbers as c
 from perf2x.base.binaries.dwarf.attribute_forms import UnitEncoding, initial_length, uleb128
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
-from perf2x.base.binaries.dwarf.line_program import LineRows, Machine, run_line_program, run_line_programs
+from perf2x.base.binaries.dwarf.line_instructions import LineRows, Machine, run_line_program, run_line_programs
 from perf2x.base.binaries.dwarf.line_sequences import sequences_at
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.binaries.elf.elf_headers import string_at

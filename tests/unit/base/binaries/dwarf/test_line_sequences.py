@@ -5,10 +5,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perf2x.base.binaries.dwarf import line_program
-from perf2x.base.binaries.dwarf.line_program import LineRows, Machine, run_line_program, run_line_programs
+from perf2x.base.binaries.dwarf import line_instructions
+from perf2x.base.binaries.dwarf.line_instructions import LineRows, Machine, run_line_program, run_line_programs
 from perf2x.base.binaries.dwarf.line_sequences import sequences_at
-from tests.unit.base.binaries.dwarf.test_line_program import END, MACHINE, extended, listed
+from tests.unit.base.binaries.dwarf.test_line_instructions import END, MACHINE, extended, listed
 
 OLD = Machine(">", 4, 4, -1, 4, 10, bytes([0, 1, 1, 1, 1, 0, 0, 0, 1]))
 QUIET = st.sampled_from([b"\x05\x00", b"\x03\x80\x7f", b"\x04\x02", b"\x06", b"\x07"])
@@ -89,6 +89,6 @@ def test_programs_that_are_run_together_keep_their_rows(piece: int, counts: list
         for number, count in enumerate(counts)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_program, "PIECE", piece)
+        patch.setattr(line_instructions, "PIECE", piece)
         together = run_line_programs(MACHINE, programs)
     assert [listed(rows) for rows in together] == [listed(run_line_program(MACHINE, one)) for one in programs]

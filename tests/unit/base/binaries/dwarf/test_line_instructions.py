@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perf2x.base.binaries.dwarf import line_program
+from perf2x.base.binaries.dwarf import line_instructions
 from perf2x.base.binaries.dwarf.attribute_forms import sleb128, uleb128
-from perf2x.base.binaries.dwarf.line_program import LineRows, Machine, run_line_program
+from perf2x.base.binaries.dwarf.line_instructions import LineRows, Machine, run_line_program
 from perf2x.errors import ObjectError
 
 MACHINE = Machine("<", 8, 1, -5, 14, 13, bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1]))
@@ -124,7 +124,7 @@ INSTRUCTIONS = st.one_of(
 def test_rows_are_those_of_a_machine_with_registers(machine, piece, program, cut) -> None:
     program = program[: len(program) - cut]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_program, "PIECE", piece)
+        patch.setattr(line_instructions, "PIECE", piece)
         assert listed(run_line_program(machine, program)) == one_by_one(machine, program)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.jit_function_names import CompiledName, read_compiled_name
+from perf2x.model.jit_display_names import CompiledName, read_compiled_name
 
 WRITTEN = [
     ("JS:~work /tmp/w.js:2:14", "v8js", "work w.js:2", "/tmp/w.js", 2),

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from perf2x.model.jit_function_names import read_compiled_name
+from perf2x.model.jit_display_names import read_compiled_name
 from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 
 V8_SHIFT = 64
@@ -10,7 +10,7 @@ V8_SHIFT = 64
 
 
 def jit_function(name: str) -> Function:
-    """Convert a name in a perf map or jitdump to a function; model/jit_function_names.py names it for display."""
+    """Convert a name in a perf map or jitdump to a function; model/jit_display_names.py names it for display."""
     told = read_compiled_name(name)
     return Function(name, told.shown, told.file, told.line)
 
