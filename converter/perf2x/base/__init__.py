@@ -1,1 +1,1 @@
-"""Foundations without knowledge of profiles: errors, kernel constants, numpy tools, files of this machine."""
+"""Foundations that know nothing of profiles: diagnostics, kernel constants, numpy tools, files of this machine."""

@@ -1,4 +1,4 @@
-"""Tasks that start in a thread before their results are needed; for work that is mostly done outside Python."""
+"""Starts tasks in a thread before their results are needed; for work that is mostly done outside Python."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +11,10 @@ Made = TypeVar("Made")
 
 
 def begun(tasks: Mapping[str, Callable[[], Made]]) -> dict[str, Callable[[], Made]]:
-    """Begin tasks, one after another; each function of the result waits for one, and returns or raises what it did.
+    """Start tasks, which run one after another; each function of the result waits for its task and returns its result.
 
-    Where address space is limited, of which a thread takes some, tasks begin when they are asked for.
+    It raises what the task raised. Where address space is limited (a thread needs some), a task runs when its result is
+    first requested.
     """
     if address_space_left() is not None:
         return dict(tasks)

@@ -1,8 +1,8 @@
 """Named counters of everything that was skipped, lost or guessed.
 
-A file that cannot be read raises; a record that cannot be read is counted here and the work goes on.
+An unreadable file raises an error; an unreadable record is counted here, and the conversion continues.
 
-Diagnostics in plain words: ``file_cut`` of 6,657 is "6,657 bytes missing at the end of the file".
+Each counter has a description: ``file_cut`` with count 6,657 is "6,657 bytes missing at the end of the file".
 """
 
 import re
@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 
 class Severity(StrEnum):
-    """Effect of a kind of damage on the result."""
+    """How a kind of damage affects the result."""
 
     INFO = "info"
     """Nothing is missing from the result."""
@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
 
 class Count(Struct):
-    """One kind of damage: how often, how bad, what to do, and where it was found first."""
+    """One kind of damage: how often it occurred, its severity, advice, and where it was found first."""
 
     name: str
     severity: Severity
@@ -36,24 +36,24 @@ class Count(Struct):
 
     @property
     def words(self) -> str:
-        """Number and description in plain words: ``3 damaged records``."""
+        """Count and description: ``3 damaged records``."""
         return _in_words(self.name, self.count)
 
     @property
     def sentence(self) -> str:
-        """The same, and what to do."""
+        """Count, description and advice."""
         return f"{self.words}; {self.advice}" if self.advice else self.words
 
 
 class Diagnostics(Struct):
-    """All counters of one conversion, in the order of their first occurrence."""
+    """All counters of one conversion, in order of first occurrence."""
 
     counts: dict[str, Count] = field(default_factory=dict)
 
     def add(self, name: str, advice: str, count: int = 1, where: str = "", severity: Severity | None = None) -> None:
-        """Add ``count`` to the counter ``name`` (snake_case), which keeps the first call's other values.
+        """Add ``count`` to the counter ``name`` (snake_case), which keeps the other values of the first call.
 
-        The severity of names without words below is LOSS.
+        The severity of names that are not listed in this module is LOSS.
         """
         if count <= 0:
             return
@@ -71,7 +71,7 @@ class Diagnostics(Struct):
         return [count for count in self.counts.values() if count.severity is Severity.LOSS]
 
     def missing_ends(self) -> list[Count]:
-        """Counts which say that the end of a recording is missing, so that nobody knows how many samples are."""
+        """Counts of damage that hides the rest of a recording, so that the number of missing samples is unknown."""
         return [count for count in self.counts.values() if count.name in ENDS_EARLY]
 
     @contextmanager
@@ -85,7 +85,7 @@ class Diagnostics(Struct):
 
     @property
     def lost(self) -> int:
-        """Samples that perf and the kernel say they lost."""
+        """The number of samples that perf and the kernel reported as lost."""
         return self["lost_samples"] + self["lost_records"]
 
     def __getitem__(self, name: str) -> int:
@@ -168,31 +168,31 @@ _WORDS = {
         "waits_without_end": "wait[s] without an end",
     },
 }
-"""All that is counted, with the ends of words that stand for one, and for several: ``[s]`` for several alone."""
+"""Descriptions of all counters; ``[s]`` is added for counts other than one, ``[is|are]`` has both endings."""
 
 ENDS_EARLY = frozenset({
     "unfinished_file", "file_cut", "features_cut", "wrapper_damaged", "blobs_cut", "bytes_after_last_record",
     "compressed_bytes_after_last_record", "compressed_records_broken",
 })  # fmt: skip
-"""Damage behind which nothing of a recording can be read."""
+"""Damage after which no more of a recording can be read."""
 _LOST = {"lost_samples", "lost_records", "throttled"}
 _ENDS = re.compile(r"\[(?:([^|\]]*)\|)?([^\]]*)\]")
 _COMMENT = re.compile(r"^perf2x-(\w+):(\d+)$", re.M)
 
 
 def _declared(name: str) -> tuple[Severity, str]:
-    """Return the severity and words of a name; others are losses, in the words between their underscores."""
+    """Return the severity and description of a name; unlisted names are losses, described by their own words."""
     found = ((severity, words[name]) for severity, words in _WORDS.items() if name in words)
     return next(found, (Severity.LOSS, name.replace("_", " ")))
 
 
 def comment(name: str, count: int) -> str:
-    """A diagnostic as profiles carry it in ``Meta.comments``."""
+    """Format a diagnostic as an entry of ``Meta.comments``."""
     return f"perf2x-{name}:{count}"
 
 
 def losses(comments: Iterable[str]) -> list[tuple[str, int, str]]:
-    """Name, number, and both in words, of what makes numbers wrong, from comments of a profile or of merged ones."""
+    """Return (name, count, description) of the losses in comments of a profile, merged or not, that distort numbers."""
     counts = Counter[str]()
     for name, count in _COMMENT.findall("\n".join(comments)):
         counts[name] += int(count)

@@ -1,4 +1,4 @@
-"""The base of what is never changed once it is made."""
+"""The base class of immutable structs."""
 
 from typing import dataclass_transform
 
@@ -7,4 +7,4 @@ from msgspec import Struct, field
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Frozen(Struct, frozen=True):
-    """Values that belong together: fields with types, compared and hashed by all of them."""
+    """Values that belong together: typed fields, which determine equality and hash."""

@@ -1,4 +1,4 @@
-"""Student's t: how far a mean of few values may be off."""
+"""Student's t: the uncertainty of a mean of few values."""
 
 import math
 from functools import lru_cache
@@ -6,10 +6,10 @@ from functools import lru_cache
 
 @lru_cache(4096)
 def student(confidence: float, comparisons: int, freedom: int) -> float:
-    """Return the deviations of simultaneous two-sided intervals for all comparisons, by Student's t.
+    """Return the half-width, in standard errors, of simultaneous two-sided intervals for all comparisons.
 
-    A search on the closed form of its distribution for whole degrees of freedom (Abramowitz and Stegun, 26.7.3); no
-    degree, which tells nothing, gives 0.
+    It is found by bisection on the closed form of the distribution for whole degrees of freedom (Abramowitz and Stegun,
+    26.7.3). Without a degree of freedom, which leaves everything open, it is 0.
     """
     if freedom < 1:
         return 0.0
@@ -22,7 +22,7 @@ def student(confidence: float, comparisons: int, freedom: int) -> float:
 
 
 def _within(angle: float, freedom: int) -> float:
-    """Probability of values whose size is below ``sqrt(freedom) * tan(angle)``."""
+    """Return the probability of values whose size is below ``sqrt(freedom) * tan(angle)``."""
     odd, cosine = freedom % 2, math.cos(angle)
     term = total = cosine if odd else 1.0
     for step in range(2 + odd, freedom, 2):

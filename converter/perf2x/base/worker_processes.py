@@ -1,6 +1,6 @@
-"""Forked worker processes: what the first process has they have without a copy; only their results travel.
+"""Forked worker processes: they share the first process's memory without copying; only results are sent back.
 
-Results come back flat, in order (`run_in_processes`), or are joined pair by pair on their way (`join_from_processes`)::
+Results come back flat, in order (`run_in_processes`), or are merged pair by pair on their way (`join_from_processes`)::
 
     0 ◀─ 1     2 ◀─ 3     4 ◀─ 5     6 ◀─ 7        all four at once
     0 ◀─────── 2          4 ◀─────── 6
@@ -31,11 +31,11 @@ _ALIGNED = 16
 
 
 def run_in_processes(count: int, here: Callable[[int], None], there: Callable[[int], Result]) -> Iterator[Result]:
-    """Do ``count`` shares of work: the first with ``here``, the others with ``there`` in a worker process each.
+    """Do ``count`` shares of work: the first with ``here``, each of the others with ``there`` in a worker process.
 
     Yields the results of ``there``, which must be picklable, complete and not None: other changes stay in the worker.
-    Raises the Perf2xError that a worker raises. The share of a worker that dies (out of memory, say) or cannot be
-    started is done with ``here``.
+    Raises the Perf2xError that a worker raises. If a worker dies (out of memory, say) or cannot be started, its share
+    is done with ``here``.
     """
     with _forked(count, lambda number, _: there(number)) as connections:
         here(0)
@@ -45,7 +45,7 @@ def run_in_processes(count: int, here: Callable[[int], None], there: Callable[[i
                 here(number)
             else:
                 yield result
-            del result  # free it before receiving the next
+            del result  # free the result before receiving the next one
 
 
 def join_from_processes(
@@ -55,11 +55,12 @@ def join_from_processes(
     absorb: Callable[[Result], None],
     replace: Callable[[range], None],
 ) -> None:
-    """Do ``count`` shares of work in as many processes, this one among them, and join what they come to.
+    """Do ``count`` shares of work in that many processes, including this one, and merge their results.
 
-    Each calls ``work`` with its number; then the first of every two takes the other's ``result``, which must be
-    picklable, and gives it to ``absorb``, until this process has all. Raises the Perf2xError that any of them raises.
-    ``replace`` gets the numbers of processes whose results are lost, because one died or could not be started.
+    Each process calls ``work`` with its number. Then the first of every two receives the other's ``result``, which must
+    be picklable, and passes it to ``absorb``, until this process has everything. Raises the Perf2xError that any of
+    them raises. ``replace`` gets the numbers of processes whose results are lost, because one died or could not be
+    started.
     """
 
     def join(number: int, connections: Sequence[Connection]) -> None:
@@ -81,7 +82,7 @@ def join_from_processes(
 
 
 def _partners(number: int, count: int) -> Iterator[int]:
-    """Processes whose results a process takes, one after the other."""
+    """Yield the processes whose results a process receives, in order."""
     step = 1
     while not number & step and number + step < count:
         yield number + step
@@ -90,18 +91,18 @@ def _partners(number: int, count: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> Iterator[Sequence[Connection]]:
-    """Start workers 1 to ``count`` - 1, as many as possible; yields their connections and ends them on exit.
+    """Start workers 1 to ``count`` - 1, as many as possible; yield their connections and end them on exit.
 
-    ``there`` gets the number of its process, and the connections of all workers. Nothing but an end comes from those
-    that could not be started.
+    ``there`` gets the number of its process, and the connections of all workers. The connection of a worker that could
+    not be started just ends.
     """
     context = fork_context()
     pipes: list[tuple[Connection, Connection]] = []
     processes: list[ForkProcess] = []
     try:
-        with contextlib.suppress(OSError):  # no more files
+        with contextlib.suppress(OSError):  # out of file descriptors
             pipes += (_wide_pipe(context) for _ in range(1, count))
-        with contextlib.suppress(OSError, MemoryError):  # no more processes
+        with contextlib.suppress(OSError, MemoryError):  # out of processes
             for number in range(1, len(pipes) + 1):
                 process = context.Process(target=_run, args=(number, pipes, there), daemon=True)
                 process.start()
@@ -111,7 +112,7 @@ def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> It
         yield [ours for ours, _ in pipes]
     finally:
         for process in processes:
-            process.kill()  # SIGTERM would meet this process's handler in a worker that has only just begun
+            process.kill()  # a worker that has just started would run this process's SIGTERM handler
         for process in processes:
             process.join()
         for ours, _ in pipes:
@@ -135,12 +136,12 @@ def _run(
             signal.signal(kind, signal.SIG_DFL)
     connection = pipes[number - 1][1]
     partners = set(_partners(number, len(pipes) + 1))
-    for other, (ours, theirs) in enumerate(pipes, 1):  # a pipe only ends when all its writers are closed
+    for other, (ours, theirs) in enumerate(pipes, 1):  # a pipe ends only when all its writers are closed
         if other not in partners:
             ours.close()
         if theirs is not connection:
             theirs.close()
-    # out of memory, or who would take the result is gone: the first process, if any, sees to it
+    # out of memory, or the receiver is gone: the first process, if it still runs, handles both
     with contextlib.suppress(MemoryError, OSError):
         try:
             _send(connection, there(number, [ours for ours, _ in pipes]))
@@ -150,7 +151,7 @@ def _run(
 
 
 def _send(connection: Connection, result: Any) -> None:
-    """Send arrays out of band, straight from where they are, each to a place that suits any type."""
+    """Send arrays out of band, without copying, each at an offset aligned for any type."""
     buffers: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
     parts = [buffer.raw() for buffer in buffers]
@@ -162,7 +163,7 @@ def _send(connection: Connection, result: Any) -> None:
 
 
 def _received(connections: Sequence[Connection], number: int) -> Any:
-    """Receive the result of a worker; None where there is none, or no longer. Raises its Perf2xError."""
+    """Receive the result of a worker; None if there is none, or no longer one. Raises its Perf2xError."""
     try:
         result = _receive(connections[number - 1]) if number <= len(connections) else None
     except (EOFError, OSError):
@@ -173,7 +174,7 @@ def _received(connections: Sequence[Connection], number: int) -> Any:
 
 
 def _receive(connection: Connection) -> Any:
-    """Receive a result; EOFError where the worker ended before it sent all."""
+    """Receive a result. Raises EOFError if the worker ended before it sent everything."""
     lengths, rest = connection.recv()
     begins = list(accumulate((-(-length // _ALIGNED) * _ALIGNED for length in lengths), initial=0))
     left = data = np.empty(begins[-1], np.uint8).data

@@ -70,7 +70,7 @@ def test_recorded_paths_are_read_only_with_source(tmp_path: Path) -> None:
         (tmp_path / "demo" / name).write_bytes((DATA / "demo" / name).read_bytes())
     words = ("annotate", "walk", DATA / "inlines.data", "--symfs", tmp_path, "-q")
     out = perf2x(*words).out
-    assert "odd += state" not in out and "not read; --source or --source-dir DIR asks for it\n" in out
+    assert "odd += state" not in out and "not read; to read it, pass --source or --source-dir DIR\n" in out
     assert "inlines.cpp: the source file was not found\n" in perf2x(*words, "--source-dir", tmp_path / "none").out
     assert "odd += state" in perf2x(*words, "--source").out
 

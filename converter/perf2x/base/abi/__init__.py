@@ -1,4 +1,4 @@
-"""The kernel's and perf's numbers: facts without logic."""
+"""The kernel's and perf's numbers: constants and layouts without logic."""
 
 from perf2x.base.abi.hardware_trace import hardware_trace, is_decoded
 from perf2x.base.abi.perffile import (

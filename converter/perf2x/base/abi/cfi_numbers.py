@@ -1,14 +1,14 @@
-"""Numbers of call frame information: pointer encodings, expression operators; instructions are in `cfi/opcodes`.
+"""Numbers of call frame information: pointer encodings and expression operators.
 
-Sources: DWARF 5, sections 6.4 and 7.7.1; Linux Standard Base, "Exception Frames"; binutils include/dwarf2.h.
-Facts only; names as in the standards without their prefixes.
+`cfi/opcodes` has the instructions. Sources: DWARF 5, sections 6.4 and 7.7.1; Linux Standard Base, "Exception Frames";
+binutils include/dwarf2.h. Constants only, named as in the standards without their prefixes.
 """
 
 from enum import IntEnum
 
 
 class PointerFormat(IntEnum):
-    """DW_EH_PE_*, low four bits: encoding of a pointer."""
+    """DW_EH_PE_*, low four bits: how a pointer is encoded."""
 
     ABSPTR = 0x00
     ULEB128 = 0x01
@@ -22,7 +22,7 @@ class PointerFormat(IntEnum):
 
 
 class PointerBase(IntEnum):
-    """DW_EH_PE_*, bits 4 to 6: base that a pointer is relative to."""
+    """DW_EH_PE_*, bits 4 to 6: the base that a pointer is relative to."""
 
     ABSOLUTE = 0x00
     PCREL = 0x10

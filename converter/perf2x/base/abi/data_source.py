@@ -1,6 +1,6 @@
-"""Words for union perf_mem_data_src: what a memory access did, and where its data was found.
+"""Text for union perf_mem_data_src: the kind of a memory access, and where its data was found.
 
-Sources of truth: include/uapi/linux/perf_event.h for the bits, tools/perf/util/mem-events.c for how perf words them.
+Sources of truth: include/uapi/linux/perf_event.h for the bits, tools/perf/util/mem-events.c for perf's wording.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _NA = "N/A"
 
 
 def operation(word: int) -> str:
-    """Kind of the access (mem_op, bits 0 to 4)."""
+    """Return the kind of the access: load, store, … (mem_op, bits 0 to 4)."""
     return next(_named(_OPS, word & 0x1F), "No")
 
 
@@ -39,7 +39,7 @@ def level(word: int) -> str:
 
 
 def _distance(word: int) -> str:
-    """Return ``Remote`` (bit 37) and how far (mem_hops, bits 43 to 45), to precede a level."""
+    """Return ``Remote`` (bit 37) and the distance (mem_hops, bits 43 to 45), as a prefix for a level."""
     hops = word >> 43 & 7
     far = f"{_HOPS[hops] if hops < len(_HOPS) else f'{hops} hops'} " if hops else ""
     return ("Remote " if word >> 37 & 1 else "") + far
@@ -52,12 +52,12 @@ def snoop(word: int) -> str:
 
 
 def translation(word: int) -> str:
-    """Place where the address was translated: mem_dtlb (bits 26 to 32)."""
+    """Return where the address was translated: mem_dtlb (bits 26 to 32)."""
     bits = word >> 26 & 0x7F
     how = (" hit" if bits & _HIT else "") + (" miss" if bits & _MISS else "")
     return (" or ".join(_named(_TLBS, bits & ~(_HIT | _MISS))) or _NA) + how
 
 
 def _named(names: Sequence[str], bits: int) -> Iterator[str]:
-    """Names of the bits that are set, lowest first."""
+    """Return the names of the set bits, lowest first."""
     return (name for place, name in enumerate(names) if bits >> place & 1)

@@ -1,4 +1,4 @@
-"""Numbers and layouts of ELF headers: constants and fields that this package uses.
+"""Numbers and layouts of ELF headers: the constants and fields that perf2x uses.
 
 Source of truth: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
 """
@@ -7,17 +7,20 @@ IDENT_SIZE = 16
 CLASS_32, CLASS_64 = 1, 2
 LITTLE, BIG = 1, 2
 SHN_XINDEX = 0xFFFF
-"""``e_shstrndx`` of files whose name section has a number that does not fit: section 0's ``sh_link`` holds it."""
+"""``e_shstrndx`` of files in which the number of the name section does not fit; ``sh_link`` of section 0 has it
+instead.
+"""
 PN_XNUM = 0xFFFF
-"""``e_phnum`` of files with more segments than fit: section 0's ``sh_info`` holds the number."""
+"""``e_phnum`` of files with more segments than fit; ``sh_info`` of section 0 has their number instead."""
 
 HEADER = {CLASS_64: "HHIQQQIHHHHHH", CLASS_32: "HHIIIIIHHHHHH"}
-"""Fields behind e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
-phnum, shentsize, shnum, shstrndx."""
+"""Fields after e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
+phnum, shentsize, shnum, shstrndx.
+"""
 SECTION = {CLASS_64: "IIQQQQIIQQ", CLASS_32: "IIIIIIIIII"}
 """name, type, flags, addr, offset, size, link, info, addralign, entsize"""
 SEGMENT = {CLASS_64: "IIQQQQQQ", CLASS_32: "IIIIIIII"}
-"""64 bits: type, flags, offset, vaddr, paddr, filesz, memsz, align; 32 bits: the flags stand before the last."""
+"""64 bits: type, flags, offset, vaddr, paddr, filesz, memsz, align; 32 bits: flags come second to last."""
 
 FILE_TYPES = {1: "ET_REL", 2: "ET_EXEC", 3: "ET_DYN", 4: "ET_CORE"}
 MACHINES = {

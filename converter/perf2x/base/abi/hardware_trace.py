@@ -10,7 +10,7 @@ from perf2x.base.frozen_struct import Frozen
 
 
 class TraceKind(Frozen):
-    """A kind of hardware trace; ``itrace`` are perf inject's options, "" where it makes no samples of it."""
+    """A kind of hardware trace; ``itrace``: the options with which perf inject makes samples of it, "" if it cannot."""
 
     name: str
     itrace: str = ""
@@ -32,16 +32,16 @@ _PARAMETERS = ("cpu", "parameters", "midr", "pmu_type", "min_interval", "event_f
 
 
 def hardware_trace(number: int, words: Sequence[int] = ()) -> dict[str, Any]:
-    """Number, name and perf inject's options of a kind, as plain values; the name of an unknown one is empty.
+    """Return the number, name and perf inject options of a kind as plain values; unknown kinds have no name.
 
-    ``words`` are the rest of AUXTRACE_INFO; Arm SPE's (arm_spe_alloc_metadata in tools/perf/util/arm-spe.c) tell the
-    type of its event, and facts on each CPU where a newer perf recorded.
+    ``words`` are the rest of AUXTRACE_INFO. Arm SPE's contain its event type and, if written by a newer perf,
+    parameters of each CPU (arm_spe_alloc_metadata in tools/perf/util/arm-spe.c).
     """
     kind = KINDS.get(number, TraceKind(""))
     known: dict[str, Any] = {"type": number, "name": kind.name, "itrace": kind.itrace}
     if kind.name != ARM_SPE or not words:
         return known
-    if len(words) == 2:  # type of the event, and whether each CPU had a buffer
+    if len(words) == 2:  # event type, and whether each CPU had a buffer
         return known | {"pmu_type": words[0]}
     _, head, pmu_type, count = (*words, 0, 0, 0)[:4]
     size = (len(words) - head) // count if count else 0
@@ -50,5 +50,5 @@ def hardware_trace(number: int, words: Sequence[int] = ()) -> dict[str, Any]:
 
 
 def is_decoded(features: Mapping[str, Any]) -> bool:
-    """Return whether the hardware trace of a recording with these header sections is decoded to samples."""
+    """Return whether perf2x decodes the hardware trace of a recording with these header sections to samples."""
     return bool(features.get("hardware_trace", {}).get("name") == ARM_SPE)

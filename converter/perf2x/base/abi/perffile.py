@@ -1,7 +1,7 @@
 """Numbers of the perf.data container, copied deliberately from tools/perf (Linux 7.2).
 
 Sources of truth: tools/perf/util/header.h (features, file header), tools/lib/perf/include/perf/event.h (user records),
-tools/perf/Documentation/perf.data-file-format.txt. Facts only.
+tools/perf/Documentation/perf.data-file-format.txt. Constants only.
 """
 
 from enum import IntEnum
@@ -20,7 +20,7 @@ SECTION_SIZE = 16
 
 
 class UserRecordType(IntEnum):
-    """enum perf_user_event_type: the records that the perf tool writes, without a sample_id trailer."""
+    """enum perf_user_event_type: records written by the perf tool, without a sample_id trailer."""
 
     HEADER_ATTR = 64
     HEADER_EVENT_TYPE = 65
@@ -48,7 +48,7 @@ class UserRecordType(IntEnum):
 
 
 class SimpleperfRecordType(IntEnum):
-    """Records of Android's simpleperf (its record.h). Their header: u32 type, u16 upper, u16 lower half of the size."""
+    """Records of Android's simpleperf (its record.h). Header: u32 type, u16 upper and u16 lower half of the size."""
 
     SIMPLEPERF_KERNEL_SYMBOL = 32769
     SIMPLEPERF_DSO = 32770
@@ -63,7 +63,7 @@ class SimpleperfRecordType(IntEnum):
 
 
 class HeaderFeature(IntEnum):
-    """HEADER_*: the bits of adds_features, and simpleperf's own from 128 on."""
+    """HEADER_*: the bits of adds_features; simpleperf's own begin at 128."""
 
     TRACING_DATA = 1
     BUILD_ID = 2
@@ -109,7 +109,7 @@ class HeaderFeature(IntEnum):
 
 
 class EventUpdate(IntEnum):
-    """PERF_EVENT_UPDATE__*: property of an event that EVENT_UPDATE changes."""
+    """PERF_EVENT_UPDATE__*: the property of an event that EVENT_UPDATE changes."""
 
     UNIT = 0
     SCALE = 1
@@ -120,12 +120,12 @@ class EventUpdate(IntEnum):
 MISC_LOST_SAMPLES_BPF = 1 << 15
 """PERF_RECORD_MISC_LOST_SAMPLES_BPF: the samples were dropped by a BPF filter."""
 MISC_BUILD_ID_SIZE = 1 << 15
-"""PERF_RECORD_MISC_BUILD_ID_SIZE: the build id record gives the size of its id."""
+"""PERF_RECORD_MISC_BUILD_ID_SIZE: the build id record states the size of its id."""
 BUILD_ID_SIZE = 20
-"""BUILD_ID_SIZE: room for a build id in records and in the BUILD_ID feature."""
+"""BUILD_ID_SIZE: bytes reserved for a build id in records and in the BUILD_ID feature."""
 
 MACHINES = {
     3: "i686", 8: "mips", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "armv7l", 43: "sparc64", 62: "x86_64",
     183: "aarch64", 243: "riscv64", 258: "loongarch64",
 }  # fmt: skip
-"""ELF e_machine (elf.h) to the name in ``uname -m``."""
+"""ELF e_machine (elf.h) → the name in ``uname -m``."""

@@ -1,7 +1,7 @@
 """perf's register bits and DWARF's register numbers, per architecture.
 
-``PERF_SAMPLE_REGS_USER`` numbers registers by arch/*/include/uapi/asm/perf_regs.h, call frame information by the psABI
-of the processor; the unwinder translates one to the other. Facts only.
+``PERF_SAMPLE_REGS_USER`` numbers registers as in arch/*/include/uapi/asm/perf_regs.h, call frame information as in the
+processor's psABI; the unwinder translates one to the other. Constants only.
 """
 
 X86_64_DWARF = {
@@ -16,10 +16,10 @@ X86_64_DWARF = {
     8: 16,  # IP: the return address column
     16: 8, 17: 9, 18: 10, 19: 11, 20: 12, 21: 13, 22: 14, 23: 15,  # R8 to R15
 }  # fmt: skip
-"""enum perf_event_x86_regs to "System V ABI, AMD64", figure 3.36."""
+"""enum perf_event_x86_regs → "System V ABI, AMD64", figure 3.36."""
 
 I386_DWARF = {0: 0, 1: 3, 2: 1, 3: 2, 4: 6, 5: 7, 6: 5, 7: 4, 8: 8}
-"""enum perf_event_x86_regs of a 32-bit process to "System V ABI, Intel386", figure 2.14."""
+"""enum perf_event_x86_regs of a 32-bit process → "System V ABI, Intel386", figure 2.14."""
 
 AARCH64_DWARF = {number: number for number in range(33)}
 """enum perf_event_arm_regs: x0 to x29, LR 30, SP 31, PC 32, as "DWARF for the Arm 64-bit Architecture" numbers them."""
@@ -30,4 +30,4 @@ NAMES = {
     "i686": _X86,
     "aarch64": (*(f"x{number}" for number in range(30)), "lr", "sp", "pc"),
 }
-"""Name of the register of each bit (tools/perf/util/perf-regs-arch), by ``uname -m``."""
+"""The register that each bit stands for (tools/perf/util/perf-regs-arch), by ``uname -m``."""

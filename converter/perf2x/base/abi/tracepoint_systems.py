@@ -1,7 +1,8 @@
-"""Systems of Linux's own tracepoints: the part before the colon of ``sched:sched_switch``.
+"""Linux's own tracepoint systems: the part of ``sched:sched_switch`` before the colon.
 
-Source of truth: TRACE_SYSTEM in include/trace/events, arch/*, drivers, fs, net and sound of Linux 6.18; the names of
-earlier versions stay. ``probe``, ``user_events``, ``synthetic`` and the like are not here: users name these events.
+Source of truth: TRACE_SYSTEM in include/trace/events, arch/*, drivers, fs, net and sound of Linux 6.18; names that only
+earlier versions had are kept. ``probe``, ``user_events``, ``synthetic`` and similar ones are missing on purpose: users
+name these events.
 """
 
 KERNEL_SYSTEMS = """

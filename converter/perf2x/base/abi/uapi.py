@@ -1,7 +1,7 @@
 """Numbers of the kernel's perf ABI, copied deliberately from include/uapi/linux/perf_event.h (Linux 7.2).
 
-Facts only: nothing here computes. Names are the kernel's without change, so that a search in its tree finds them.
-Bits are IntEnum, too, not IntFlag, whose ``&`` makes an object and takes six times as long.
+Constants only: nothing here computes. Names are exactly the kernel's, so that searching its source tree finds them.
+Bits are IntEnum rather than IntFlag, whose ``&`` creates an object and takes six times as long.
 """
 
 from enum import IntEnum
@@ -35,7 +35,7 @@ class RecordType(IntEnum):
 
 
 class SampleType(IntEnum):
-    """enum perf_event_sample_format: which fields a sample carries."""
+    """enum perf_event_sample_format: the fields of a sample."""
 
     IP = 1 << 0
     TID = 1 << 1
@@ -75,7 +75,7 @@ class ReadFormat(IntEnum):
 
 
 class BranchSampleType(IntEnum):
-    """enum perf_branch_sample_type: the bits a reader needs."""
+    """enum perf_branch_sample_type: the bits that a reader needs."""
 
     USER = 1 << 0
     KERNEL = 1 << 1
@@ -86,7 +86,7 @@ class BranchSampleType(IntEnum):
 
 
 class CpuMode(IntEnum):
-    """PERF_RECORD_MISC_CPUMODE: privilege level of the instruction; also the ``mode`` of every frame in the profile."""
+    """PERF_RECORD_MISC_CPUMODE: privilege level of the instruction; every frame of a profile has it as ``mode``."""
 
     UNKNOWN = 0
     KERNEL = 1
@@ -97,7 +97,7 @@ class CpuMode(IntEnum):
 
 
 class RegsAbi(IntEnum):
-    """enum perf_sample_regs_abi: a number up to Linux 7.2, a bit field since vector registers can follow."""
+    """enum perf_sample_regs_abi: a number up to Linux 7.2, a bit field since vector registers were added."""
 
     ABI_32 = 1 << 0
     ABI_64 = 1 << 1
@@ -141,7 +141,7 @@ ATTR_FLAGS = (
 
 
 class AuxFlag(IntEnum):
-    """PERF_AUX_FLAG_*: parts of hardware trace that are missing."""
+    """PERF_AUX_FLAG_*: why parts of a hardware trace are missing."""
 
     TRUNCATED = 1 << 0
     PARTIAL = 1 << 2
@@ -149,7 +149,7 @@ class AuxFlag(IntEnum):
 
 
 class ClockId(IntEnum):
-    """Clocks of include/uapi/linux/time.h that times of recordings may be of."""
+    """Clocks of include/uapi/linux/time.h that a recording's timestamps may come from."""
 
     REALTIME = 0
     MONOTONIC = 1

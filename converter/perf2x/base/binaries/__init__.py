@@ -1,1 +1,1 @@
-"""Recorded programs: their files are found, and read for symbols, lines and unwind tables."""
+"""Recorded programs: finds their files and reads symbols, lines and unwind tables from them."""

@@ -1,7 +1,7 @@
-"""Machine code to instructions, by capstone (the extra ``assembly``).
+"""Disassembles machine code with capstone (the extra ``assembly``).
 
-x86 of 32 and 64 bits, AArch64 and RISC-V of 64 bits. Bytes that are no instruction are shown as ``.byte``, and the next
-ones are tried.
+Supports x86 of 32 and 64 bits, AArch64 and 64-bit RISC-V. Bytes that are not an instruction are shown as ``.byte``, and
+decoding continues after them.
 """
 
 import re
@@ -33,7 +33,7 @@ _RELATIVE = re.compile(r"(-?)(?:(0x[0-9a-f]+)|(\d+))?\(%rip\)|\[rip(?: ([+-]) (0
 
 
 class Instruction(Frozen):
-    """One instruction; ``text`` is mnemonic and operands."""
+    """One instruction; ``text`` is its mnemonic and operands."""
 
     address: int
     size: int
@@ -41,17 +41,17 @@ class Instruction(Frozen):
     target: int | None = None
     """Target address of a direct jump or call."""
     refers: int | None = None
-    """Address of the data that an operand relative to the instruction pointer means."""
+    """Address of the data that an operand relative to the instruction pointer refers to."""
 
 
 def disassemble(machine: str, code: bytes, address: int, syntax: str = "att") -> Iterator[Instruction]:
     """Yield the instructions of ``code``, which begins at ``address``.
 
-    ObjectError for a machine that is not known here, OptionError without capstone.
+    Raises ObjectError for an unsupported machine, OptionError without capstone.
     """
     if machine not in _ARCHITECTURES:
         known = ", ".join(name.removeprefix("EM_") for name in _ARCHITECTURES)
-        raise ObjectError(f"code of {machine.removeprefix('EM_')} is not disassembled; known are {known}")
+        raise ObjectError(f"code of {machine.removeprefix('EM_')} cannot be disassembled; supported: {known}")
     family = _ARCHITECTURES[machine][0]
     for start, size, mnemonic, operands in _decoder(machine, syntax)(code, address):
         target = _target(family, start, mnemonic, operands)
@@ -75,7 +75,7 @@ def _decoder(machine: str, syntax: str) -> "Callable[[bytes, int], Iterator[tupl
 
 
 def _target(family: str, start: int, mnemonic: str, operands: str) -> int | None:
-    """Address of a direct jump or call; capstone writes it out, on RISC-V as a distance."""
+    """Return the target of a direct jump or call; capstone prints an address, or a distance on RISC-V."""
     number = _NUMBER.search(operands)
     if number is None or not _JUMPS[family].fullmatch(mnemonic):
         return None
@@ -84,7 +84,7 @@ def _target(family: str, start: int, mnemonic: str, operands: str) -> int | None
 
 
 def _data(operands: str, following: int) -> int | None:
-    """Address that ``0x10(%rip)`` or ``[rip + 0x10]`` means; it counts from the end of the instruction."""
+    """Return the address that ``0x10(%rip)`` or ``[rip + 0x10]`` refers to, counted from the end of the instruction."""
     found = _RELATIVE.search(operands)
     if found is None:
         return None

@@ -1,6 +1,7 @@
 """Numpy tools that know nothing of perf: rows, distinct values, hashes, texts.
 
-All that most modules need is imported from here; what few need, or loads something, from its own module.
+The tools that most modules need are imported from here; a tool that few need, or whose import is slow, is imported from
+its own module.
 """
 
 from perf2x.base.columnar.arrays import (

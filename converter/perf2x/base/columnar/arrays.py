@@ -1,6 +1,6 @@
-"""Array types of all tables, the base class of tables, and numpy functions with stated integer widths.
+"""Array types of all tables, the base class of tables, and numpy functions with fixed integer widths.
 
-Growable columns get longer at their end, batch by batch, at a cost that does not depend on how long they are.
+Growable columns grow at their end, batch by batch, at a cost that does not depend on their length.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ AnyArray = npt.NDArray[Any]
 
 
 class ColumnTable(Frozen):
-    """A table of equally long columns, never changed; the first one is always present and gives the number of rows."""
+    """An immutable table of equally long columns; the first one is always present and determines the number of rows."""
 
     def __len__(self) -> int:
         return len(getattr(self, self.__struct_fields__[0]))
 
 
 class SampleColumns(ColumnTable):
-    """A table of samples, which may lack the columns ``time`` and ``cpu``."""
+    """A table of samples; its columns ``time`` and ``cpu`` may be missing."""
 
     @property
     def times(self) -> U64:
@@ -53,13 +53,16 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
-    """Return the table with only ``rows`` of every column, in their order; a slice copies nothing, None stays None."""
+    """Return the table with only ``rows`` of every column, in their order.
+
+    A slice copies nothing; a missing column (None) stays missing.
+    """
     columns = {name: getattr(table, name) for name in table.__struct_fields__}
     return replace(table, **{name: column[rows] for name, column in columns.items() if column is not None})
 
 
 def column_type(kind: type[Struct], column: str) -> Any:
-    """Return the numpy type that a table states for a column's numbers; int64 where it leaves that open."""
+    """Return the numpy type that a table declares for a column's numbers; int64 if it declares none."""
     number: Any = _annotation(kind, column)
     while inner := get_args(number):  # NDArray[number] from numpy 2.5 on, ndarray[shape, dtype[number]] before
         number = inner[-1]
@@ -71,7 +74,7 @@ def _annotation(kind: type[Struct], column: str) -> Any:
 
 
 def no_rows(kind: type[Table]) -> Table:
-    """Return the empty table of a kind; columns that may be None are."""
+    """Return an empty table of a kind; columns that may be None are."""
     required = kind.__struct_fields__[: len(kind.__struct_fields__) - len(kind.__struct_defaults__)]
     return kind(**{column: _no_values(kind, column) for column in required})
 
@@ -82,7 +85,7 @@ def _no_values(kind: type[Struct], column: str) -> Any:
 
 
 def row_slices(count: int, at_once: int) -> Iterator[slice]:
-    """Yield runs of rows that are worked on together, the last one as long as it is."""
+    """Yield slices of at most ``at_once`` rows, to be processed together."""
     return (slice(start, min(start + at_once, count)) for start in range(0, count, at_once))
 
 
@@ -91,7 +94,7 @@ _IS_NARROW = np.intp is not np.int64
 
 
 def as_intp(rows: npt.ArrayLike) -> npt.NDArray[np.intp]:
-    """Return whole numbers in the width that numpy wants of indices and counts; its ends for those beyond."""
+    """Return whole numbers in numpy's width for indices and counts; numbers beyond its range become its ends."""
     if _IS_NARROW and (wide := np.asarray(rows)).dtype == np.int64:
         rows = wide.clip(_LEAST, _GREATEST)
     return np.asarray(rows, np.intp)
@@ -100,7 +103,7 @@ def as_intp(rows: npt.ArrayLike) -> npt.NDArray[np.intp]:
 def take(
     values: npt.NDArray[Number], rows: AnyArray, mode: Literal["raise", "clip"] = "raise", axis: int | None = None
 ) -> npt.NDArray[Number]:
-    """Return the values of rows, or of those along an axis: numpy's take, of indices of any width."""
+    """Return the given rows or, with ``axis``, slices of an array: np.take with indices of any width."""
     return values.take(as_intp(rows), axis, mode=mode)
 
 
@@ -110,67 +113,67 @@ def repeat(values: npt.ArrayLike, counts: npt.ArrayLike) -> AnyArray:
 
 
 def bincount(values: AnyArray, at_least: int = 0) -> I64:
-    """(``at_least`` or more,) how often each number from 0 on occurs."""
+    """Return (at least ``at_least``,) how often each number from 0 on occurs."""
     return np.bincount(as_intp(values), minlength=at_least).astype(np.int64, copy=False)
 
 
 def arange(*bounds: int) -> I64:
-    """Return 0 to ``bounds`` − 1, or what lies between two bounds, by steps."""
+    """Return 0 to ``bounds`` − 1, or the numbers between two bounds with a step, as np.arange does."""
     return np.arange(*bounds, dtype=np.int64)
 
 
 def zeros(shape: int | tuple[int, ...]) -> I64:
-    """Return whole numbers that are all 0."""
+    """Return int64 zeros."""
     return np.zeros(shape, np.int64)
 
 
 def minus_ones(shape: int | tuple[int, ...]) -> I64:
-    """Return an array of −1, which stands for none."""
+    """Return an array of −1, which stands for "none"."""
     return np.full(shape, -1, np.int64)
 
 
 def falses(shape: int | tuple[int, ...]) -> Bools:
-    """Return truths that are all False."""
+    """Return a boolean array of False."""
     return np.zeros(shape, np.bool_)
 
 
 def trues(shape: int | tuple[int, ...]) -> Bools:
-    """Return truths that are all True."""
+    """Return a boolean array of True."""
     return np.ones(shape, np.bool_)
 
 
 def as_int64(values: npt.ArrayLike) -> I64:
-    """Return a copy of numbers as int64; those beyond wrap around."""
+    """Return a copy of numbers as int64; numbers out of range wrap around."""
     return np.array(values, np.int64)
 
 
 def as_int32(values: npt.ArrayLike) -> I32:
-    """Return a copy of numbers as int32; those beyond wrap around."""
+    """Return a copy of numbers as int32; numbers out of range wrap around."""
     return np.array(values, np.int32)
 
 
 def as_uint64(values: npt.ArrayLike) -> U64:
-    """Return a copy of numbers as uint64; those below 0 wrap around."""
+    """Return a copy of numbers as uint64; negative numbers wrap around."""
     return np.array(values, np.uint64)
 
 
 def flatnonzero(values: AnyArray) -> I64:
-    """Return the rows, ascending, where a value is not 0."""
+    """Return the indices of nonzero values, ascending."""
     return values.ravel().nonzero()[0].astype(np.int64, copy=False)
 
 
 def searchsorted(values: AnyArray, wanted: npt.ArrayLike, side: Literal["left", "right"] = "left") -> I64:
-    """Return (wanted,) the place in ascending values that each one would be put at."""
+    """Return (wanted,) where to insert each wanted value in ascending values, as np.searchsorted does."""
     return values.searchsorted(wanted, side).astype(np.int64, copy=False)
 
 
 def argsort(values: AnyArray) -> I64:
-    """Return (n,) the stable order of values."""
+    """Return (n,) the indices that sort values stably."""
     return values.argsort(kind="stable").astype(np.int64, copy=False)
 
 
 def lexsort(columns: Sequence[AnyArray]) -> I64:
-    """Return (n,) the stable order of rows by their columns, the last one leading."""
+    """Return (n,) the indices that sort rows stably by their columns, the last one being the primary key."""
     return np.lexsort(columns).astype(np.int64, copy=False)
 
 
@@ -180,19 +183,22 @@ def cumsum(values: npt.ArrayLike) -> I64:
 
 
 def sum_of(values: AnyArray) -> int:
-    """Return the sum of whole numbers or truths."""
+    """Return the sum of whole numbers or of truth values."""
     return int(values.sum(dtype=np.uint64 if values.dtype.kind == "u" else np.int64))
 
 
 def sum_at(places: AnyArray, values: AnyArray, count: int) -> AnyArray:
-    """(``count``, …) the sum of the values, or rows of values, at each place, of their type."""
+    """Return (``count``, …) the sum of the values, or rows of values, at each place, in their own type."""
     sums = np.zeros((count, *values.shape[1:]), values.dtype)
     np.add.at(sums, places, values)
     return sums
 
 
 def kept_places(is_kept: Bools) -> I32:
-    """Return (n + 1,) the place of each row among those that are kept, −1 for others; the last entry is for −1."""
+    """Return (n + 1,) each row's index among the kept rows, −1 for dropped ones.
+
+    The last entry makes index −1 give −1.
+    """
     return np.append(np.where(is_kept, cumsum(is_kept) - 1, -1), -1).astype(np.int32)
 
 
@@ -200,7 +206,7 @@ def begins_run(*columns: AnyArray) -> Bools:
     """Return (n,) True where a row differs in any column from the row before it, and for the first one."""
     first, *others = columns
     begins = np.ones(len(first), np.bool_)
-    np.not_equal(first[1:], first[:-1], out=begins[1:])  # columns of all addresses of a file come here
+    np.not_equal(first[1:], first[:-1], out=begins[1:])  # in place: may be columns of all addresses in a file
     for column in others:
         begins[1:] |= column[1:] != column[:-1]
     return begins
@@ -212,9 +218,11 @@ def ends_run(*columns: AnyArray) -> Bools:
 
 
 def ends_of(following: I64) -> I64:
-    """Return (n,) the end of each row's chain of ``following``, which has another row, or the row itself.
+    """Return (n,) the end of the chain that starts at each row.
 
-    Each step looks twice as far.
+    ``following`` is the next row, or the row itself at the end.
+
+    Each iteration doubles the distance.
     """
     while (further := following[following]).tobytes() != following.tobytes():
         following = further
@@ -236,14 +244,14 @@ def of_previous(values: npt.NDArray[Number], first: Any) -> npt.NDArray[Number]:
 
 
 def narrow(values: AnyArray) -> AnyArray:
-    """Return whole numbers as int32 if all of them fit, else as they are. Sums and products of them may not fit."""
+    """Return whole numbers as int32 if all fit, otherwise unchanged. Their sums and products may not fit."""
     if values.dtype == np.int32 or (len(values) and not _LEAST <= values.min() <= values.max() <= _GREATEST):
         return values
     return values.astype(np.int32)
 
 
 class GrowableColumns:
-    """Equally long columns of one dtype in one buffer, replaced by one four times as long when it is full."""
+    """Equally long columns of one dtype in one buffer, which is replaced by one four times as long when it is full."""
 
     def __init__(self, dtype: npt.DTypeLike, columns: int = 1) -> None:
         self._buffer = np.zeros((columns, 1024), dtype)
@@ -253,11 +261,11 @@ class GrowableColumns:
         return self._used
 
     def extend(self, *columns: AnyArray | int) -> None:
-        """Append to every column; a number is repeated to the length of the longest column."""
+        """Append to every column; a single number is repeated to the length of the longest column."""
         count = max(len(column) for column in columns if not isinstance(column, int))
         end = self._used + count
         if end > self._buffer.shape[1]:
-            # Pages that nothing is written to take no memory, so a large step costs less copying and nothing else.
+            # Pages that nothing is written to use no memory, so a large step saves copying and costs nothing.
             grown = np.empty((len(self._buffer), max(end, 4 * self._buffer.shape[1])), self._buffer.dtype)
             grown[:, : self._used] = self.whole()
             self._buffer = grown
@@ -266,11 +274,11 @@ class GrowableColumns:
         self._used = end
 
     def shorten(self, rows: int) -> None:
-        """Drop all rows but the first ``rows``."""
+        """Drop all but the first ``rows`` rows."""
         self._used = min(self._used, rows)
 
     def columns(self) -> Sequence[AnyArray]:
-        """Return each column, (rows,): writable views that are valid until the table grows."""
+        """Return each column, (rows,), as a writable view that is valid until the table grows."""
         return list(self.whole())
 
     def whole(self) -> AnyArray:

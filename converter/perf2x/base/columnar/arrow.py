@@ -1,8 +1,8 @@
-"""Hand columns to pyarrow, polars, pandas and others through the Arrow PyCapsule interface.
+"""Hands columns to pyarrow, polars, pandas and others through the Arrow PyCapsule interface.
 
-pyarrow makes the C structures, or polars where only that is installed. They are not laid out here:
-consumers release them whenever Python frees an object, also while an exception is on its way, and a callback written in
-Python replaces that exception by a SystemError, or has Arrow abort the process.
+pyarrow, or polars if only that is installed, builds the C structures. Python code cannot do it safely: consumers
+release the structures whenever Python frees an object, even while an exception is propagating; a callback written in
+Python then replaces that exception by a SystemError or makes Arrow abort the process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from perf2x.base.columnar.arrays import I32, I64
 from perf2x.base.frozen_struct import Frozen
 
 _MANY_CHARACTERS = 2**29
-"""More than these may take more bytes than 32-bit offsets reach."""
+"""A column with more of these may need more bytes than 32-bit offsets can address."""
 
 Numbers = (
     npt.NDArray[np.int32]
@@ -29,18 +29,18 @@ Numbers = (
 
 
 class Coded(Frozen):
-    """A column of texts: row i is ``texts[codes[i]]``; the texts are distinct and encodable as UTF-8."""
+    """A column of texts: row i is ``texts[codes[i]]``; the texts are distinct and can be encoded as UTF-8."""
 
     codes: I32 | I64
     texts: Sequence[str]
 
 
 class ArrowTable:
-    """A table for whatever reads the Arrow PyCapsule interface: ``pyarrow.table(t)``, ``polars.DataFrame(t)``.
+    """A table for any reader of the Arrow PyCapsule interface: ``pyarrow.table(t)``, ``polars.DataFrame(t)``.
 
-    Texts are dictionary-encoded (categories in polars and pandas), numbers keep their types, nothing is null. The
-    table can be read any number of times. It needs pyarrow (``pip install 'perf2x[arrow]'``) or polars; ImportError
-    says so when there is neither.
+    Texts are dictionary-encoded (categories in polars and pandas), numbers keep their types, nothing is null. The table
+    can be read any number of times. Requires pyarrow (``pip install 'perf2x[arrow]'``) or polars; raises an ImportError
+    with these names if neither is installed.
     """
 
     __slots__ = ("_columns",)
@@ -50,7 +50,7 @@ class ArrowTable:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names in the order of the columns."""
+        """The names of the columns, in their order."""
         return tuple(self._columns)
 
     def __len__(self) -> int:

@@ -20,18 +20,18 @@ class TextInterner(dict[T, int]):
         return number
 
     def add_all(self, texts: Iterable[T]) -> I32:
-        """Return (n,) int32: the numbers of many texts."""
+        """Return (n,) int32: the number of each text."""
         return np.fromiter(map(self.__getitem__, texts), np.int32)
 
     def table(self) -> list[T]:
-        """All texts in the order of their numbers."""
+        """Return all texts in the order of their numbers."""
         return list(self)
 
 
 class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
-    """``n`` texts: ``number`` (n,) int32 indexes ``distinct``, which has each text once; some may have no row.
+    """``n`` texts: ``number`` (n,) int32 indexes ``distinct``, which has each text once, perhaps also unused ones.
 
-    What depends on the text alone is asked once for each distinct one, however many rows there are.
+    A function of the text alone is computed once for each distinct text, however many rows there are.
     """
 
     number: I32
@@ -70,11 +70,11 @@ class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
         return np.array([bool(test(text)) for text in self.distinct], np.bool_)[self.number]
 
     def changed(self, change: Callable[[T], Other]) -> "DictionaryColumn[Other]":
-        """Return a column of other texts; those of two that were different may be equal."""
+        """Return a column of changed texts; two texts that were different may become equal."""
         return DictionaryColumn.of(map(change, self.distinct))[self.number]
 
     def ranks(self) -> I32:
-        """Return (n,) int32: the rank of each text among all distinct ones in sorted order."""
+        """Return (n,) int32: the position of each text among all distinct ones in sorted order."""
         order = sorted(range(len(self.distinct)), key=self.distinct.__getitem__)
         rank = np.empty(len(order), np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)

@@ -2,8 +2,8 @@
 
 ::
 
-    slot      0      1      2             ask 7, whose slot is 1: held, its answer
-    key       ·      7      4             ask 9, whose slot is 2: found, and kept instead of 4
+    slot      0      1      2             look up 7, slot 1: cached
+    key       ·      7      4             look up 9, slot 2: computed, replaces 4
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +13,15 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, take
 
 _MIX = tuple(np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F))
-"""Odd numbers without pattern: their products are spread over their upper bits (Fibonacci hashing)."""
+"""Odd numbers without a pattern: multiplying by them spreads keys over the upper bits (Fibonacci hashing)."""
 _NOBODY = -2
 
 
 class DirectMappedCache:
-    """Answers by key, a row of one or two int64 columns, in ``2 ** bits`` slots; none is −2 in its first column."""
+    """Answers by key, a row of one or two int64 columns, in ``2 ** bits`` slots.
+
+    No key has −2 in its first column.
+    """
 
     def __init__(self, columns: int = 1, bits: int = 16) -> None:
         self._shift = np.uint64(64 - bits)
@@ -26,9 +29,9 @@ class DirectMappedCache:
         self._answers = np.zeros(1 << bits, np.int64)
 
     def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
-        """Return (n,) int64: the answer to each row; ``find(rows)`` is called for those that are not cached.
+        """Return (n,) int64: the answer for each row; ``find(rows)`` computes those that are not cached.
 
-        One row for each slot is asked for first: most of the others are its equals.
+        It is called first for one row of each slot: most other rows in the slot are equal to it.
         """
         result, is_held = self.held(*columns)
         missed = flatnonzero(~is_held)
@@ -45,7 +48,7 @@ class DirectMappedCache:
         return result
 
     def held(self, *columns: I64) -> tuple[I64, Bools]:
-        """Return (n,) answers, and which rows are cached; the answers of the other rows are meaningless."""
+        """Return (n,) answers, and which rows are cached; the answers for other rows are meaningless."""
         slot = self._slots(columns)
         is_held: Bools = take(self._keys[0], slot) == columns[0]
         for held, column in zip(self._keys[1:], columns[1:], strict=True):
@@ -53,7 +56,7 @@ class DirectMappedCache:
         return take(self._answers, slot), is_held
 
     def learn(self, answers: I64, *columns: I64) -> None:
-        """Cache answers (n,); of rows that map to one slot the last is kept, in every column."""
+        """Cache answers (n,); of several rows in one slot, the last one is kept."""
         slot = self._slots(columns)
         for held, column in zip([*self._keys, self._answers], [*columns, answers], strict=True):
             held[slot] = column

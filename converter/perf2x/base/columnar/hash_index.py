@@ -1,4 +1,4 @@
-"""A growing hash index: numbers for rows that stay the same while more rows come."""
+"""A growing hash index: gives rows numbers that do not change as more rows arrive."""
 
 from collections.abc import Callable, Iterable
 
@@ -10,37 +10,38 @@ from perf2x.base.columnar.hashing import digests
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _MOVED, _MISTAKEN, _FAR = np.uint8(1), np.uint8(8), np.uint8(64)
-"""Costs of passing a slot with another hash and of comparing with a row that is not equal; the cost at which a lookup
-gives up. With half of the slots free, one in 2⁶⁴ walks is as long."""
+"""Costs of passing a slot with another hash, and of comparing with an unequal row; and the total at which a lookup
+gives up. With half of the slots free, one in 2⁶⁴ lookups takes that long.
+"""
 
 _LARGE = 1 << 20
-"""Slots that are needed by a table whose size matters."""
+"""The table grows in finer steps from this number of slots on."""
 
 
 class HashIndex:
     """Numbers rows by their hash, exactly: the caller compares rows whose hashes collide.
 
-    Open addressing, all lookups one step at a time: each looks into the slot that its hash names, then into others in a
-    fixed order, until it finds its equal or a free slot. Of several rows that want one free slot, one gets it, and the
-    others look again. A lookup costs the same however many rows are known::
+    Open addressing, with all lookups advancing together: each examines the slot for its hash, then others in a fixed
+    order, until it finds an equal row or a free slot. If several rows claim one free slot, one gets it, and the others
+    look again. The cost of a lookup does not depend on the number of known rows::
 
         slots   | – | 7 | 2 | – |        hash 1: slot 1 holds row 7, not equal; slot 2 holds row 2, equal
                 | – | 7 | 2 | – |        hash 0: slot 0 is free: a new row
 
-    A walk that goes on for too long ends in a dictionary of digests, so that not even rows that are made to collide
-    make a lookup expensive. Slots are not given up, so that a row that was put there is looked for there again.
+    A lookup that takes too long ends in a dictionary of digests, so that not even rows made to collide make lookups
+    expensive. Slots are never freed, so a later lookup of such a row ends in the dictionary again.
     """
 
     def __init__(self, known: Callable[[I64], Iterable[bytes]]) -> None:
-        """``known(numbers)`` returns the contents of numbered rows, which identify them."""
+        """``known(numbers)`` returns the contents of the rows with these numbers."""
         self._slots = np.zeros(1 << 10, np.uint64)
-        """Upper half of the hash, number + 1; 0 is free."""
+        """Upper half of the hash, and number + 1; 0 is a free slot."""
         self._hashes = GrowableColumns(np.uint64)
         self._known = known
         self._far: dict[bytes, int] = {}
-        """Numbers of rows by their digest, of those that the slots have no room for."""
+        """Numbers of rows by their digest, for rows that found no slot."""
         self.probes = 0
-        """Number of slots and digests examined, as a measure of work."""
+        """Number of slots and digests examined so far, as a measure of work."""
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -52,16 +53,17 @@ class HashIndex:
         add: Callable[[I64], None],
         asked: Callable[[I64], Iterable[bytes]],
     ) -> I64:
-        """Return (n,) int64: one number per row, counted from 0; rows of one call may repeat each other.
+        """Return (n,) int64: a number for each row, counted from 0; rows of one call may be equal.
 
-        ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones, whose
-        numbers count on in the order given; ``asked(rows)`` are the contents of rows, as ``known`` gives them.
+        ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones, which get
+        the next numbers in the given order; ``asked(rows)`` returns the contents of rows of this call, as ``known``
+        does for known ones.
         """
         self._reserve(len(hashes))
         numbers = np.empty(len(hashes), np.int64)
         left, (slot, step) = arange(len(hashes)), self._walks(hashes)
         cost = np.zeros(len(hashes), np.uint8)
-        while len(left):  # more than once only where hashes collide
+        while len(left):  # repeats only if hashes collide
             if self._walk(left, hashes, slot, step, cost, numbers, add):
                 left = left[cost[left] < _FAR]
             wrong = left[~equal(left, numbers[left])]
@@ -76,7 +78,7 @@ class HashIndex:
     def _walk(
         self, left: I64, hashes: U64, slot: I64, step: I64, cost: U8, numbers: I64, add: Callable[[I64], None]
     ) -> bool:
-        """Number the rows that are ``left`` by their hashes alone, and move ``slot`` on to where each one stops.
+        """Number the rows ``left`` by their hashes alone, and advance ``slot`` to where each one stops.
 
         Returns whether any row gave up because of its ``cost``.
         """
@@ -97,7 +99,7 @@ class HashIndex:
                 settled[won] = True
                 added.append(left[won])
             rest = flatnonzero(~settled)
-            # those that another one was quicker than look at the same slot again: it may be their equal
+            # rows that lost their free slot examine the same slot again: its new row may be equal
             on = rest[known[rest] >= 0]
             slot[left[on]] = self._on(at[on], step[left[on]])
             cost[left[on]] += _MOVED
@@ -110,7 +112,7 @@ class HashIndex:
         return gave_up
 
     def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:
-        """Give each free slot to one of the rows that ask for it; returns which of them, numbered in this order."""
+        """Give each free slot to one of the rows that claim it; return which rows won, numbered in this order."""
         self._slots[slot] = rows.view(np.uint64)
         won = flatnonzero(self._slots[slot] == rows.view(np.uint64))
         first = len(self)
@@ -142,11 +144,11 @@ class HashIndex:
         return numbers
 
     def _reserve(self, more: int) -> None:
-        """Keep most slots free, so that the walks stay short."""
+        """Keep most slots free, so that lookups stay short."""
         needed = 2 * (len(self) + more)
         if needed <= len(self._slots):
             return
-        # steps of eight: filling it anew is expensive; where slots are most of the memory, steps of two
+        # steps of eight, because rebuilding is expensive; steps of two where slots are most of the memory
         self._slots = np.zeros((4 if needed < _LARGE else 1) << needed.bit_length(), np.uint64)
         entries, slot, step = self._entries(0), *self._walks(self._hashes[0])
         cost = np.zeros(len(entries), np.uint8)
@@ -167,7 +169,7 @@ class HashIndex:
                 entries, slot, step, cost = entries[~is_far], slot[~is_far], step[~is_far], cost[~is_far]
 
     def _walks(self, hashes: U64) -> tuple[I64, I64]:
-        """Return the first slot of each row and its step, an odd number, so that the walk passes every slot."""
+        """Return the first slot of each row and its step, an odd number, so that every slot is visited."""
         mask = np.uint64(len(self._slots) - 1)
         return (hashes & mask).view(np.int64), (hashes >> _HALF & mask | np.uint64(1)).view(np.int64)
 

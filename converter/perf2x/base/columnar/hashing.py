@@ -1,11 +1,11 @@
 """Hashes of rows of numbers, of equal or different lengths, resistant to deliberate collisions.
 
-A hash only suggests that rows are equal; callers compare the rows. The weights are drawn when a process starts, so that
-nobody can write a file whose rows collide. Forked processes share them; a hash means nothing to any other process, and
-nothing that is written may depend on one.
+Equal hashes only suggest equal rows; callers compare the rows. The weights are drawn when a process starts, so that
+nobody can write a file whose rows collide. Forked processes share them. A hash means nothing in any other process, and
+no output may depend on one.
 
-Dictionaries of numbers that a file states need keys from here, too: CPython hashes an integer to itself, so that a file
-could choose numbers that all walk the same slots, and make n lookups take the time of n². The hash of bytes is salted
+Dictionaries whose keys are numbers from a file must use keys from here, too: CPython hashes an integer to itself, so a
+file could choose numbers that all visit the same slots, and n lookups would take time in n². Hashes of bytes are salted
 in each process.
 """
 
@@ -21,25 +21,25 @@ from perf2x.base.frozen_struct import Frozen
 
 
 def secret_key(number: int) -> bytes:
-    """The eight bytes of an unsigned 64-bit number, lowest first; OverflowError for others."""
+    """Return the eight bytes of an unsigned 64-bit number, lowest first. Raises OverflowError for other numbers."""
     return number.to_bytes(8, "little")
 
 
 def numbers_from_keys(keys: Iterable[bytes]) -> U64:
-    """Return (n,) the numbers again, in the order of the keys."""
+    """Return (n,) the numbers of these keys, in the same order."""
     return np.frombuffer(b"".join(keys), "<u8").astype(np.uint64)
 
 
 _ODD = 0x9E3779B97F4A7C15
 _WORDS_AT_ONCE = 1 << 18
 _FEW_WORDS = 1 << 14
-"""All that a small recording has: its table of powers is made in no time."""
+"""Enough for a small recording; a table of powers this short takes hardly any time to build."""
 _HALF = np.uint64(32)
 SECRET_BYTES = 56
 
 
 class Weights(Frozen):
-    """Secret numbers: the odd factors of all words and of a row's places, where those of columns begin, and a key."""
+    """Secret numbers: odd factors for all words and for places in a row, the place where columns begin, and a key."""
 
     word: np.uint64
     place: int
@@ -48,9 +48,9 @@ class Weights(Frozen):
 
     @classmethod
     def drawn(cls, secret: bytes) -> "Weights":
-        """The weights that belong to ``SECRET_BYTES`` random bytes."""
+        """Derive weights from ``SECRET_BYTES`` random bytes."""
         word, place, column = np.frombuffer(secret, np.uint64, 3).tolist()
-        # Powers of a number that is 5 modulo 8 repeat as late as powers can.
+        # The powers of a number that is 5 modulo 8 have the longest period.
         return cls(np.uint64(word | 1), place & ~7 | 5, np.uint64(column), secret[24:])
 
     def of_columns(self, count: int) -> U64:
@@ -62,7 +62,7 @@ _weights = Weights.drawn(os.urandom(SECRET_BYTES))
 
 
 def weights() -> Weights:
-    """The weights in use."""
+    """Return the weights in use."""
     return _weights
 
 
@@ -73,7 +73,7 @@ def use_weights(chosen: Weights) -> None:
 
 
 def mix(value: U64) -> U64:
-    """Spread every bit of each word over the word (the finalizer of splitmix64); changes nothing in place."""
+    """Spread every bit of each word over the word (the finalizer of splitmix64); returns a new array."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: U64 = value ^ (value >> np.uint64(31))
@@ -83,7 +83,7 @@ def mix(value: U64) -> U64:
 def identity_of(*columns: U64 | I64) -> U64:
     """Return (n,) uint64: a number for each row that is the same in every process.
 
-    For what rows are, not to find them by.
+    It identifies rows in output; never use it for lookups, because it is not secret.
     """
     total = np.zeros(len(columns[0]), np.uint64)
     fixed = mix(np.arange(1, len(columns) + 1, dtype=np.uint64) * np.uint64(_ODD)) | np.uint64(1)
@@ -94,7 +94,7 @@ def identity_of(*columns: U64 | I64) -> U64:
 
 
 def hash_columns(*columns: U64 | I64) -> U64:
-    """Return (n,) uint64: one hash per row of equally long integer columns."""
+    """Return (n,) uint64: the hash of each row of equally long integer columns."""
     total = np.zeros(len(columns[0]), np.uint64)
     for weight, column in zip(_weights.of_columns(len(columns)), columns, strict=True):
         total += _blurred(column.astype(np.uint64, copy=False)) * weight
@@ -121,14 +121,17 @@ def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
 
 
 def digests(rows: Iterable[bytes]) -> list[bytes]:
-    """A keyed digest of each row, so wide that two rows never have the same one; expensive, a Python call for each."""
-    from hashlib import blake2b  # hardly ever needed, and milliseconds to load
+    """Return a keyed digest of each row, so long that different rows never share one.
+
+    Slow, with a Python call per row.
+    """
+    from hashlib import blake2b  # hardly ever needed, and takes milliseconds to load
 
     return [blake2b(row, digest_size=16, key=_weights.key).digest() for row in rows]
 
 
 def _blurred(words: U64) -> U64:
-    """Return each word in an unpredictable form; equal words stay equal, others stay different. A new array."""
+    """Return each word in an unpredictable form, in a new array; equal words stay equal, different ones different."""
     blurred: U64 = words * _weights.word
     blurred ^= blurred >> _HALF
     return blurred
@@ -151,7 +154,7 @@ def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
 
 @cache
 def _powers(number: int, bits: int) -> tuple[U64, U64]:
-    """r⁰, r¹, … and r⁰, r⁻¹, …, 2^bits of each."""
+    """Return r⁰, r¹, … and r⁰, r⁻¹, …, 2^bits of each."""
     return _powers_of(number, bits), _powers_of(pow(number, -1, 1 << 64), bits)
 
 

@@ -1,6 +1,7 @@
-"""Interners: equal strings, rows or chains get one number; stacks become a prefix tree.
+"""Interners: equal strings, rows or chains get the same number; stacks become a prefix tree.
 
-The docstring of `perf2x.base.columnar.unique` says when an interner is the right tool."""
+The docstring of `perf2x.base.columnar.unique` explains when an interner is the right tool.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, repeat
@@ -36,7 +37,7 @@ class StringInterner(TextInterner[str]):
 
 
 def _columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
-    """Return (n,) bool: whether the named rows of two tables are equal in every column."""
+    """Return (n,) bool: whether the given rows of two tables are equal in every column."""
     same = np.ones(len(rows), np.bool_)
     for mine, theirs in zip(columns, others, strict=True):
         same &= mine[rows] == theirs[other_rows]
@@ -44,23 +45,24 @@ def _columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64
 
 
 def _row_bytes(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
-    """Each of the rows as bytes."""
+    """Yield each of the rows as bytes."""
     return (row.tobytes() for row in np.stack([column[rows] for column in columns], axis=1))
 
 
 def _span_bytes(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
-    """Each of the rows as bytes: its columns, which are equally many, and its words."""
+    """Yield each of the rows as bytes: its columns and its words."""
     heads: Iterable[bytes] = _row_bytes(columns, rows) if columns else repeat(b"")
     spans = zip(starts[rows].tolist(), lengths[rows].tolist(), strict=True)
     return (head + words[start : start + length].tobytes() for head, (start, length) in zip(heads, spans, strict=False))
 
 
 class RowInterner:
-    """Numbers, counted from 0, for the distinct rows of int64 columns that arrive batch by batch."""
+    """Numbers distinct rows of int64 columns that arrive batch by batch, counting from 0."""
 
     def __init__(self, columns: int) -> None:
         self._rows = rows = GrowableColumns(np.int64, columns)
-        # not by way of self: a cycle keeps its memory until Python looks for cycles, and large tables do not make it
+        # not a closure over self: such a cycle would keep its memory until Python's cycle collector runs, which large
+        # tables do not trigger
         self._index = HashIndex(lambda numbers: _row_bytes(rows.columns(), numbers))
 
     def __len__(self) -> int:
@@ -78,14 +80,14 @@ class RowInterner:
         return self._index.number(hash_columns(*columns), equal, add, lambda rows: _row_bytes(columns, rows))
 
     def columns(self) -> list[I64]:
-        """Return (rows,) each column; views that die when the table grows."""
+        """Return (rows,) each column, as views that are valid until the table grows."""
         return list(self._rows.columns())
 
 
 class ListInterner:
-    """Unique rows of words (chains of addresses, of numbers), numbered from 0.
+    """Numbers distinct rows of words (chains of addresses or of numbers), counting from 0.
 
-    With ``columns`` every row has so many int64 besides, which distinguish rows as well.
+    With ``columns``, each row also has that many int64 values, which distinguish rows, too.
     """
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
@@ -93,7 +95,7 @@ class ListInterner:
         self._spans = spans = GrowableColumns(np.int64, 2)
         self._columns = besides = GrowableColumns(np.int64, columns) if columns else None
 
-        def known(numbers: I64) -> Iterator[bytes]:  # not a method: see RowInterner
+        def known(numbers: I64) -> Iterator[bytes]:  # not a closure over self: see RowInterner
             return _span_bytes(words[0], spans[0], spans[1], besides.columns() if besides is not None else (), numbers)
 
         self._index = HashIndex(known)
@@ -134,25 +136,25 @@ class ListInterner:
         return self._index.number(hashes, equal, add, asked)
 
     def number_rows(self, rows: ListArray, *columns: I64) -> I64:
-        """``number_spans`` of whole ragged rows."""
+        """Return (n,) int64 numbers of the rows of a list array."""
         return self.number_spans(rows.values, rows.offsets[:-1], rows.lengths, *columns)
 
     def table(self) -> ListArray:
-        """Every unique row, by number."""
+        """Return every unique row, by number."""
         return ListArray(offsets_of(self._spans[1]), self._words[0])
 
 
 def rows_equal(
     words: AnyArray, starts: I64, lengths: I64, others: AnyArray, other_starts: I64, other_lengths: I64
 ) -> Bools:
-    """Return (n,) bool: whether each row of one store equals its partner of another."""
+    """Return (n,) bool: whether each row of one store equals the corresponding row of another."""
     same: Bools = lengths == other_lengths
     if not same.all():
         rows = flatnonzero(same)
         same[rows] = rows_equal(words, starts[rows], lengths[rows], others, other_starts[rows], lengths[rows])
         return same
     unlike = end_to_end(words, starts, lengths) != end_to_end(others, other_starts, lengths)
-    if unlike.any():  # hardly ever: the hashes are equal
+    if unlike.any():  # hardly ever: these rows' hashes are equal
         same[searchsorted(offsets_of(lengths), flatnonzero(unlike), "right") - 1] = False
     return same
 
@@ -169,7 +171,7 @@ def prefix_tree(rows: ListArray, innermost_first: bool = False) -> tuple[I32, I3
     """
     lengths = rows.lengths
     first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
-    order = argsort_small(lengths)[::-1]  # rows that go on are always the first ones
+    order = argsort_small(lengths)[::-1]  # the rows that continue always come first
     at, going_on = take(first, order), (len(rows) - cumsum(bincount(lengths))).tolist()
     bits = int(rows.values.max(initial=0)).bit_length()
     place, leaf = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int32)

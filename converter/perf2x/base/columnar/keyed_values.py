@@ -12,23 +12,23 @@ from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 
 _NOTHING = -(1 << 62)
 _DENSE_LIMIT = 1 << 23
-"""Width of a span of keys that is looked up in a table; above the kernel's largest pid (4 194 304)."""
+"""Widest span of keys for which lookups use a table; above the kernel's largest pid (4 194 304)."""
 
 
 class KeyNumbers:
-    """Index of distinct, ascending ``keys`` (n,): of key ``keys[i]`` the number is ``numbers[i]``, by default ``i``."""
+    """Index of distinct, ascending ``keys`` (n,); the number of ``keys[i]`` is ``numbers[i]``, by default ``i``."""
 
     def __init__(self, keys: AnyArray, numbers: AnyArray | None = None) -> None:
         self._keys, self._below = keys, keys[:1] - keys.dtype.type(1)
         self._numbers = arange(len(keys)) if numbers is None else numbers
         self._none = self._numbers.dtype.type(-1)
         self._table: AnyArray | None = None
-        if len(keys) and int(keys[-1]) - int(keys[0]) < _DENSE_LIMIT:  # with a −1 before the first and after the last
+        if len(keys) and int(keys[-1]) - int(keys[0]) < _DENSE_LIMIT:  # with −1 before the first and after the last
             self._table = np.full(int(keys[-1]) - int(keys[0]) + 3, self._none, self._none.dtype)
             self._table[self._places(keys)] = self._numbers
 
     def of(self, wanted: AnyArray) -> AnyArray:
-        """Return (n,) the number of each key, −1 for unknown keys."""
+        """Return (n,) the number of each key, −1 for unknown ones."""
         if self._table is not None:
             return take(self._table, self._places(wanted), mode="clip")
         if not len(self._keys):
@@ -42,7 +42,7 @@ class KeyNumbers:
 
 
 class KeyedValues:
-    """Values by key and sequence number. Immutable; of two values with the same key and number the later row wins."""
+    """Values by key and sequence number, immutable; of two values with the same key and number, the later row wins."""
 
     def __init__(self, key: I64, sequence: I64, value: I64) -> None:
         keys, number = unique_inverse(key)
@@ -53,7 +53,7 @@ class KeyedValues:
         self._values = np.append(np.int64(-1), value[order])
 
     def at(self, key: I64, sequence: I64) -> I64:
-        """Return (n,) int64: the value of each key as of each sequence number, −1 before its first."""
+        """Return (n,) int64: the value of each key as of each sequence number, −1 before its first one."""
         number = self._numbers.of(key)
         index = searchsorted(self._packed, number << 32 | sequence, "right") - 1
         return np.where(take(self._packed, index) >> 32 == number, take(self._values, index), -1)
@@ -63,13 +63,13 @@ class KeyedValues:
         return self._values[1:], self._packed[1:] >> 32
 
     def of(self, key: int, sequence: I64) -> I64:
-        """Return (n,) int64: as ``at``, for one key."""
+        """Return (n,) int64: as ``at``, for a single key."""
         number = int(self._numbers.of(np.array([key], np.int64))[0])
         low, high = searchsorted(self._packed, [number << 32, (number + 1) << 32]).tolist()
         values, packed = np.append(np.int64(-1), self._values[low:high]), self._packed[low:high]
         ends = np.array([sequence.min(initial=0), sequence.max(initial=0)], np.int64) | number << 32
         first, last = searchsorted(packed, ends, "right").tolist()
-        if first == last:  # nothing changed in between, as in most of a recording
+        if first == last:  # nothing changes in between in most of a recording
             return np.full(len(sequence), values[first], np.int64)
         return take(values, searchsorted(packed, number << 32 | sequence, "right"))
 
@@ -88,7 +88,7 @@ class KeyedTimes:
         self._packed = np.sort(number * (len(self._times) + 1) + slot)
 
     def between(self, key: I32, low: U64, high: U64) -> Bools:
-        """Return (n,) bool: whether each key has a time within low … high, inclusive."""
+        """Return (n,) bool: whether each key has a time from low to high, inclusive."""
         begin, end = self._span(key, low, high)
         return end > begin
 
@@ -101,7 +101,7 @@ class KeyedTimes:
         return found
 
     def _span(self, key: I32, low: U64, high: U64) -> tuple[I64, I64]:
-        base = self._numbers.of(key.astype(np.int64)) * (len(self._times) + 1)  # below all others for unknown keys
+        base = self._numbers.of(key.astype(np.int64)) * (len(self._times) + 1)  # less than all others for unknown keys
         begin = searchsorted(self._packed, base + searchsorted(self._times, low))
         return begin, searchsorted(self._packed, base + searchsorted(self._times, high, "right"))
 

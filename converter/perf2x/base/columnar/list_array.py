@@ -1,4 +1,4 @@
-"""Rows of different lengths as two arrays, and the only home of index arithmetic over them. ::
+"""Rows of different lengths as two arrays; all index arithmetic on them is in this module. ::
 
 rows      [a b c]  []  [d e]
 values     a b c        d e          all rows concatenated
@@ -36,7 +36,7 @@ class ListArray(Frozen):
 
     @classmethod
     def of_empty_rows(cls, count: int, dtype: npt.DTypeLike) -> "ListArray":
-        """Rows without entries."""
+        """Return rows without entries."""
         return cls(np.zeros(count + 1, np.int64), np.zeros(0, dtype))
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class ListArray(Frozen):
 
     @property
     def lengths(self) -> I64:
-        """(n,) int64: entries in each row."""
+        """(n,) int64: number of entries in each row."""
         return np.diff(self.offsets)
 
     def row(self, index: int) -> AnyArray:
@@ -52,12 +52,12 @@ class ListArray(Frozen):
         return self.values[int(self.offsets[index]) : int(self.offsets[index + 1])]
 
     def rows(self) -> Iterable[AnyArray]:
-        """Every row in turn; for tests and small tables, never for samples."""
+        """Yield every row; for tests and small tables, never for samples."""
         return (self.row(i) for i in range(len(self)))
 
     @classmethod
     def of(cls, values: AnyArray, starts: I64, lengths: I64) -> "ListArray":
-        """Rows ``values[start : start + length]``, copied."""
+        """Return the rows ``values[start : start + length]``, copied."""
         return cls(offsets_of(lengths), take(values, ranges(starts, lengths)))
 
     def heads(self, lengths: I64) -> "ListArray":
@@ -65,7 +65,7 @@ class ListArray(Frozen):
         return ListArray.of(self.values, self.offsets[:-1], lengths)
 
     def numbers_at(self, offset: int, dtype: npt.DTypeLike, rows: I64 | slice = slice(None)) -> AnyArray:
-        """Return (rows,) the number at ``offset`` of each row of bytes; bytes beyond a row's end are zeros."""
+        """Return (rows,) the number at ``offset`` of each row of bytes; bytes beyond a row's end count as zeros."""
         kind = np.dtype(dtype)
         place = arange(kind.itemsize) + offset
         inside = place < self.lengths[rows, None]
@@ -75,7 +75,7 @@ class ListArray(Frozen):
 
     @classmethod
     def joined(cls, parts: "Sequence[ListArray]") -> "ListArray":
-        """Return a table of the rows of every part, in order; of addresses where there is no part at all."""
+        """Return a table of the rows of every part, in order; without parts, an empty table of addresses."""
         if not parts:
             return cls.of_empty_rows(0, np.uint64)
         lengths = np.concatenate([part.lengths for part in parts])
@@ -96,7 +96,7 @@ class SharedRows(Frozen):
 
     @property
     def lengths(self) -> I64:
-        """(n,) int64: entries in each row."""
+        """(n,) int64: number of entries in each row."""
         return self.table.lengths[self.number]
 
     def row(self, index: int) -> AnyArray:
@@ -104,7 +104,7 @@ class SharedRows(Frozen):
         return self.table.row(int(self.number[index]))
 
     def rows(self) -> Iterable[AnyArray]:
-        """Every row in turn; for tests and small tables."""
+        """Yield every row; for tests and small tables."""
         return (self.row(i) for i in range(len(self)))
 
     @classmethod
@@ -140,14 +140,15 @@ def ranges(starts: I64, lengths: I64) -> I64:
     if not len(starts):
         return np.zeros(0, np.int64)
     offsets = offsets_of(lengths)
-    result: I64 = np.ones(offsets[-1], np.int64)  # steps from each to the next, which take less than repeating starts
+    # steps from each value to the next, which is quicker than repeating starts
+    result: I64 = np.ones(offsets[-1], np.int64)
     result[0] = starts[0]
     result[offsets[1:-1]] = starts[1:] - starts[:-1] - lengths[:-1] + 1
     return np.cumsum(result, dtype=np.int64, out=result)
 
 
 def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:
-    """Return values[start : start + length] of every row, end to end; a view where they lie so already."""
+    """Return values[start : start + length] of every row, end to end; a view if they already lie that way."""
     ends = starts + lengths
     if len(starts) and np.array_equal(ends[:-1], starts[1:]):
         return values[starts[0] : ends[-1]]
@@ -160,7 +161,7 @@ def row_numbers(lengths: I64) -> I64:
 
 
 def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
-    """Yield runs of row numbers with about ``limit`` entries each, so that work on a run stays in the cache.
+    """Yield runs of row numbers with about ``limit`` entries each, so that the work on a run stays in the CPU cache.
 
     ::
 
@@ -174,23 +175,23 @@ def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
 
 
 def argsort_small(numbers: I64) -> I64:
-    """Return the stable order of small numbers from 0 on (lengths, depths); numpy sorts 16-bit numbers by radix."""
+    """Return the stable order of small nonnegative numbers (lengths, depths); numpy radix-sorts 16-bit numbers."""
     return argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers)
 
 
 def join_columns(parts: Sequence[Any]) -> Any:
-    """Return a column of the rows of every part, in order: arrays, what knows how to join its like, or None."""
+    """Return a column of the rows of every part, in order: arrays, columns with a ``joined`` method, or None."""
     return None if parts[0] is None else getattr(parts[0], "joined", np.concatenate)(parts)
 
 
 def join_tables(tables: Sequence[Table]) -> Table:
-    """Return a table of the rows of every table, in order; all of them have the same columns."""
+    """Return a table of the rows of every table, in order; all have the same columns."""
     names = tables[0].__struct_fields__
     return type(tables[0])(**{name: join_columns([getattr(table, name) for table in tables]) for name in names})
 
 
 def side_by_side(parts: Sequence[ListArray]) -> ListArray:
-    """Join tables of equally many rows row by row; all values take the first part's dtype.
+    """Join tables of equally many rows row by row; all values get the dtype of the first part.
 
     ::
 

@@ -1,6 +1,6 @@
-"""Columns out of large texts with a line per row: hexadecimal numbers, and runs of equal words.
+"""Parses columns of large texts with a line per row: hexadecimal numbers, and runs of equal words.
 
-Eight letters are read as one 64-bit number, and all numbers of a column decoded together.
+Eight letters are read as one 64-bit number, and all numbers of a column are decoded together.
 """
 
 import numpy as np
@@ -12,16 +12,16 @@ _ONES = 0x0101010101010101
 
 
 def _words_at(text: bytes, at: I64) -> U64:
-    """Return (n,) the eight bytes at each place as one number, the first byte lowest; there must be eight."""
-    # places are not aligned, which numpy allows for
+    """Return (n,) the eight bytes at each position as one little-endian number; all eight must exist."""
+    # positions are not aligned, which numpy allows
     every = np.ndarray((max(len(text) - _WORD + 1, 0),), "<u8", text, strides=(1,))
     return every[at].astype(np.uint64, copy=False)
 
 
 def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
-    """Return (n,) numbers of ``width`` (1 to 16) hexadecimal digits, and which of them are digits throughout.
+    """Return (n,) numbers of ``width`` (1 to 16) hexadecimal digits, and which of them consist of digits only.
 
-    Behind the last one there must be four more bytes, as in ``ffff T a``.
+    At least four bytes must follow the last number, as in ``ffff T a``.
     """
     if width % _WORD:
         text = text + b"\0" * _WORD
@@ -29,7 +29,7 @@ def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
     for first in range(0, width, _WORD):
         digits = min(width - first, _WORD)
         letters = _words_at(text, at + first).byteswap()
-        # the upper digits of addresses are mostly those of the row before
+        # the upper digits of an address mostly equal those of the row before
         is_new = begins_run(letters)
         digits_of, is_hex = _decoded(letters[is_new], digits)
         row = cumsum(is_new) - 1
@@ -39,9 +39,9 @@ def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
 
 
 def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
-    """Return numbers from eight letters, the first one highest, of which ``digits`` count."""
+    """Decode numbers from eight letters each, most significant first, of which ``digits`` count."""
     unused = 8 * (_WORD - digits)
-    if unused:  # zeros before the digits
+    if unused:  # the letters before the digits become zeros
         letters = letters >> np.uint64(unused) | np.uint64(0x3030303030303030 << (64 - unused) & 2**64 - 1)
     value = (letters & _all(0x0F)) + np.uint64(9) * (letters >> np.uint64(6) & _all(1))
     for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
@@ -53,7 +53,10 @@ def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
 
 
 def _between(letters: U64, low: str, high: str) -> U64:
-    """The high bit of each letter that lies in a range; letters are below 0x80, so that no sum reaches the next one."""
+    """Return the high bit of each letter that lies in a range.
+
+    Letters are below 0x80, so no sum carries into the next.
+    """
     seven = letters & _all(0x7F)
     return (seven + _all(0x80 - ord(low))) & ~(seven + _all(0x7F - ord(high)))
 
@@ -69,7 +72,7 @@ def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
     is_new = begins_run(length)
     todo, at = flatnonzero(~is_new), 0
     while len(todo := todo[length[todo] > at]):
-        # of the last word, as many bytes as belong to it
+        # only the bytes that belong to the last word
         unused = (np.uint64(8) * np.maximum(_WORD - (length[todo] - at), 0).astype(np.uint64)) & np.uint64(63)
         differ = _words_at(text, start[todo] + at) ^ _words_at(text, start[todo - 1] + at)
         is_other = differ << unused != 0

@@ -17,8 +17,8 @@ Costs, where 1 is np.sort of a column of random 64-bit numbers (2 million rows: 
   `group_alike` 4 for four hundred;
 - `RowInterner` 15 to 20, most of it hashing and random access: only for numbers that must stay while rows come.
 
-The first two give numbers in the order of the values, so that outputs do not depend on the order of rows; interners
-number rows in the order in which they come, and their user sorts them in the end. All are exact. Python's ``set`` and
+The first two number rows in the order of their values, so that outputs do not depend on the order of rows; interners
+number rows in order of arrival, and the caller sorts them in the end. All are exact. Python's ``set`` and
 ``dict`` serve for texts and for tables of some hundred rows.
 """
 
@@ -48,19 +48,19 @@ from perf2x.base.columnar.hashing import hash_columns
 Key = TypeVar("Key", bound=Hashable)
 
 FEW = 256
-"""Up to this many rows np.lexsort is quicker than packing them: a numpy call costs more than what it does."""
+"""Up to this many rows np.lexsort is quicker than packing them: the overhead of numpy calls dominates."""
 
 _WORD_BITS = 64
 _AT_ONCE = 1 << 15
-"""Rows that are packed together: their columns stay in cache, and take no memory besides the packed words."""
+"""Rows to pack together: their columns stay in the CPU cache, and use no memory besides the packed words."""
 _SPARSE = 8
-"""`unique_inverse` uses a table if it has at most this many entries per value; else it sorts."""
+"""`unique_inverse` uses a table if it has at most this many entries per value; otherwise it sorts."""
 
 
 def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """Return the distinct values of an array of any shape, rising: np.unique, in a tenth of its time or less.
+    """Return the distinct values of an array of any shape, ascending: np.unique, in a tenth of its time or less.
 
-    numpy 2.3 and later put the values into a hash set, and load numpy.ma (15 ms) to ask whether they are masked.
+    numpy 2.3 and later put the values into a hash set, and load numpy.ma (15 ms) to check whether they are masked.
     """
     ordered = np.sort(values, axis=None)
     return ordered[begins_run(ordered)]
@@ -98,20 +98,20 @@ def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I6
 
 
 def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
-    """Return distinct keys in the order in which they come, and (n,) the place of each key among them."""
+    """Return distinct keys in order of first occurrence, and (n,) the index of each key among them."""
     known: dict[Key, int] = {}
     place = [known.setdefault(key, len(known)) for key in keys]
     return list(known), np.array(place, np.int64)
 
 
 def numbers_of(values: npt.NDArray[Number], number: Callable[[int], int]) -> I64:
-    """Return (n,) the number of each whole number; ``number`` is called once for each distinct one, ascending."""
+    """Return (n,) the number for each whole number; ``number`` is called once for each distinct one, ascending."""
     distinct, place = unique_inverse(values)
     return np.array([number(value) for value in distinct.tolist()], np.int64)[place]
 
 
 def unique_known(numbers: I64) -> tuple[I64, I64]:
-    """As `unique_inverse`, but without −1, which stands for unknown and has the index −1."""
+    """Do what `unique_inverse` does, ignoring −1, which stands for unknown and gets the index −1."""
     values, place = unique_inverse(numbers)
     unknown = int(np.searchsorted(values, 0))
     return values[unknown:], place - unknown
@@ -126,9 +126,9 @@ def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 
 
 def group_pairs(first: I64, second: I64, firsts: int, bits: int) -> tuple[I64, I64]:
-    """Return what `group_rows` does of two columns, of numbers below ``firsts`` and below 2**``bits``.
+    """Do what `group_rows` does, for two columns of numbers below ``firsts`` and below 2**``bits``.
 
-    With both known nothing has to be measured, and a table of few hundred rows takes half the time.
+    Known limits save measuring, and halve the time for a table of a few hundred rows.
     """
     below = len(first).bit_length()
     if firsts.bit_length() + bits + below > _WORD_BITS:
@@ -138,20 +138,21 @@ def group_pairs(first: I64, second: I64, firsts: int, bits: int) -> tuple[I64, I
 
 
 def _grouped(order: I64, is_new: Bools) -> tuple[I64, I64]:
-    """The first row and the group of each, of rows in ``order`` that begin groups where ``is_new``."""
+    """Return the first row and the group of each row; ``order`` sorts the rows, groups begin where ``is_new``."""
     group = np.empty(len(order), np.int64)
     group[order] = _places(is_new)
     return order[is_new], group
 
 
 def group_alike(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
-    """Return what `group_rows` does, in a quarter of its time where rows are many, wide and of few kinds.
+    """Do what `group_rows` does, in a quarter of its time if there are many wide rows of few kinds.
 
-    Rows are sorted by their hash, compared with the first of the same hash, and only those firsts sorted by content.
+    Rows are sorted by their hash and compared with the first row of that hash; only these first rows are sorted by
+    content.
     """
     below = np.uint64(len(columns[0]).bit_length())
     first, kind = group_rows([hash_columns(*columns) >> below])
-    if not all((column == column[first][kind]).all() for column in columns):  # hardly ever: the hashes are equal
+    if not all((column == column[first][kind]).all() for column in columns):  # hardly ever: equal hashes
         return group_rows(columns)
     order = argsort_rows([column[first] for column in columns])
     rank = np.empty(len(order), np.int64)
@@ -160,9 +161,9 @@ def group_alike(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 
 
 def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
-    """Return the stable order of rows by their columns, and (groups,) where in it each run of equal rows begins.
+    """Return the stable order of rows by their columns, and (groups,) where each run of equal rows begins in it.
 
-    `group_rows` in half of the memory, for sums of millions of rows: np.add.reduceat sums the runs.
+    Uses half the memory of `group_rows`, for sums of millions of rows: np.add.reduceat sums the runs.
     """
     order, is_new = _order_and_news(columns)
     return order, flatnonzero(is_new)
@@ -186,9 +187,9 @@ def sum_rows(keys: Sequence[AnyArray], values: Sequence[AnyArray]) -> tuple[list
 
 
 def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:
-    """Yield each distinct whole number, ascending, with the rows that have it, ascending.
+    """Yield each distinct whole number, ascending, with its rows, ascending.
 
-    One pass, however many numbers there are: comparing all rows with each of them takes the square of that.
+    Takes one pass, however many numbers there are: comparing all rows with each number would take quadratic time.
     """
     distinct, place = unique_inverse(values)
     if len(distinct) <= 1:
@@ -203,7 +204,7 @@ def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:
 def argsort_rows(columns: Sequence[AnyArray]) -> I64:
     """Return the stable order of rows by their columns of whole numbers, the first one leading.
 
-    np.lexsort does the same, with the last one leading, in several times the time.
+    np.lexsort, whose last column is the primary key, takes several times as long.
 
     Rows are packed into words that are sorted themselves: numpy does that with vector instructions, and does not order
     indices so. The row's number stands lowest, so that equal rows keep their order::
@@ -215,23 +216,23 @@ def argsort_rows(columns: Sequence[AnyArray]) -> I64:
 
 
 def _places(is_new: Bools) -> I64:
-    """Return (n,) the place of each sorted value among the distinct ones."""
+    """Return (n,) the index of each sorted value among the distinct ones."""
     places: I64 = cumsum(is_new)
     places -= 1  # in place: these are columns of all addresses of a file
     return places
 
 
 def _sorted_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
-    """`unique_inverse` by one sort."""
+    """Do what `unique_inverse` does, with one sort."""
     first, group = group_rows([values])
     return values[first], group
 
 
 def _marked_inverse(values: I64, reach: int) -> tuple[I64, I64]:
-    """`unique_inverse` of numbers from 0 to ``reach`` − 1 by marking them in a table."""
+    """Do what `unique_inverse` does for numbers from 0 to ``reach`` − 1, by marking them in a table."""
     is_used = np.zeros(reach, np.bool_)
     is_used[values] = True
-    narrow = len(values) < min(reach, 1 << 31)  # the table may have eight for each value
+    narrow = len(values) < min(reach, 1 << 31)  # the table may have eight entries for each value
     rank = np.zeros(reach, np.int32 if narrow else np.int64)
     np.cumsum(is_used[:-1], dtype=rank.dtype, out=rank[1:])
     place = rank[values].astype(np.int64, copy=False)
@@ -239,14 +240,14 @@ def _marked_inverse(values: I64, reach: int) -> tuple[I64, I64]:
 
 
 def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
-    """Return the order, and which rows in it differ from the one before."""
+    """Return the order, and which rows in it differ from their predecessor."""
     count = len(columns[0])
     if count <= FEW:
         order = lexsort(columns[::-1])
         return order, begins_run(*(column[order] for column in columns))
     below = np.uint64((count - 1).bit_length())
     key, rest = _pack_columns(columns, count, _WORD_BITS - int(below))
-    key <<= below  # in place, here and below: millions of rows are not copied more often than needed
+    key <<= below  # in place, here and below, to avoid copying millions of rows
     order, is_new = _sorted_words(key, below)
     if rest and not is_new.all():
         _break_ties(rest, order, is_new)
@@ -254,7 +255,7 @@ def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
 
 
 def _sorted_words(key: U64, below: np.uint64) -> tuple[I64, Bools]:
-    """Return what `_order_and_news` does of one column of words, whose lowest bits have room for the row's number."""
+    """Do what `_order_and_news` does for one column of words whose lowest bits have room for the row's number."""
     key |= np.arange(len(key), dtype=np.uint64)
     key.sort()
     order = (key & ((np.uint64(1) << below) - np.uint64(1))).view(np.int64)
@@ -263,10 +264,10 @@ def _sorted_words(key: U64, below: np.uint64) -> tuple[I64, Bools]:
 
 
 def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U64, list[AnyArray]]:
-    """Pack as much of each row as fits ``room`` bits, the first column highest; also return what is left.
+    """Pack as much of each row as fits ``room`` bits, the first column highest; also return the rest.
 
-    Bits are taken from a column, not whole columns, so that every round gets on: a run's number and a row's number
-    together leave some.
+    Columns may be split, so that every round makes progress: a run's number and a row's number together leave some
+    bits.
     """
     key = np.zeros(count, np.uint64)
     rest: list[AnyArray] = []
@@ -289,9 +290,9 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U
 
 
 def _above(column: AnyArray, least: AnyArray) -> U64:
-    """Return (n,) how far each number lies above the least one.
+    """Return (n,) the distance of each number from the least one.
 
-    Wraps where the span does not fit int64, and is right.
+    It wraps around where the span does not fit int64, and is then right as an unsigned number.
     """
     dtype = np.uint64 if column.dtype == np.uint64 else np.int64
     above: U64 = (column.astype(dtype, copy=False) - least.astype(dtype)).view(np.uint64)

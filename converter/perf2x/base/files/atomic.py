@@ -4,8 +4,8 @@ Outputs, downloads and caches are written through this module. Where the system 
 O_TMPFILE), a killed process leaves nothing behind; elsewhere the new file has a hidden name until it is complete.
 
 Files that perf2x can make again end in a magic word and the CRC-32 of their contents, which finds every flipped bit and
-takes 0.4 ms per megabyte. BLAKE2 would also withstand forgery but takes four times as long, and who can write to the
-user's cache can do worse.
+takes 0.4 ms per megabyte. BLAKE2 would also withstand forgery but takes four times as long, and anyone who can
+write to the user's cache can do worse.
 """
 
 import contextlib
@@ -21,13 +21,16 @@ from perf2x.errors import OptionError, OutputError
 
 
 class AtomicFile:
-    """A new version of ``path``: write to ``file``, then ``commit``; without a commit it is discarded.
+    """A new version of ``path``: write to ``file``, then call ``commit``; without a commit it is discarded.
 
     ``file`` may be closed before the commit. Another process sees either the old version or the new one.
     """
 
     def __init__(self, path: Path, mode: int) -> None:
-        """Create the file with the permissions ``mode``, less the umask; OSError when the directory refuses it."""
+        """Create the file with the permissions ``mode``, less the umask.
+
+        Raises OSError when the directory refuses it.
+        """
         self._path, self._mode = path, mode
         self._hidden = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
         self._descriptor = create_unnamed(path.parent, mode)
@@ -37,13 +40,13 @@ class AtomicFile:
         self.file: BinaryIO = os.fdopen(self._descriptor, "wb", closefd=False)
 
     def commit(self) -> None:
-        """Rename the file to ``path``, with the permissions of the file that it replaces, if any."""
+        """Rename the file to ``path``, keeping the permissions of the file that it replaces, if any."""
         self.file.close()
         if not self._is_first():
             self._replace()
 
     def _is_first(self) -> bool:
-        """Name the unnamed file at once if nothing has its name: a process that is killed leaves no hidden file."""
+        """Name the unnamed file directly if the name is free, so that a killed process leaves no hidden file."""
         if not self._is_unnamed:
             return False
         try:
@@ -55,7 +58,7 @@ class AtomicFile:
     def _replace(self) -> None:
         if self._is_unnamed:
             self._name_unnamed()
-        self._close()  # Windows renames no open file
+        self._close()  # Windows cannot rename an open file
         with contextlib.suppress(FileNotFoundError):
             self._hidden.chmod(self._path.stat().st_mode & 0o7777)
         replace_file(self._hidden, self._path)
@@ -77,7 +80,7 @@ class AtomicFile:
     def discard(self) -> None:
         """Remove the file unless it was committed."""
         try:
-            with contextlib.suppress(OSError):  # the disk is full: what is still buffered goes, too
+            with contextlib.suppress(OSError):  # the disk is full: data that is still buffered is lost, too
                 self.file.close()
         finally:
             self._close()
@@ -93,7 +96,8 @@ class AtomicFile:
 def atomic_file(path: Path, mode: int = 0o666) -> Iterator[AtomicFile]:
     """Open a new version of ``path``, discarded at the end unless it was committed.
 
-    Nobody who may not read the file at ``path`` can read the new one meanwhile. OSError when it cannot be created.
+    Meanwhile, users who may not read the file at ``path`` cannot read the new one either. Raises OSError when it cannot
+    be created.
     """
     with contextlib.suppress(OSError):
         mode &= path.stat().st_mode
@@ -112,8 +116,8 @@ def open_output(path: str, *, inputs: tuple[str, ...], compress: bool = False) -
     """Open a binary output file; ``-`` is standard output.
 
     On an error the new file is discarded and an existing output stays unchanged. ``compress`` adds gzip without name
-    and time, so that equal contents give equal bytes. OptionError when ``path`` is one of ``inputs``; OutputError when
-    it cannot be written.
+    and time, so that equal contents give equal bytes. Raises OptionError when ``path`` is one of ``inputs``,
+    OutputError when it cannot be written.
     """
     _refuse_inputs(path, inputs)
     try:
@@ -156,14 +160,14 @@ def _refuse_inputs(path: str, inputs: tuple[str, ...]) -> None:
     for name in inputs:
         with contextlib.suppress(OSError):
             if STDOUT not in (name, path) and Path(name).samefile(path):
-                raise OptionError(f"the output {path} is the input; name another with -o")
+                raise OptionError(f"the output {path} is also an input; choose another with -o")
 
 
 _INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".bz2", ".tar", ".data")
 
 
 def default_output(source: str, suffix: str) -> str:
-    """Name the output for ``perf.data`` ``perf`` and the suffix, in the current directory."""
+    """Return the default output, in the current directory: ``perf`` plus the suffix for ``perf.data``."""
     name = "perf" if source == "-" else Path(source).resolve().name
     for ending in _INPUT_SUFFIXES:
         name = name.removesuffix(ending)
@@ -171,12 +175,12 @@ def default_output(source: str, suffix: str) -> str:
 
 
 def wants_gzip(target: str, suffix: str) -> bool:
-    """Return whether to compress the output: its name ends with ``.gz`` and the format does not compress by itself."""
+    """Return whether to compress the output: its name ends with ``.gz``, and the format does not compress itself."""
     return target.endswith(".gz") and not suffix.endswith(".gz")
 
 
 _MAGIC = b"p2x-crc\n"
-"""Follows the contents; their CRC-32, a 64-bit little-endian number, follows it."""
+"""Follows the contents, and precedes their CRC-32, a 64-bit little-endian number."""
 
 
 def write_checksummed(path: Path, data: bytes) -> bool:
@@ -197,7 +201,7 @@ def sealed(data: bytes) -> bytes:
 
 
 def read_checksummed(path: Path) -> bytes | None:
-    """Return the data of a file that ``write_checksummed`` wrote; None if there is no such file or it is damaged."""
+    """Return the data of a file that ``write_checksummed`` wrote; None if it is missing or damaged."""
     try:
         content = path.read_bytes() if path.is_file() else b""
     except OSError:

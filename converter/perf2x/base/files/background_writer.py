@@ -1,4 +1,4 @@
-"""Writing in a background thread: the disk and zlib release the interpreter lock meanwhile."""
+"""Writes in a background thread, because disk writes and zlib release the interpreter lock."""
 
 import gzip
 import io
@@ -9,14 +9,14 @@ from typing import BinaryIO
 
 _MAX_QUEUED = 16
 _LEVEL = 4
-"""Of gzip: 6 takes two and a half times as long for 4 % less."""
+"""The gzip level; level 6 takes two and a half times as long for 4 % less."""
 
 
 class BackgroundWriter(io.BufferedIOBase):
     """A writer that hands chunks to a thread, which writes them to ``out``; errors of ``out`` are raised here.
 
-    ``out`` stays open. Use it as a context manager: the thread always ends with it. Where no thread can start, as in a
-    browser or without memory for its stack, chunks are written at once.
+    ``out`` stays open. Use it as a context manager: the thread always ends with it. Where no thread can be started, as
+    in a browser or without memory for its stack, chunks are written immediately.
     """
 
     def __init__(self, out: BinaryIO) -> None:
@@ -35,7 +35,10 @@ class BackgroundWriter(io.BufferedIOBase):
         return True
 
     def write(self, chunk: bytes | memoryview, /) -> int:  # type: ignore[override]
-        """Queue a chunk, which must not change afterwards; OSError or MemoryError when an earlier write failed."""
+        """Queue a chunk, which must not be changed afterwards.
+
+        Raises OSError or MemoryError if an earlier write failed.
+        """
         if self._error is not None:
             raise self._error
         if self._thread is None:
@@ -45,7 +48,7 @@ class BackgroundWriter(io.BufferedIOBase):
         return len(chunk)
 
     def close(self) -> None:
-        """Wait until everything is written; OSError or MemoryError when a write failed."""
+        """Wait until everything is written. Raises OSError or MemoryError if a write failed."""
         if self.closed:
             return
         super().close()
@@ -66,7 +69,7 @@ class BackgroundWriter(io.BufferedIOBase):
             sink.close()
         except (OSError, MemoryError) as error:
             self._error = error
-            for _ in chunks:  # drain the queue: a writer may wait for room in it
+            for _ in chunks:  # drain the queue, because the writer may be waiting for room in it
                 pass
 
     def _packed(self, out: "_FailsOnce | gzip.GzipFile") -> "_FailsOnce | gzip.GzipFile":
@@ -83,14 +86,15 @@ class BackgroundGzipWriter(BackgroundWriter):
 class _FailsOnce:
     """A file that ignores writes after its first error.
 
-    A GzipFile that could not be closed tries again when it is collected; from Python 3.13 on that error is printed.
+    A GzipFile whose close failed tries again when it is garbage-collected; from Python 3.13 on, that error would be
+    printed.
     """
 
     def __init__(self, out: BinaryIO) -> None:
         self._out: BinaryIO | None = out
 
     def write(self, chunk: bytes | memoryview) -> int:
-        """Write a chunk; OSError when that fails for the first time."""
+        """Write a chunk. Raises OSError when that fails for the first time."""
         out, self._out = self._out, None
         if out is None:
             return len(chunk)
@@ -99,7 +103,7 @@ class _FailsOnce:
         return written
 
     def flush(self) -> None:
-        """Do nothing: who opened the file flushes it."""
+        """Do nothing: whoever opened the file flushes it."""
 
     def close(self) -> None:
-        """Do nothing: who opened the file closes it."""
+        """Do nothing: whoever opened the file closes it."""

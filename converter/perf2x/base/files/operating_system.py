@@ -1,7 +1,7 @@
-"""Calls that operating systems answer differently: worker processes, locks, maps, files without a name, caches.
+"""Calls that differ between operating systems: worker processes, locks, maps, files without a name, caches.
 
-Everything that forks, locks, maps, renames or looks for the user's folders asks here, and works with the answer: one
-process, no lock, a hidden name. Tests take the place of other systems by replacing what is looked at here:
+All code that forks, locks, maps, renames or looks for the user's folders calls this module, and copes with its answer:
+one process, no lock, a hidden name. Tests imitate other systems by replacing what this module examines:
 ``sys.platform``, names of ``os`` and ``mmap``, the module ``fcntl``, ``O_TMPFILE`` and ``PROC_FILES``.
 """
 
@@ -24,24 +24,24 @@ PROC_FILES = "/proc/self/fd"
 """Linux's directory of this process's open files, by number."""
 _CHUNK = 16 << 20
 O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None) if sys.platform == "linux" else None
-"""The flag; a browser's system has it, too, and then opens the directory."""
+"""The flag for unnamed files; a browser's system has it, too, but opens the directory instead."""
 
 
 def can_fork() -> bool:
-    """Return whether numpy is safe to use after a fork: Windows has none, and macOS's libraries are not made for it."""
+    """Return whether numpy is safe to use after a fork: Windows has none, and macOS's libraries do not support it."""
     return sys.platform == "linux"
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep freed memory for the next array of this process; other C libraries are left as they are.
+    """Make glibc keep freed memory for the next array of this process; other C libraries are left alone.
 
-    By default large arrays go back to the system at once, and new pages are cleared again and again: a seventh of the
-    processor time of a conversion, for 20 MB of memory. numpy is imported first: after the change its import takes
-    3,000 pages more, 15 ms.
+    By default, large arrays return to the system at once, and new pages have to be cleared again and again: a seventh
+    of the CPU time of a conversion, against 20 MB of memory. numpy is imported first, because after the change its
+    import would take 3,000 more pages and 15 ms.
     """
     if sys.platform == "linux":
         import_module("numpy")
-        import ctypes  # numpy imports it, too
+        import ctypes  # numpy imports it anyway
 
         with contextlib.suppress(OSError, AttributeError):
             adjust = ctypes.CDLL(None).mallopt
@@ -50,39 +50,39 @@ def keep_freed_memory() -> None:
 
 
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
-"""Numbers of malloc.h; the first may be 32 MiB at most."""
+"""Constants of malloc.h; the first threshold is at most 32 MiB."""
 
 
 def available_cores() -> int:
-    """Return number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def fork_context() -> ForkContext:
-    """Return multiprocessing with fork; ValueError where there is none (see ``can_fork``)."""
-    import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
+    """Return multiprocessing's fork context. Raises ValueError where there is none (see ``can_fork``)."""
+    import multiprocessing  # loads sockets and OpenSSL, and most recordings are too small to need it
 
     return multiprocessing.get_context("fork")
 
 
 def widen_pipe(descriptor: int) -> None:
-    """Enlarge a pipe's buffer to a megabyte, if the system supports it: large arrays then pass five times as fast."""
-    with contextlib.suppress(ImportError, AttributeError, OSError):  # users have a number of pages for all their pipes
+    """Enlarge a pipe's buffer to a megabyte if the system supports it; large arrays then pass five times as fast."""
+    with contextlib.suppress(ImportError, AttributeError, OSError):  # each user has a limited number of pages for pipes
         import fcntl
 
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
 
 
 def spawn_context() -> SpawnContext:
-    """Return multiprocessing with processes that share nothing with this one, as every system has them."""
+    """Return multiprocessing's spawn context, which every system has: its processes share nothing with this one."""
     import multiprocessing
 
     return multiprocessing.get_context("spawn")
 
 
 def address_space_left() -> int | None:
-    """Return the bytes that this process may still map (ulimit -v); None without a limit, or if unknown."""
+    """Return how many more bytes this process may map (ulimit -v); None without a limit, or if unknown."""
     try:
         import resource
 
@@ -96,9 +96,9 @@ def address_space_left() -> int | None:
 
 @contextlib.contextmanager
 def processor_time_limited(seconds: float, error: Exception) -> Iterator[None]:
-    """Raise an error in the block once this process has computed for so long.
+    """Raise an error in the block once this process has used ``seconds`` of CPU time.
 
-    Only the first thread of a process can, and not on Windows or in a browser; elsewhere nothing is limited.
+    Only the main thread of a process can do this, and not on Windows or in a browser; elsewhere nothing is limited.
     """
 
     def stop(*_: object) -> None:
@@ -119,7 +119,7 @@ def processor_time_limited(seconds: float, error: Exception) -> Iterator[None]:
 
 
 def has_file_locks() -> bool:
-    """Return whether the system has locks that end with their process, however it ends (flock(2))."""
+    """Return whether the system has locks that are released however their process ends (flock(2))."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
@@ -128,21 +128,25 @@ def has_file_locks() -> bool:
 
 
 def lock(file: IO[bytes] | int, *, wait: bool) -> None:
-    """Lock a file for this process; OSError when another holds it, unless ``wait``, or when it cannot be locked."""
+    """Lock a file for this process.
+
+    Raises OSError when another process holds the lock, unless ``wait``, or when the file cannot be locked.
+    """
     import fcntl
 
     fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def is_own(path: Path) -> bool:
-    """Return whether this user made a file or directory, and it is no link; OSError when there is none."""
+    """Return whether this user made a file or directory that is not a link. Raises OSError if it does not exist."""
     return not path.is_symlink() and path.stat().st_uid == os.getuid()
 
 
 def map_file(file: IO[bytes]) -> mmap.mmap | bytearray:
-    """Map a whole file for reading; OSError or ValueError for what cannot be mapped: a pipe, an empty file.
+    """Map a whole file for reading.
 
-    In a browser, where a map is a copy, and files that the user dropped have none, it is read.
+    Raises OSError or ValueError if it cannot be mapped: a pipe, an empty file. In a browser the file is read instead:
+    maps are copies there, and files that the user dropped cannot be mapped.
     """
     if sys.platform != "emscripten":
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -160,8 +164,8 @@ def map_file(file: IO[bytes]) -> mmap.mmap | bytearray:
 def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
     """Advise the system that bytes [start, stop) of a map are not needed soon, if it supports that.
 
-    The page that ``start`` lies in goes, too: where the file is cached in large pages, reading there has mapped two
-    million bytes before it. The page that ``stop`` lies in stays: the next reader begins there.
+    The page with ``start`` is freed, too: where the file is cached in large pages, reading there has mapped up to 2 MiB
+    before it. The page with ``stop`` stays, because the next reader begins there.
     """
     advice = getattr(mmap, "MADV_DONTNEED", None)
     if advice is None:
@@ -182,29 +186,35 @@ def create_unnamed(directory: Path, mode: int) -> int:
 
 
 def temporary_file() -> IO[bytes]:
-    """Open a temporary file that goes when it is closed; it has a name in a browser, which maps others as empty."""
+    """Open a temporary file that vanishes when it is closed.
+
+    In a browser it has a name, because other temporary files are mapped as empty there.
+    """
     import tempfile
 
     return tempfile.NamedTemporaryFile() if sys.platform == "emscripten" else tempfile.TemporaryFile()
 
 
 def create_exclusively(path: Path, mode: int) -> int:
-    """Return a descriptor of a new file, in binary; FileExistsError when there is one already."""
+    """Create a file and return its descriptor, in binary mode. Raises FileExistsError if there is one already."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
 
 
 def name_unnamed(descriptor: int, path: Path) -> None:
-    """Give an unnamed file the name ``path``; OSError where links are forbidden (security modules, FUSE)."""
+    """Give an unnamed file the name ``path``. Raises OSError where links are forbidden (security modules, FUSE)."""
     directory = os.open(path.parent, os.O_RDONLY)
     try:
-        # os.link follows the link in /proc only when it gets a directory
+        # os.link follows the link in /proc only if it is given a directory
         os.link(f"{PROC_FILES}/{descriptor}", path, src_dir_fd=directory, follow_symlinks=True)
     finally:
         os.close(directory)
 
 
 def replace_file(new: Path, old: Path) -> None:
-    """Give a closed file the name of another, which goes; PermissionError on Windows while a program has that open."""
+    """Rename a closed file to replace another.
+
+    On Windows, raises PermissionError while a program has the other file open.
+    """
     new.replace(old)
 
 
@@ -215,7 +225,10 @@ def path_of_open_file(file: IO[bytes]) -> Path | None:
 
 
 def user_cache_dir() -> Path | None:
-    """Directory for files that perf2x can make again, by each platform's convention; None without a home directory."""
+    """Return the directory for files that can be recreated, by the platform's convention.
+
+    Returns None without a home directory.
+    """
     try:
         home = Path.home()
     except RuntimeError:

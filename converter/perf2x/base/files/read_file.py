@@ -1,4 +1,7 @@
-"""Reads whole files next to a recording: symbol tables, maps, dumps; bounded, whatever the name refers to."""
+"""Reads whole files next to a recording, such as symbol tables, maps and dumps.
+
+The size is bounded, whatever they are.
+"""
 
 import errno
 import os
@@ -12,12 +15,15 @@ from perf2x.base.files.unpack_limit import MOST_IN_MEMORY, format_size
 from perf2x.errors import ObjectError
 
 SILENCE = 60.0
-"""Seconds that a pipe may take to send something: ``--kallsyms <(ssh host cat /proc/kallsyms)``."""
+"""Seconds to wait for a pipe to send something: ``--kallsyms <(ssh host cat /proc/kallsyms)``."""
 _CHUNK = 1 << 20
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file; OSError also for pipes and devices, on which a reader may wait or never come to an end."""
+    """Open a regular file.
+
+    Raises OSError also for pipes and devices, on which a reader may wait or never reach an end.
+    """
     file = open(path, "rb", opener=_at_once)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -26,7 +32,10 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """Read a file, or what a pipe sends; OSError also for devices, for more than ``most`` bytes, and for silence."""
+    """Read a file, or what a pipe sends.
+
+    Raises OSError also for devices, for more than ``most`` bytes, and for a silent pipe.
+    """
     with open(path, "rb", 0, opener=_at_once) as file:
         status = os.fstat(file.fileno())
         if stat.S_ISFIFO(status.st_mode):
@@ -41,7 +50,7 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 def read_object_file(path: Path, most: int = MOST_IN_MEMORY) -> bytes:
-    """Read a file as ``read_file`` does; ObjectError when it cannot be read."""
+    """Read a file as ``read_file`` does. Raises ObjectError when it cannot be read."""
     try:
         return read_file(path, most)
     except OSError as error:
@@ -49,13 +58,13 @@ def read_object_file(path: Path, most: int = MOST_IN_MEMORY) -> bytes:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """Open without waiting for a writer of a pipe."""
+    """Open a file without waiting for a pipe's writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _sent(pipe: int, path: Path, most: int) -> Iterator[bytes]:
-    """Yield what a pipe sends, a little more than ``most`` bytes at most."""
-    import select  # nearly all files are none
+    """Yield what a pipe sends, at most a little more than ``most`` bytes."""
+    import select  # nearly all files are not pipes
 
     total = 0
     while total <= most:

@@ -1,4 +1,4 @@
-"""Addresses (``s3://…``, ``https://…``), which fsspec and the clients below it read and write."""
+"""Reads and writes addresses (``s3://…``, ``https://…``) through fsspec and its clients."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from perf2x.errors import FormatError, OptionError
 
 
 def fsspec() -> ModuleType:
-    """Import fsspec; OptionError says how to install it."""
+    """Import fsspec. Raises OptionError with installation instructions if it is missing."""
     try:
         return import_module("fsspec")
     except ImportError:
@@ -19,14 +19,14 @@ def fsspec() -> ModuleType:
 
 
 def is_address(name: str) -> bool:
-    """True for ``s3://…``, ``https://…`` and the like, and for ``memory://…``."""
+    """Return whether a name is an address: ``s3://…``, ``https://…`` and the like, or ``memory://…``."""
     return "://" in name
 
 
 def modified_ns(facts: dict[str, Any]) -> int:
-    """Return an object's modification time in nanoseconds since the epoch; clients name it differently.
+    """Return an object's modification time in nanoseconds since the epoch, 0 if unknown.
 
-    0 if unknown.
+    Clients use different names for it.
     """
     for name in ("LastModified", "last_modified", "updated", "mtime", "created"):
         moment = facts.get(name)
@@ -39,7 +39,7 @@ def modified_ns(facts: dict[str, Any]) -> int:
 
 @contextlib.contextmanager
 def told_apart(address: str) -> Iterator[None]:
-    """Turn what fsspec and the clients below it raise for an address into one FormatError."""
+    """Turn the various exceptions of fsspec and its clients into a FormatError about an address."""
     try:
         yield
     except _client_errors() as error:
@@ -48,7 +48,7 @@ def told_apart(address: str) -> Iterator[None]:
 
 
 def _client_errors() -> tuple[type[Exception], ...]:
-    """OSError, a protocol or a client that is not there, and what the clients of stores derive their errors from."""
+    """Return OSError, the errors for an unknown protocol or missing client, and the base classes of clients' errors."""
     found: list[Any] = [OSError, ValueError, ImportError]
     clients = (("aiohttp", "ClientError"), ("botocore.exceptions", "BotoCoreError"),
                ("botocore.exceptions", "ClientError"))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Columns of 32-bit numbers that grow with a file's samples: beyond a few rows they lie in a temporary file."""
+"""Columns of 32-bit numbers that grow with a file's samples; all but a few rows lie in a temporary file."""
 
 import numpy as np
 
@@ -6,31 +6,31 @@ from perf2x.base.columnar import I32
 from perf2x.base.files.unpack_limit import Spool
 
 _AT_ONCE = 1 << 20
-"""Bytes that are written together."""
+"""Bytes to write together."""
 
 
 class RowSpool:
-    """Rows of ``columns`` numbers, which are appended and then read in any order."""
+    """Rows of ``columns`` numbers, which are appended and can then be read in any order."""
 
     def __init__(self, columns: int) -> None:
         self._columns, self._row_size = columns, 4 * columns
         self._waiting: list[I32] = []
         self._rows = self._written = 0
-        """Rows in all, and those in the file."""
+        """The number of rows in all, and of those in the file."""
         self._spool: Spool | None = None
 
     def __len__(self) -> int:
         return self._rows
 
     def open(self) -> None:
-        """Make the file, so that forked processes write to the one that this process reads.
+        """Create the file, so that forked processes write to the file that this process reads.
 
-        FormatError where there is no room.
+        Raises FormatError if there is no room.
         """
         self._spool = self._spool or Spool("samples")
 
     def extend(self, *columns: I32) -> None:
-        """Append (n,) columns; FormatError where there is no room."""
+        """Append (n,) columns. Raises FormatError if there is no room."""
         self._waiting.append(np.column_stack(columns))
         self._rows += len(columns[0])
         if self._row_size * (self._rows - self._written) > _AT_ONCE:
@@ -47,7 +47,7 @@ class RowSpool:
         self._waiting, self._written = [], self._rows
 
     def read(self, start: int, stop: int) -> I32:
-        """Return (columns, rows) some rows, in numbers that may be changed."""
+        """Return (columns, rows) a range of rows, as an array that may be changed."""
         if self._spool is None:
             rows = np.concatenate([np.zeros((0, self._columns), np.int32), *self._waiting])[start:stop].copy()
         else:

@@ -1,4 +1,4 @@
-"""Paths on the converting machine that perf2x reads unasked, below a sysroot that can replace ``/``.
+"""Files of the converting machine that perf2x reads without being told to; a sysroot can replace ``/``.
 
 ``PERF2X_SYSROOT`` names a directory to use as ``/`` for recorded paths, ``/usr/lib/debug``, ``/boot``,
 ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. With an empty directory a conversion depends only on its arguments,
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _SYSROOT = "PERF2X_SYSROOT"
-"""The variable."""
+"""The name of the environment variable."""
 DEBUG_DIR = "/usr/lib/debug"
 PERF_MAP_DIR = "/tmp"
 PROC = "/proc"
@@ -26,9 +26,9 @@ VMLINUX_PATHS = (
     "/boot/vmlinux-{0}", "/usr/lib/debug/boot/vmlinux-{0}", "/lib/modules/{0}/build/vmlinux",
     "/usr/lib/debug/lib/modules/{0}/vmlinux", "/usr/lib/debug/boot/vmlinux-{0}.debug", "/lib/modules/{0}/vmlinux",
 )  # fmt: skip
-"""By kernel release; tools/perf/util/symbol.c vmlinux_path__init."""
+"""Paths by kernel release; tools/perf/util/symbol.c vmlinux_path__init."""
 VDSO_PATHS = tuple(f"/lib/modules/{{0}}/vdso/{name}.so" for name in ("vdso64", "vdso", "vdso32", "vdsox32"))
-"""By kernel release; installed with it, with debug info (make vdso_install)."""
+"""Paths by kernel release, installed with the kernel, including debug info (make vdso_install)."""
 
 
 def sysroot() -> Path | None:
@@ -38,7 +38,7 @@ def sysroot() -> Path | None:
 
 
 def host_path(path: str) -> Path:
-    """Return an absolute path below the sysroot, if there is one; a path already below it stays unchanged."""
+    """Return an absolute path below the sysroot, if there is one; a path that is already below it stays unchanged."""
     root = sysroot()
     if root is None or Path(path).is_relative_to(root):
         return Path(path)
@@ -46,7 +46,7 @@ def host_path(path: str) -> Path:
 
 
 _MAX_LINKS = 40
-"""The limit of Linux (include/linux/namei.h MAXSYMLINKS)."""
+"""The same limit as in Linux (include/linux/namei.h MAXSYMLINKS)."""
 
 
 def resolve_in_root(root: Path, recorded: str) -> Path | None:
@@ -67,7 +67,7 @@ def resolve_in_root(root: Path, recorded: str) -> Path | None:
         try:
             target = os.readlink("/".join((str(root), *done)))  # noqa: PTH115 - a Path costs more than the call
         except FileNotFoundError:
-            if ".." not in todo:  # nothing below a missing directory is a link
+            if ".." not in todo:  # below a missing directory nothing can be a link
                 return root.joinpath(*done, *todo[::-1])
             continue
         except (OSError, ValueError):
@@ -81,7 +81,7 @@ def resolve_in_root(root: Path, recorded: str) -> Path | None:
 
 
 def paths_in_root(root: Path, *recorded: str) -> Iterator[Path]:
-    """Yield recorded paths resolved under ``root``, without loops of links."""
+    """Yield recorded paths resolved under ``root``, skipping loops of links."""
     return filter(None, (resolve_in_root(root, path) for path in recorded))
 
 
@@ -91,7 +91,7 @@ def _parts(path: str) -> list[str]:
 
 
 def is_folder_name(text: str) -> bool:
-    """Return whether a recorded text names one folder: a kernel's release, below /lib/modules."""
+    """Return whether a recorded text names a single folder, such as a kernel release below /lib/modules."""
     return text not in ("", ".", "..") and not any(letter in text for letter in "/\0")
 
 

@@ -1,8 +1,8 @@
-"""Untrusted tarballs: headers, members and sizes are bounded, nothing is extracted under its own name.
+"""Reads untrusted tarballs: headers, members and sizes are bounded, and nothing is extracted under its own name.
 
-tarfile reads the data of extended headers (pax, GNU long names, sparse maps) completely, and skips members by
-unpacking them. ``BoundedStream`` sits between tarfile and the file: no read is larger than a header may be, and no
-position lies beyond the limit of base/files/unpack_limit.py for a file of that size.
+tarfile reads the whole data of extended headers (pax, GNU long names, sparse maps), and skips members by unpacking
+them. ``BoundedStream`` sits between tarfile and the file: no read is larger than a header may be, and no position lies
+beyond the limit of base/files/unpack_limit.py for a file of that size.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ MOST_MEMBERS = 100_000
 
 
 def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """Return the exceptions that reading a damaged tarball raises, and ``more``."""
+    """Return the exceptions that reading a damaged tarball raises, plus ``more``."""
     import tarfile  # few conversions read a tarball
 
-    # tarfile calls itself for a header after a header
+    # tarfile recurses for a header that follows a header
     return (*more, *damage_errors(), RecursionError, FormatError, tarfile.TarError)
 
 
 @contextlib.contextmanager
 def open_tarball(path: Path) -> Iterator[Tarball]:
-    """Open a tarball, plain or compressed by gzip, bzip2, xz or zstd; raises what ``tarball_errors`` lists."""
+    """Open a tarball, plain or compressed by gzip, bzip2, xz or zstd. Raises the exceptions of ``tarball_errors``."""
     import tarfile
 
     with contextlib.ExitStack() as stack:
@@ -54,13 +54,13 @@ def open_tarball(path: Path) -> Iterator[Tarball]:
 
 
 class Tarball(Struct):
-    """An open tarball; its members come in order and are not kept."""
+    """An open tarball; its members arrive in order and are not kept."""
 
     _tar: tarfile.TarFile
     _bounded: BoundedStream
 
     def members(self) -> Iterator[tarfile.TarInfo]:
-        """Yield each member in turn; ValueError for more than MOST_MEMBERS."""
+        """Yield each member. Raises ValueError for more than MOST_MEMBERS."""
         for _ in range(MOST_MEMBERS):
             self._bounded.begin_headers()
             member = self._tar.next()
@@ -72,9 +72,12 @@ class Tarball(Struct):
         raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
 
     def chunks(self, member: tarfile.TarInfo, limit: int) -> Iterator[bytes]:
-        """Yield the contents of a regular member; FormatError when its size, with holes, is more than ``limit``."""
+        """Yield the contents of a regular member.
+
+        Raises FormatError when its size, including holes, is more than ``limit``.
+        """
         if member.size > limit:
-            sizes = f"{member.name} is {format_size(member.size)} large, more than {format_size(limit)}"
+            sizes = f"{member.name} is {format_size(member.size)}, more than {format_size(limit)}"
             raise FormatError(f"{sizes}; ", *HIGHER)
         self._bounded.headers_done()
         stream = self._tar.extractfile(member)
@@ -83,7 +86,10 @@ class Tarball(Struct):
 
 
 class BoundedStream(io.RawIOBase):
-    """A bounded file for tarfile; ValueError for a read that no valid tarball needs, FormatError beyond the limit."""
+    """A bounded file for tarfile.
+
+    Raises ValueError for a read that no valid tarball needs, FormatError beyond the limit.
+    """
 
     def __init__(self, stream: IO[bytes], packed: int, limit: int | None) -> None:
         super().__init__()
@@ -107,13 +113,13 @@ class BoundedStream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read up to ``size`` bytes; ValueError for more than _MOST_PER_READ."""
+        """Read up to ``size`` bytes. Raises ValueError for more than _MOST_PER_READ."""
         if not 0 <= size <= _MOST_PER_READ:
-            raise ValueError(f"a header of {format_size(size)}" if size >= 0 else "a read without an end")
+            raise ValueError(f"it has a header of {format_size(size)}" if size >= 0 else "a header without an end")
         if self._headers is not None:
             self._headers -= size
             if self._headers < 0:
-                raise ValueError(f"headers of more than {format_size(_MOST_FOR_HEADERS)} for one member")
+                raise ValueError(f"a member has headers of more than {format_size(_MOST_FOR_HEADERS)}")
         data = self._stream.read(size)
         self._check(self._stream.tell())
         return data

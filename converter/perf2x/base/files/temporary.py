@@ -1,4 +1,4 @@
-"""Temporary directories; the next process removes those that a killed process left behind."""
+"""Temporary directories; each process removes those that killed processes left behind."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,17 +9,17 @@ from perf2x.base.files.operating_system import has_file_locks, is_own, lock, rep
 PREFIX = "perf2x-unpacked-"
 _LOCK = "lock"
 _shown: dict[str, str] = {}
-"""Users' names of temporary files, by path."""
+"""The user's names for temporary files, by path."""
 
 
 def call_copy(copy: Path, name: str) -> Path:
-    """Let messages about a file in a private directory name what it is a copy of; return its path."""
+    """Make messages about ``copy``, in a private directory, show ``name`` instead; return the path of the copy."""
     _shown[str(copy)] = name
     return copy
 
 
 def shown_name(path: Path | str) -> str:
-    """The user's name for a file: that of the original for a copy, else the path."""
+    """Return the user's name for a file: that of the original for a copy, otherwise the path."""
     return _shown.get(str(path), str(path))
 
 
@@ -29,8 +29,8 @@ def private_directory(parent: Path | None = None) -> Iterator[Path]:
 
     It lies in ``parent``, by default among the system's temporary files.
 
-    Its owner holds a lock on a file inside, which the system releases however the process ends. Where there are no
-    such locks (Windows) no stale directory is removed.
+    Its owner holds a lock on a file inside, which the system releases however the process ends. Where there are no such
+    locks (Windows), no stale directory is removed.
     """
     import tempfile
 
@@ -51,7 +51,7 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
         return
     with (folder / f"new-{_LOCK}").open("wb") as file:
-        with contextlib.suppress(OSError):  # without locks no process takes the directory for a stale one
+        with contextlib.suppress(OSError):  # without locks no process may consider the directory stale
             lock(file, wait=True)
             replace_file(folder / f"new-{_LOCK}", folder / _LOCK)
         yield

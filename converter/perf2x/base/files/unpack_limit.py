@@ -20,12 +20,12 @@ FLOOR = 256 << 20
 _RATIO = 200
 MOST = 64 << 30
 MOST_IN_MEMORY = 8 << 30
-"""For a section, a member of an archive, or a compressed object, which are held in memory."""
+"""Limit for a section, a member of an archive, or a compressed object: these are held in memory."""
 FLOOR_IN_MEMORY = 64 << 20
 RECORDS = 500_000
 """Number of records that any input may have, in addition to one per byte on disk."""
 _RESERVE = 1 << 30
-"""Bytes of a disk that stay free; on a small disk, a twentieth of it."""
+"""Bytes of a disk to leave free; on a small disk, a twentieth of it."""
 _STEP = 64 << 20
 """Bytes to write before free space is measured again."""
 
@@ -47,7 +47,10 @@ def limit_unpacking(size: int | None) -> Iterator[None]:
 
 
 def parse_size(text: str, setting: str = "max_unpacked") -> int:
-    """Parse ``20G``, ``1.5 TiB``, ``4096``: bytes, in powers of 1024. SettingError for anything else."""
+    """Parse a size in bytes, with powers of 1024: ``20G``, ``1.5 TiB``, ``4096``.
+
+    Raises SettingError for anything else.
+    """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise SettingError("", setting, f" {text}: expected a size like 500M, 20G or 1.5T")
@@ -80,16 +83,16 @@ def _unless_given(limit: int) -> int:
 
 
 def record_limit(on_disk: int) -> int:
-    """Return how many records an input of ``on_disk`` bytes may have; only compressed input can reach that."""
+    """Return how many records an input of ``on_disk`` bytes may have; only compressed input can reach the limit."""
     return max(RECORDS + on_disk, (_max_unpacked.get() or 0) // 1024)
 
 
 HIGHER = "max_unpacked", " raises the limit"
-"""Setting that lets more in, and what it does, to end the arguments of an error."""
+"""The setting that raises the limit, and the rest of the sentence: the last arguments of an error."""
 
 
 def too_large(before: str, packed: int, limit: int) -> tuple[str, str, str]:
-    """Return the arguments of the error for an input that is too large, begun with ``before``."""
+    """Return the arguments of the error for an input that is too large; ``before`` begins the message."""
     return f"{before}its {format_size(packed)} unpack to more than {format_size(limit)}; ", *HIGHER
 
 
@@ -102,15 +105,15 @@ def format_size(size: int) -> str:
 
 
 class FreeSpace:
-    """A check for free space before writing in ``folder`` (None: the directory of temporary files)."""
+    """Checks for free space before writing in ``folder`` (None: the directory of temporary files)."""
 
     def __init__(
-        self, name: str, folder: str | None = None, purpose: str = "a temporary copy; TMPDIR names another place"
+        self, name: str, folder: str | None = None, purpose: str = "a temporary copy; set TMPDIR to use another folder"
     ) -> None:
         self._name, self._folder, self._purpose, self._room = name, folder, purpose, 0
 
     def take(self, size: int) -> None:
-        """Account for ``size`` bytes to be written; FormatError when that would leave less than the reserve."""
+        """Account for ``size`` bytes to be written. Raises FormatError if less than the reserve would remain."""
         self._room -= size
         if self._room < 0:
             self._room = free_space(self._place()) - size
@@ -120,7 +123,7 @@ class FreeSpace:
 
     def full(self) -> FormatError:
         """Return the error for a full disk."""
-        return FormatError(f"{self._name}: too little room in {self._place()} for {self._purpose}")
+        return FormatError(f"{self._name}: not enough space in {self._place()} for {self._purpose}")
 
     def _place(self) -> str:
         if self._folder is None:
@@ -131,7 +134,7 @@ class FreeSpace:
 
 
 def free_space(folder: str) -> int:
-    """Return how many bytes may be written in a folder: its disk keeps the reserve."""
+    """Return how many bytes may be written in a folder without touching the reserve of its disk."""
     import shutil
 
     try:
@@ -142,7 +145,10 @@ def free_space(folder: str) -> int:
 
 
 class Spool:
-    """A temporary file to be written once and then read; unnamed, so that nothing is left, however the process ends."""
+    """A temporary file that is written once and then read.
+
+    Unnamed, so that nothing remains, however the process ends.
+    """
 
     def __init__(self, name: str) -> None:
         self._disk = FreeSpace(name)
@@ -158,7 +164,7 @@ class Spool:
         self.file.close()
 
     def write(self, chunk: bytes) -> None:
-        """Append a chunk; FormatError when the disk is full."""
+        """Append a chunk. Raises FormatError when the disk is full."""
         self._disk.take(len(chunk))
         try:
             self.file.write(chunk)
@@ -177,7 +183,7 @@ class Spool:
 
 
 def link_or_copy(file: IO[bytes], path: Path, *, link: bool = True) -> Path:
-    """Make ``path`` a link to a file without a name; a copy of it where the system has no such links (not Linux)."""
+    """Make ``path`` a link to an unnamed file, or a copy of it where such links do not exist (not on Linux)."""
     unnamed = path_of_open_file(file) if link else None
     if unnamed is not None:
         path.symlink_to(unnamed)

@@ -1,4 +1,4 @@
-"""Modules for gzip, bzip2, xz and zstd, of which a Python may lack some; before 3.14 zstd's is a backport."""
+"""Python's modules for gzip, bzip2, xz and zstd; some may be missing, and before 3.14 zstd's is a backport."""
 
 import sys
 import zlib
@@ -11,28 +11,31 @@ _NAMES = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma", "zstd": _ZSTD}
 
 
 def unpacker(kind: str, error: type[Exception]) -> Any:
-    """Return the module for ``gzip``, ``bzip2``, ``xz`` or ``zstd``; ``error`` where there is none."""
+    """Return the module for ``gzip``, ``bzip2``, ``xz`` or ``zstd``. Raises ``error`` if it is missing."""
     try:
         return import_module(_NAMES[kind])
     except ImportError:
-        raise error(f"{kind} data: this Python has no {_NAMES[kind]} to unpack them") from None
+        raise error(f"{kind} data: this Python cannot unpack it, because it has no {_NAMES[kind]}") from None
 
 
 _MAGICS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def packing(head: bytes) -> str:
-    """Return what unpacks a file that begins so; "" for a file that is not packed."""
+    """Return the compression of a file that begins with ``head``; "" if it is not compressed."""
     return next((kind for magic, kind in _MAGICS.items() if head.startswith(magic)), "")
 
 
 def open_packed(kind: str, packed: IO[bytes]) -> Any:
-    """Open a file of this ``packing`` at its beginning, to read it unpacked; ValueError where no module is for it."""
+    """Open a file with this ``packing`` at its beginning, to read it unpacked.
+
+    Raises ValueError without a module for it.
+    """
     return unpacker(kind, ValueError).open(packed)
 
 
 def damage_errors() -> tuple[type[Exception], ...]:
-    """Return what reading a damaged packed file raises."""
+    """Return the exceptions that reading a damaged compressed file raises."""
     found: list[Any] = [OSError, EOFError, ValueError, zlib.error]
     for kind, name in (("xz", "LZMAError"), ("zstd", "ZstdError")):
         with suppress(ImportError):

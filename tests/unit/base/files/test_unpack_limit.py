@@ -37,8 +37,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
-    "sparse.tar": (lambda: bombs.sparse_tar(1 << 40), "perf.data is 1 TiB large, more than"),
-    "member.tar.xz": (lambda: bombs.xz(bombs.large_member(1 << 33), 2 * MIB), "perf.data is 8 GiB large, more than"),
+    "sparse.tar": (lambda: bombs.sparse_tar(1 << 40), "perf.data is 1 TiB, more than"),
+    "member.tar.xz": (lambda: bombs.xz(bombs.large_member(1 << 33), 2 * MIB), "perf.data is 8 GiB, more than"),
     "filler.tar.gz": (
         lambda: bombs.gz(bombs.whole_member() + bombs.member_header("filler", 1 << 33), 3 * MIB),
         "cannot be read as a bundle: its ",
@@ -113,7 +113,7 @@ def test_max_unpacked_lowers_the_limit(tmp_path: Path) -> None:
 
 def test_archives_and_objects_are_limited(tmp_path: Path) -> None:
     archive = Archive(bombs.write(tmp_path / "a.tar.gz", bombs.gz(bombs.member_header("x/11/elf", 4 * MIB), 4 * MIB)))
-    with pytest.raises(ObjectError, match=r"unpack to more than|large, more than"):
+    with pytest.raises(ObjectError, match=r"unpack to more than|, more than"):
         archive.member(b"\x11", ("elf",))
     for pack in (bombs.gz, bombs.xz, bombs.zst):
         with pytest.raises(ObjectError, match="unpack to more than"):
@@ -161,7 +161,7 @@ def test_a_reserve_of_the_disk_is_kept_free(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
     disk = FreeSpace("perf.data.gz", str(tmp_path))
-    with pytest.raises(FormatError, match=r"perf\.data\.gz: too little room in .* TMPDIR"):
+    with pytest.raises(FormatError, match=r"perf\.data\.gz: not enough space in .* TMPDIR"):
         for _ in range(200):
             disk.take(MIB)
             free -= MIB

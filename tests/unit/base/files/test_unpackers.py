@@ -29,18 +29,22 @@ def test_a_compressed_recording_is_refused(absent: str, tmp_path: Path) -> None:
     packed = tmp_path / "packed.data"
     packed.write_bytes(PACKED[absent](Path(recording("calls")).read_bytes()))
     ran = perf2x("info", packed)
-    said = f"{absent} data: this Python has no {unpackers._NAMES[absent]} to unpack them"
+    said = f"{absent} data: this Python cannot unpack it, because it has no {unpackers._NAMES[absent]}"
     assert (ran.code, ran.err) == (1, f"perf2x: {packed}: {said}\n")
 
 
 def test_compressed_records_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, unpackers._NAMES["zstd"], None)
     ran = perf2x("info", recording("zstd"))
-    assert ran.code == 1 and ran.err.startswith("perf2x: zstd data: this Python has no ") and ran.err.count("\n") == 1
+    assert (
+        ran.code == 1
+        and ran.err.startswith("perf2x: zstd data: this Python cannot unpack it, because it has no ")
+        and ran.err.count("\n") == 1
+    )
 
 
 def test_an_object_goes_without(absent: str) -> None:
-    with pytest.raises(ObjectError, match=f"{absent} data: this Python has no "):
+    with pytest.raises(ObjectError, match=f"{absent} data: this Python cannot unpack it, because it has no "):
         inflate_file(PACKED[absent](b"\x7fELF"))
 
 
@@ -57,5 +61,5 @@ def test_a_packed_archive_is_refused(kind: str, mode: Any, tmp_path: Path, monke
     tarfile.open(packed, mode).close()
     monkeypatch.setitem(sys.modules, unpackers._NAMES[kind], None)
     ran = perf2x("convert", recording("calls"), "--archive", packed, "--to", "collapsed", "-o", tmp_path / "out")
-    said = f"{kind} data: this Python has no {unpackers._NAMES[kind]} to unpack them"
+    said = f"{kind} data: this Python cannot unpack it, because it has no {unpackers._NAMES[kind]}"
     assert ran.code == 0 and said in ran.err, ran.err

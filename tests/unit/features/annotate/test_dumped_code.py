@@ -76,7 +76,7 @@ def test_a_machine_that_is_not_known(tmp_path: Path) -> None:
     code = listed(tmp_path, header(machine=9999) + code_load(200, LOADED, "f", 1), "f", (300, LOADED))
     assert (code.rows, code.reason) == (
         (),
-        "code of machine 9999 is not disassembled; known are X86_64, 386, AARCH64, RISCV",
+        "code of machine 9999 cannot be disassembled; supported: X86_64, 386, AARCH64, RISCV",
     )
 
 

@@ -147,9 +147,9 @@ def test_a_function_that_is_its_own_origin_has_no_name(target) -> None:
     [
         ((entry(2, 0x1000, 0x20, 0xFFFF), b"\0\0"), "outside its unit"),
         ((entry(2, 0x1000, 0x20, SECOND), entry(3, 0x1004, 4, 0xFFFFFF), b"\0\0"), "does not exist"),
-        ((b"\x09",), "which does not exist"),
+        ((b"\x09",), "undefined abbreviation"),
         ((entry(2, 0x1000, 0x20, SECOND)[:-2],), "cut off|points outside"),
-        ((b"\x80" * 40,), "without end|cut off"),
+        ((b"\x80" * 40,), "unterminated|cut off"),
     ],
 )
 def test_entries_with_dangling_references_have_no_name(entries, message) -> None:

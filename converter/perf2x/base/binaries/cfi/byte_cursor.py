@@ -15,7 +15,7 @@ FIXED: dict[int, str] = {
     PointerFormat.UDATA2: "H", PointerFormat.UDATA4: "I", PointerFormat.UDATA8: "Q",
     PointerFormat.SDATA2: "h", PointerFormat.SDATA4: "i", PointerFormat.SDATA8: "q",
 }  # fmt: skip
-"""Letters of struct for encodings of fixed size."""
+"""``struct`` letters of the fixed-size encodings."""
 
 
 class CfiCursor(Struct):
@@ -54,7 +54,7 @@ class CfiCursor(Struct):
         return to_signed(value - (1 << shift) if last & 0x40 and shift < 64 else value)
 
     def _leb(self) -> tuple[int, int, int]:
-        """Read a LEB128: (bits, as many as there are room for, number of bits, last byte)."""
+        """Read a LEB128. Returns its bits as far as they fit, the number of bits read, and the last byte."""
         value = shift = 0
         while True:
             byte = self.u8()
@@ -64,7 +64,7 @@ class CfiCursor(Struct):
                 return value, shift, byte
 
     def operand(self, kind: str) -> int:
-        """Read an integer by a letter: ``u`` and ``s`` LEB128, ``a`` an address, or its struct letter."""
+        """Read an integer: ``u`` and ``s`` are LEB128, ``a`` is an address, other letters are those of ``struct``."""
         read = {"u": self.uleb, "s": self.sleb, "a": self.native}.get(kind)
         return read() if read is not None else self.fixed(kind)
 
@@ -78,20 +78,20 @@ class CfiCursor(Struct):
         return self.data[start : self.position]
 
     def native(self) -> int:
-        """Read an address of the object's own size."""
+        """Read an address of the object's word size."""
         return self.fixed("Q" if self.address_size == 8 else "I")
 
     def cstring(self) -> bytes:
         """Read bytes up to the next NUL, and skip the NUL."""
         stop = self.data.find(b"\0", self.position, self.end)
         if stop < 0:
-            raise ObjectError("call frame information: a string without end")
+            raise ObjectError("call frame information: an unterminated string")
         text = self.data[self.position : stop]
         self.position = stop + 1
         return text
 
     def pointer(self, encoding: int, data_base: int = 0) -> int | None:
-        """Read an encoded pointer as svma; None if it is omitted or can only be read from the running process."""
+        """Read an encoded pointer as svma; None if it is omitted or can only be resolved in the running process."""
         if encoding == POINTER_OMIT:
             return None
         base = encoding & 0x70
@@ -110,7 +110,7 @@ class CfiCursor(Struct):
         return (value + bases[PointerBase(base)]) & (MASK if self.address_size == 8 else 2**32 - 1)
 
     def pointer_value(self, encoding: int) -> int:
-        """Read the stored number of an encoded pointer, without adding its base."""
+        """Read the stored value of an encoded pointer, without adding its base."""
         form = encoding & 0x0F
         if form == PointerFormat.ABSPTR:
             return self.native()
@@ -119,7 +119,7 @@ class CfiCursor(Struct):
         if form == PointerFormat.SLEB128:
             return self.sleb()
         if form not in FIXED:
-            raise ObjectError(f"call frame information: no pointer encoding {encoding:#x}")
+            raise ObjectError(f"call frame information: unknown pointer encoding {encoding:#x}")
         return self.fixed(FIXED[form])
 
 

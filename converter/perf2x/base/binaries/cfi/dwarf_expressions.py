@@ -16,7 +16,7 @@ from perf2x.base.columnar import I64, U64, AnyArray, Bools, as_uint64, falses, t
 from perf2x.errors import ObjectError
 
 _MAX_OPERATIONS = 256
-"""Real expressions have a dozen; a hostile one would run for every sample at every depth."""
+"""Real expressions have about a dozen; a longer, hostile one would run for every sample at every depth."""
 
 
 class Operation(NamedTuple):
@@ -48,18 +48,18 @@ _OPERANDS: dict[int, str] = {
     Operator.CONSTU: "u", Operator.CONSTS: "s",
     Operator.PICK: "B", Operator.PLUS_UCONST: "u", Operator.DEREF_SIZE: "B",
 }  # fmt: skip
-"""Operators with a number, and how it is read (`CfiCursor.operand`)."""
+"""Operators with an operand, and how to read it (`CfiCursor.operand`)."""
 _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 
 def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expression:
-    """Parse an expression to steps; ObjectError for an operator that is not allowed in call frame information."""
+    """Parse an expression into steps. Raises ObjectError for an operator that call frame information must not have."""
     at = CfiCursor(block, 0, len(block), byte_order, address_size)
     steps = []
     while at.position < at.end:
         steps.append(_parse_operation(at.u8(), at))
         if len(steps) > _MAX_OPERATIONS:
-            raise ObjectError(f"call frame information: an expression of more than {_MAX_OPERATIONS} steps")
+            raise ObjectError(f"call frame information: an expression has more than {_MAX_OPERATIONS} steps")
     return tuple(steps)
 
 
@@ -77,11 +77,11 @@ def _parse_operation(code: int, at: CfiCursor) -> Operation:
         return Operation(Operator(code), at.operand(_OPERANDS[code]))
     if code in _PLAIN:
         return Operation(Operator(code))
-    raise ObjectError(f"call frame information: no operator {code:#x} in an expression")
+    raise ObjectError(f"call frame information: unknown operator {code:#x} in an expression")
 
 
 def _divide(left: U64, right: U64) -> U64:
-    """Divide signed numbers, rounding towards zero; division by zero gives 0, like any garbage."""
+    """Divide signed numbers, rounding towards zero; division by zero gives 0, because the result is garbage anyway."""
     numerator, divisor = left.view(np.int64), right.view(np.int64)
     safe = np.where(divisor == 0, 1, divisor)
     magnitude = np.abs(numerator).view(np.uint64) // np.abs(safe).view(np.uint64)
@@ -125,9 +125,9 @@ _PLAIN = {Operator.DEREF, *_BINARY, *_UNARY, *_TAKES}
 
 
 def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:
-    """Return (count,) result for every sample and which are known.
+    """Return (count,) the result for each sample, and which results are known.
 
-    ``stack`` holds what DWARF pushes first (the CFA).
+    ``stack`` holds the value that DWARF pushes first (the CFA).
     """
     good = trues(count)
     stack = list(stack)
@@ -142,7 +142,7 @@ def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64
 def _apply_operation(
     operation: Operation, context: ExpressionContext, stack: list[U64], good: Bools, count: int
 ) -> bool:
-    """Apply one operation to ``stack`` and ``good`` in place; False when the stack has too few entries."""
+    """Apply one operation to ``stack`` and ``good`` in place; return False if the stack has too few entries."""
     operator = operation.operator
     if operator is Operator.CONSTU:
         stack.append(np.full(count, operation.value, np.uint64))

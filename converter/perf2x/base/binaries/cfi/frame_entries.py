@@ -19,7 +19,7 @@ from perf2x.errors import ObjectError
 
 
 class EntryHeader(NamedTuple):
-    """Length and identity, the first two words of every entry."""
+    """Length and identity: the first two words of every entry."""
 
     body: int
     """Offset of the first byte after the header."""
@@ -64,7 +64,7 @@ class FrameSection(Struct):
     cies: dict[int, Cie] = field(default_factory=dict)
 
     def cursor(self, position: int, end: int) -> CfiCursor:
-        """A cursor over the bytes between two offsets."""
+        """Return a cursor over the bytes between two offsets."""
         return CfiCursor(
             self.data, position, min(end, len(self.data)), self.byte_order, self.address_size, self.address
         )
@@ -93,12 +93,12 @@ class FrameSection(Struct):
         return EntryHeader(at.position, end, start - back if self.is_eh else identity)
 
     def cie(self, offset: int) -> Cie:
-        """The CIE at ``offset``, decoded once. Raises ObjectError if there is none."""
+        """Return the CIE at ``offset``, decoded once. Raises ObjectError if there is none."""
         found = self.cies.get(offset)
         if found is None:
             header = self.header(offset)
             if header is None or header.cie != -1:
-                raise ObjectError(f"call frame information: no CIE at {offset:#x}")
+                raise ObjectError(f"call frame information: there is no CIE at {offset:#x}")
             found = self.cies[offset] = self._decode_cie(header)
         return found
 
@@ -106,17 +106,17 @@ class FrameSection(Struct):
         """Decode the FDE at ``offset``. Raises ObjectError if there is none or it is damaged."""
         header = self.header(offset)
         if header is None or header.cie == -1:
-            raise ObjectError(f"call frame information: no FDE at {offset:#x}")
+            raise ObjectError(f"call frame information: there is no FDE at {offset:#x}")
         cie = self.cie(header.cie)
         at = self.cursor(header.body, header.end)
         at.address_size = cie.address_size
         at.position += cie.segment_size
         start = at.pointer(cie.pointer_encoding)
         if start is None:
-            raise ObjectError(f"call frame information: the FDE at {offset:#x} does not say where it starts")
+            raise ObjectError(f"call frame information: the FDE at {offset:#x} has no start address")
         size = at.pointer_value(cie.pointer_encoding & 0x0F)
         if size < 0 or start + size > 2**64 - 1:
-            raise ObjectError(f"call frame information: the FDE at {offset:#x} claims impossible code")
+            raise ObjectError(f"call frame information: the FDE at {offset:#x} extends past the address space")
         if cie.has_augmentation_data:
             at.block()
         return Fde(cie, start, start + size, (at.position, header.end))
@@ -129,7 +129,7 @@ class FrameSection(Struct):
         if version >= 4 and not self.is_eh:
             address_size, segment_size = at.u8(), at.u8()
         if address_size not in (4, 8):
-            raise ObjectError(f"call frame information: addresses of {address_size} bytes")
+            raise ObjectError(f"call frame information: unsupported address size of {address_size} bytes")
         if augmentation.startswith(b"eh"):
             at.native()
         code, data = at.uleb(), at.sleb()
@@ -141,7 +141,7 @@ class FrameSection(Struct):
         )  # fmt: skip
 
     def _augmentation(self, at: CfiCursor, augmentation: bytes) -> int:
-        """Parse the augmentation data up to the first instruction; return the FDEs' pointer encoding."""
+        """Parse the augmentation data up to the first instruction; return the pointer encoding of the FDEs."""
         encoding: int = PointerFormat.ABSPTR
         if not augmentation.startswith(b"z"):
             return encoding
@@ -168,12 +168,18 @@ class FrameIndex(Frozen):
     offset: I64
 
     def find(self, svma: U64) -> I64:
-        """Return (n,) the last FDE that starts at or before each svma, −1 for none; it may end before the svma."""
+        """Return (n,) the last FDE that starts at or before each svma, −1 if there is none.
+
+        It may end before the svma.
+        """
         return searchsorted(self.start, svma, "right") - 1
 
 
 def index_from_header(section: FrameSection, header: bytes, address: int) -> FrameIndex | None:
-    """The index in .eh_frame_hdr (``header``, at svma ``address``); None without a table in a supported format."""
+    """Return the index in .eh_frame_hdr (``header``, at svma ``address``).
+
+    Returns None without a table in a supported format.
+    """
     at = FrameSection(header, address, True, section.byte_order, section.address_size).cursor(0, len(header))
     version, frame_format, count_format, table_format = at.u8(), at.u8(), at.u8(), at.u8()
     at.pointer(frame_format, address)
@@ -191,7 +197,7 @@ def index_from_header(section: FrameSection, header: bytes, address: int) -> Fra
 
 
 def index_by_walking(section: FrameSection, past_terminator: bool = True) -> FrameIndex:
-    """Build the index of a section without a table; leaves out damaged FDEs and entries after a damaged header."""
+    """Build the index of a section without a table, skipping damaged FDEs and all entries after a damaged header."""
     starts, offsets = [], []
     for offset in fde_offsets(section, past_terminator):
         try:

@@ -1,4 +1,4 @@
-"""Instructions of call frame information that change the unwinder's state: their operands and what each does.
+"""Instructions of call frame information: their operands, and how each changes the unwinder's state.
 
 Source: DWARF 5, section 6.4.2; binutils readelf for the vendor extensions.
 """
@@ -9,7 +9,7 @@ from perf2x.base.binaries.cfi.unwind_rules import RuleKind
 from perf2x.base.columnar import Frozen
 
 PACKED = 0xC0
-"""The high bits of an instruction whose low six bits are its first operand."""
+"""The high two bits of instructions that have their first operand in the low six bits."""
 SET_LOCATION = 0x01
 REMEMBER, RECALL = b"\x0a", b"\x0b"
 
@@ -29,7 +29,8 @@ class Effect(IntEnum):
 class Opcode(Frozen):
     """One instruction.
 
-    A letter for each operand: ``6`` the instruction's low six bits, ``u`` and ``s`` LEB128, ``e`` an expression.
+    ``operands`` has a letter for each: ``6`` for the instruction's low six bits, ``u`` and ``s`` for LEB128, ``e`` for
+    an expression.
     """
 
     effect: Effect
@@ -37,7 +38,7 @@ class Opcode(Frozen):
     rule: RuleKind = RuleKind.SAME
     """The rule that ``SET`` sets for the register."""
     factor: int = 0
-    """The last operand counts units of the data alignment: 1, or −1 downwards; 0: it counts bytes."""
+    """The unit of the last operand: the data alignment times 1 or −1; 0 if it counts bytes."""
 
 
 _OFFSET, _VALUE = RuleKind.OFFSET, RuleKind.VAL_OFFSET
@@ -63,7 +64,7 @@ OPCODES: dict[int, Opcode] = {
     0x13: Opcode(Effect.CFA_OFFSET, "s", factor=1),  # def_cfa_offset_sf
     0x0F: Opcode(Effect.CFA_EXPRESSION, "e"),  # def_cfa_expression
     0x2E: Opcode(Effect.NOTHING, "u"),  # gnu_args_size
-    # Signature bits are removed from all return addresses, signed or not.
+    # Signature bits are removed from every return address, signed or not.
     0x2D: Opcode(Effect.NOTHING),  # aarch64_negate_ra_state; gnu_window_save on SPARC
     0x2C: Opcode(Effect.NOTHING),  # aarch64_negate_ra_state_with_pc
 }

@@ -1,7 +1,7 @@
 """Runs the instructions of call frame information and returns the rule rows of one function.
 
-A row is an address and the rule from there on; only registers of the architecture are kept. Functions do the same few
-things, so a program is run in strides, each up to an advance, and every state remembers where changes led::
+A row is an address and the rule from there on; registers that the unwinder does not track are ignored. Functions do the
+same few things, so a program is run in strides, each up to an advance, and every state caches its successors::
 
     41         | 0e 10 83 02 | 44         | 0e 80 01   | 02 70      a function's bytes
     advance 1  | push %rbx   | advance 4  | sub …,%rsp | advance 112
@@ -24,7 +24,7 @@ from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, NO_RULE, Re
 from perf2x.errors import ObjectError
 
 _AT_ONCE = 1 << 12
-"""Bytes of a program to match at once; most programs have fewer than a hundred."""
+"""Bytes of a program to match at once; most programs are shorter than a hundred bytes."""
 _LEB128 = rb"[\x80-\xff]*[\x00-\x7f]"
 _OPERANDS = {"6": b"", "u": _LEB128, "s": _LEB128}
 _CHANGES = b"|".join(
@@ -35,11 +35,12 @@ _CHANGES = b"|".join(
 )
 _TURNS = rb"[\x40-\x7f]|\x02.|\x03..|\x04.{4}|\x1d.{8}|%b|%b" % (REMEMBER, RECALL)
 _STRIDE = re.compile(rb"((?:%b)*)(?:(%b)|(.*))" % (_CHANGES, _TURNS), re.DOTALL)
-"""Usual changes of the rules, then an advance, a state remembered or restored, or the rest of the program."""
+"""The usual changes of the rules, followed by an advance, a remembered or restored state, or the rest of the program.
+"""
 
 
 class FunctionRows(Struct):
-    """The rule rows of one function, by rising address."""
+    """The rule rows of one function, by ascending address."""
 
     end: int
     """svma after the function; 0 if its entry is damaged"""
@@ -48,7 +49,7 @@ class FunctionRows(Struct):
     rule: "array[int]"
 
     def move(self, location: int, onward: int, rule: int) -> int:
-        """End a row, where that is one with a rule; returns where the next begins."""
+        """End the current row unless it is empty or has no rule; return where the next one begins."""
         if onward > location and rule != NO_RULE:
             self.start.append(location)
             self.rule.append(rule)
@@ -56,7 +57,7 @@ class FunctionRows(Struct):
 
 
 class _State(Struct):
-    """Rules in force somewhere in the programs of one CIE."""
+    """The rules in force at some point in the programs of one CIE."""
 
     cfa: tuple[int, int] | None
     """(register, offset) or (CFA_BY_EXPRESSION, number)"""
@@ -64,7 +65,7 @@ class _State(Struct):
     rule: int
     """Number of the whole rule; NO_RULE without a CFA."""
     following: dict[bytes, "_State"] = field(default_factory=dict)
-    """States by the bytes of the instructions that lead to them."""
+    """Following states, by the bytes of the instructions that lead to them."""
 
 
 class CfiPrograms:
@@ -73,7 +74,9 @@ class CfiPrograms:
     def __init__(self, section: FrameSection, cie: Cie, table: RuleTable) -> None:
         """Run the CIE's own instructions. Raises ObjectError if they are damaged."""
         if cie.return_register >= table.register_count:
-            raise ObjectError(f"call frame information: return address in register {cie.return_register}")
+            raise ObjectError(
+                f"call frame information: the return address is in unsupported register {cie.return_register}"
+            )
         self._section, self._cie, self._table = section, cie, table
         self._order: Literal["little", "big"] = "little" if section.byte_order == "<" else "big"
         self._states: dict[object, _State] = {}
@@ -81,17 +84,17 @@ class CfiPrograms:
         self._start = self._state(None, {})
         self._start = self._run(cie.instructions, 0, FunctionRows(0, array("Q"), array("i")))
         self._initial = dict(self._start.registers)
-        self._states.clear()  # the CIE itself has no rules to restore
+        self._states.clear()  # the CIE itself has no initial rules to restore
         self._start.following.clear()
 
     def rows(self, fde: Fde) -> FunctionRows:
-        """Rows of one function, the first at its start. Raises ObjectError if the entry is damaged."""
+        """Return the rows of a function, the first at its start. Raises ObjectError if the entry is damaged."""
         rows = FunctionRows(fde.end, array("Q"), array("i"))
         self._run(fde.instructions, fde.start, rows)
         return rows
 
     def _run(self, span: tuple[int, int], location: int, rows: FunctionRows) -> _State:
-        """Run a program from an address on; returns the last state."""
+        """Run a program from an address on; return the last state."""
         at = self._section.cursor(*span)
         at.address_size = self._cie.address_size
         state, remembered = self._start, list[_State]()
@@ -102,9 +105,9 @@ class CfiPrograms:
                     state = state.following.get(changes) or self._learn(state, changes)
                 if turn == REMEMBER:
                     remembered.append(state)
-                elif turn == RECALL:  # the CFA as well, as in GCC and binutils
+                elif turn == RECALL:  # restores the CFA as well, as GCC and binutils do
                     if not remembered:
-                        raise ObjectError("call frame information: a state is restored that was never remembered")
+                        raise ObjectError("call frame information: it restores a state that it never remembered")
                     state = remembered.pop()
                 elif turn:
                     distance = turn[0] & ~PACKED if len(turn) == 1 else int.from_bytes(turn[1:], self._order)
@@ -121,7 +124,7 @@ class CfiPrograms:
         return state
 
     def _address(self, at: CfiCursor) -> int:
-        """Read the operand of DW_CFA_set_loc."""
+        """Read the operand of DW_CFA_set_loc, an address."""
         at.position += 1
         address = at.pointer(self._cie.pointer_encoding)
         if address is None:
@@ -129,13 +132,13 @@ class CfiPrograms:
         return address
 
     def _learn(self, state: _State, changes: bytes) -> _State:
-        """Remember where changes lead."""
+        """Cache the state that some changes lead to."""
         at = CfiCursor(changes, 0, len(changes))
         found = state.following[changes] = self._changed(state, at, at.end)
         return found
 
     def _changed(self, state: _State, at: CfiCursor, stop: int) -> _State:
-        """Run instructions that change rules, one at least, up to ``stop``."""
+        """Run at least one instruction that changes rules, and others up to ``stop``."""
         cfa, registers = state.cfa, dict(state.registers)
         while True:
             byte = at.u8()
@@ -170,19 +173,19 @@ class CfiPrograms:
         return at.operand(kind)
 
     def _set(self, registers: dict[int, RegisterRule], register: int, rule: RegisterRule | None) -> None:
-        """Set a register's rule from here on; untracked registers (such as vector registers) are ignored."""
+        """Set the rule of a register; untracked registers (such as vector registers) are ignored."""
         registers.pop(register, None)
         if rule is not None and rule.kind is not RuleKind.SAME and register < self._table.register_count:
             registers[register] = rule
 
     def _defined(self, register: int, offset: int) -> tuple[int, int]:
-        """CFA = register + offset."""
+        """Define the CFA as register + offset."""
         if register >= self._table.register_count:
-            raise ObjectError(f"call frame information: CFA in register {register}")
+            raise ObjectError(f"call frame information: the CFA is in unsupported register {register}")
         return register, to_signed(offset)
 
     def _state(self, cfa: tuple[int, int] | None, registers: dict[int, RegisterRule]) -> _State:
-        """Return what is in force, the same object for the same rules."""
+        """Return the state with these rules, the same object for the same rules."""
         key = cfa, tuple(sorted(registers.items()))
         found = self._states.get(key)
         if found is None:
@@ -198,5 +201,5 @@ class CfiPrograms:
 
 def _simple(cfa: tuple[int, int] | None) -> tuple[int, int]:
     if cfa is None or cfa[0] == CFA_BY_EXPRESSION:
-        raise ObjectError("call frame information: the CFA is changed before it is a register and an offset")
+        raise ObjectError("call frame information: it changes the CFA before defining it as a register and an offset")
     return cfa

@@ -1,6 +1,6 @@
-"""Rules of one section of call frame information by address; functions are decoded when an address falls into them.
+"""The rules of one section of call frame information, by address; functions are decoded on first use.
 
-Finds call frame information in an ELF file: by section, or by segment where the section table was stripped.
+The section is found in an ELF file by name, or by segment if the section table was stripped.
 """
 
 from array import array
@@ -31,7 +31,7 @@ class FrameSource(Struct):
     _programs: dict[Cie, CfiPrograms] = {}
 
     def find(self, svma: U64) -> I32:
-        """(n,) rule numbers of addresses, NO_RULE outside functions."""
+        """Return (n,) the rule numbers of addresses, NO_RULE outside functions."""
         functions = self._index.find(svma).tolist()
         return as_int32([self._rule(number, at) for number, at in zip(functions, svma.tolist(), strict=True)])
 
@@ -57,7 +57,7 @@ class FrameSource(Struct):
 
 
 def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """The index of .eh_frame, None without one. Raises ObjectError if it cannot be read."""
+    """Build the index of .eh_frame; None without one. Raises ObjectError if it cannot be read."""
     section, header = elf.section(".eh_frame"), elf.section(".eh_frame_hdr")
     if section is None:
         return _index_by_segment(elf)
@@ -70,7 +70,7 @@ def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
 
 
 def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """The index of .debug_frame; None without one."""
+    """Build the index of .debug_frame; None without one."""
     section = elf.section(".debug_frame")
     return index_by_walking(_frame_section(elf, elf.data(section), 0, False)) if section is not None else None
 
@@ -80,9 +80,9 @@ def _frame_section(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> Fr
 
 
 def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
-    """PT_GNU_EH_FRAME is .eh_frame_hdr; .eh_frame, which it points to, ends with its PT_LOAD at the latest.
+    """Build the index from segments: PT_GNU_EH_FRAME is .eh_frame_hdr; .eh_frame ends with its PT_LOAD at the latest.
 
-    Without a table the entries are walked up to the terminator; other sections follow it.
+    Without a table the entries are walked up to the terminator, because other sections follow.
     """
     header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
     if header is None:
@@ -92,7 +92,7 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     at.position = 4
     address = at.pointer(data[1], header.address) if len(data) > 4 else None
     if address is None or not (entries := elf.code_at(address, elf.size)):
-        raise ObjectError(f"{elf.name}: its .eh_frame_hdr points nowhere")
+        raise ObjectError(f"{elf.name}: its .eh_frame_hdr points outside the file")
     frames = _frame_section(elf, entries, address, True)
     index = index_from_header(frames, data, header.address)
     return index_by_walking(frames, past_terminator=False) if index is None else index

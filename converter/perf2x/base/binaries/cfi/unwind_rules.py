@@ -1,7 +1,7 @@
 """Rules for finding the caller's registers, one per range of code; all distinct rules as columns.
 
-A program has thousands of functions and a few hundred distinct rules ("CFA = rsp + 16, rbp at CFA − 16, return address
-at CFA − 8"), so rules are interned and a step over many samples gathers them by number.
+A program has thousands of functions but only a few hundred distinct rules ("CFA = rsp + 16, rbp at CFA − 16, return
+address at CFA − 8"), so rules are interned, and an unwind step gathers them by number for many samples at once.
 """
 
 from enum import IntEnum
@@ -19,10 +19,10 @@ CFA_BY_EXPRESSION = -1
 
 
 class RuleKind(IntEnum):
-    """Location of the caller's value of a register; DWARF 5, section 6.4.1."""
+    """Where the caller's value of a register is; DWARF 5, section 6.4.1."""
 
     SAME = 0
-    """Still in the register; also the rule of registers that are not mentioned, as in libdw and libunwind."""
+    """Unchanged in the register; also the rule of registers that are not mentioned, as in libdw and libunwind."""
     UNDEFINED = 1
     OFFSET = 2
     """In memory at CFA + value."""
@@ -37,7 +37,7 @@ class RuleKind(IntEnum):
 
 
 class RegisterRule(NamedTuple):
-    """Kind and value of one register."""
+    """The kind and the value of the rule for one register."""
 
     kind: RuleKind
     value: int
@@ -67,7 +67,7 @@ class RuleColumns(Frozen):
 
 
 class RuleTable:
-    """All distinct rules and expressions so far, over ``register_count`` registers."""
+    """All distinct rules and expressions so far, for ``register_count`` registers."""
 
     def __init__(self, register_count: int) -> None:
         self.register_count = register_count
@@ -82,7 +82,7 @@ class RuleTable:
         self._columns: RuleColumns | None = None
 
     def number(self, rule: Rule) -> int:
-        """The number of a rule; equal rules have the same."""
+        """Return the number of a rule; equal rules have the same one."""
         found = self._numbers.get(rule)
         if found is None:
             found = self._numbers[rule] = len(self.rules)
@@ -91,7 +91,7 @@ class RuleTable:
         return found
 
     def expression_number(self, expression: Expression) -> int:
-        """The number of an expression; equal expressions have the same."""
+        """Return the number of an expression; equal expressions have the same one."""
         found = self._expression_numbers.get(expression)
         if found is None:
             found = self._expression_numbers[expression] = len(self.expressions)
@@ -101,7 +101,7 @@ class RuleTable:
         return found
 
     def columns(self) -> RuleColumns:
-        """All rules so far as arrays; every batch of samples may add a few."""
+        """Return all rules so far as arrays; later batches of samples may add rules."""
         new = self.rules[len(self._signal) :]
         if new or self._columns is None:
             self._add(new)
@@ -127,7 +127,7 @@ class RuleTable:
 
 
 def _registers_read_by(rule: Rule) -> int:
-    """Bits of the registers that a rule reads, the return address among them."""
+    """Return the registers that a rule reads, as bits; the return address is included."""
     needed = 1 << rule.return_register
     if rule.cfa_register != CFA_BY_EXPRESSION:
         needed |= 1 << rule.cfa_register

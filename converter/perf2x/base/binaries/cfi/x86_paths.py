@@ -1,4 +1,4 @@
-"""Ways through x86 code on symbolic values: what happens to the stack and to registers, not what is computed."""
+"""Follows paths through x86 code with symbolic values: tracks the stack and saved registers, computes nothing else."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -7,12 +7,12 @@ from perf2x.base.binaries.elf.x86_code import X86Code
 from perf2x.base.binaries.elf.x86_instructions import FIXED, X86Instruction, opcodes
 
 _MOST_INSTRUCTIONS = 4096
-"""Instructions to look at for one address."""
+"""The maximum number of instructions to follow for one address."""
 RESULT, STACK, FRAME = 0, 4, 5
-"""The processor's numbers of registers."""
+"""Register numbers as the processor encodes them."""
 _CONDITIONAL = opcodes("70-7f e0-e3 180-18f")
 _NO_WAY_ON = opcodes("ca cb cc cf ea f4 10b")
-"""Far returns and jumps, int3, iret, hlt, ud2."""
+"""Far returns and jumps, int3, iret, hlt, ud2: no path continues here."""
 _WRITES_OPERAND = opcodes(
     "00 01 08 09 10 11 18 19 20 21 28 29 30 31 80-83 86-88 c0 c1 c6 c7 d0-d3 190-19f 1a4 1a5 1ab-1ad 1b0 1b1 1b3 1bb "
     "1c0 1c1"
@@ -21,17 +21,18 @@ _WRITES_REGISTER = opcodes(
     "02 03 0a 0b 12 13 1a 1b 22 23 2a 2b 32 33 40-4f 63 69 6b 86 87 8a 90-97 b0-bf 140-14f 1af 1b6-1b8 1bc-1bf 1c8-1cf"
 )
 _BYTES = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0").union(range(0, 0x38, 2))
-"""Of those, the ones that write a byte, where 4 to 7 may be ah, ch, dh and bh."""
+"""Those of them that write a byte, where registers 4 to 7 may be ah, ch, dh and bh."""
 _AND, _COMPARE = 4, 7
 
 Place = tuple[object, int]
-"""Base and distance: the first value of a register (its number), the word at another place, or an aligned stack."""
+"""Base and distance: the base is the initial value of a register (its number), a word in memory, or an aligned stack.
+"""
 Value = Place | None
-"""None is unknown."""
+"""None: unknown."""
 
 
 class Way(NamedTuple):
-    """Registers and memory somewhere on a way, in terms of its beginning; changed in place."""
+    """Registers and memory at a point of a path, relative to its beginning; changed in place."""
 
     registers: list[Value]
     memory: dict[Place, Value]
@@ -39,20 +40,20 @@ class Way(NamedTuple):
     """Bytes of an address."""
 
     def copy(self) -> "Way":
-        """The way so far, to go on in another direction."""
+        """Copy the state, to follow a branch in both directions."""
         return Way(self.registers.copy(), self.memory.copy(), self.word)
 
     def address(self, base: int, distance: int) -> Value:
-        """Return a register's value plus a number of bytes."""
+        """Return the value of a register plus a number of bytes."""
         value = self.registers[base] if base >= 0 else None
         return None if value is None else (value[0], value[1] + distance)
 
     def load(self, place: Value) -> Value:
-        """The word at a place."""
+        """Return the word at a place."""
         return None if place is None else self.memory.get(place, (place, 0))
 
     def store(self, place: Value, value: Value) -> None:
-        """Put a word somewhere."""
+        """Store a word at a place."""
         if place is not None:
             self.memory[place] = value
 
@@ -69,21 +70,21 @@ class Way(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The end of a way: the function returns, or the address that was looked for is reached."""
+    """The end of a path: the function returns, or the path reaches the address in question."""
 
     way: Way
     popped: int
-    """Bytes that ``ret`` takes off the stack, the return address first; 0 where it is not at one."""
+    """Bytes that ``ret`` pops, the return address included; 0 if the path ends elsewhere."""
 
     @property
     def frame(self) -> Value:
-        """The stack pointer after ``ret``; None if that takes a word which was put there on the way (V8's builtins)."""
+        """The stack pointer after ``ret``; None if it pops a word that this path has stored (V8's builtins)."""
         top = self.way.address(STACK, 0)
         return self.way.address(STACK, self.popped) if self.way.load(top) == (top, 0) else None
 
 
 def ends_of_ways(code: X86Code, begin: int, within: tuple[int, int], until: int = -1) -> Iterator[Ended]:
-    """Follow all ways from an address in the extent ``within`` to their ends, without walking an instruction twice."""
+    """Follow all paths from an address in the extent ``within`` to their ends; each instruction is followed once."""
     word = 8 if code.is_64 else 4
     ways = [(begin, Way([(number, 0) for number in range(16)], {}, word), within)]
     seen: set[int] = set()
@@ -114,7 +115,7 @@ def ends_of_ways(code: X86Code, begin: int, within: tuple[int, int], until: int 
 
 
 def exits(code: X86Code, svma: int) -> bool:
-    """Return whether code goes straight to a system call, like the code after a thread's function."""
+    """Return whether code leads straight to a system call, like the code that a thread's function returns to."""
     for _ in range(8):
         found = code.instruction(svma)
         if found is None or found.opcode in (0x105, 0xCD):
@@ -124,15 +125,15 @@ def exits(code: X86Code, svma: int) -> bool:
 
 
 def _is_jump(found: X86Instruction) -> bool:
-    """Return whether it jumps to an address in a register or in memory."""
+    """Return whether an instruction jumps to an address in a register or in memory."""
     return found.opcode == 0xFF and found.register in (4, 5)
 
 
 def _run(found: X86Instruction, way: Way) -> None:
-    """Do to a way what an instruction does; those that neither move whole registers nor write any do nothing."""
+    """Apply an instruction to a path; one that neither moves nor writes whole registers changes nothing."""
     opcode, registers = found.opcode, way.registers
     if (opcode == 0xE8 and found.number) or (opcode == 0xFF and found.register in (2, 3)):
-        registers[RESULT] = None  # hand-written code knows what else its callees keep, and compilers trust none
+        registers[RESULT] = None  # hand-written code knows which other registers its callees keep
     elif opcode in (0x68, 0x6A, 0x9C, 0xE8) or (opcode == 0xFF and found.register == 6):
         way.push(None)
     elif opcode in range(0x50, 0x58):
@@ -155,7 +156,7 @@ def _run(found: X86Instruction, way: Way) -> None:
 
 
 def _move(found: X86Instruction, way: Way) -> None:
-    """Do what mov and lea do."""
+    """Apply mov or lea to a path."""
     registers = way.registers
     place = way.address(found.operand, found.displacement) if found.is_memory else None
     if found.opcode == 0x8D:
@@ -169,7 +170,7 @@ def _move(found: X86Instruction, way: Way) -> None:
 
 
 def _compute(found: X86Instruction, way: Way) -> None:
-    """Do what arithmetic does: a number is added, or a register gets a value that is not known."""
+    """Apply arithmetic to a path: add a constant, or make a register unknown."""
     opcode, registers = found.opcode, way.registers
     if opcode in (0x80, 0x81, 0x83) and found.register == _COMPARE:
         return

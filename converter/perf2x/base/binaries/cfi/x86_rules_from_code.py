@@ -1,15 +1,15 @@
-"""Rules for x86 code that no call frame information covers, from the code itself.
+"""Derives unwind rules from x86 code that no call frame information covers.
 
-Hand-written SIMD, C libraries built without tables, the kernel's vDSO of 32 bits: what a function pushed, it pops. So
-the way from an instruction to ``ret`` tells where the return address and the saved registers are::
+This happens in hand-written SIMD, C libraries built without tables and the 32-bit vDSO. A function pops what it pushed,
+so the path from an instruction to ``ret`` shows where the return address and the saved registers are::
 
     sampled   movups %xmm0, (%rdi)    CFA = rsp + 24, rbx at CFA − 16
               add $8, %rsp
               pop %rbx
               ret
 
-Where ways end in calls that do not return, the way from the function's start to the instruction is as good, if a symbol
-tells the start. Ways that disagree give no rule.
+If all paths end in calls that do not return, the path from the function's start to the instruction serves, provided
+that a symbol gives the start. Paths that disagree give no rule.
 """
 
 from collections.abc import Mapping
@@ -22,17 +22,17 @@ from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, Place, Value, Way, 
 from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
 _ENOUGH = 4
-"""Ends of ways that have to agree."""
+"""The number of path ends that have to agree."""
 _SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
-"""Registers that functions leave as they were, in code of 64 and of 32 bits."""
+"""Callee-saved registers, by whether the code has 64 bits."""
 _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
-"""The numbers that differ in code of 64 bits."""
+"""The register numbers that DWARF counts differently in 64-bit code."""
 
 
 def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) -> Rule | None:
     """Return the rule at an instruction, or after a call that has not returned.
 
-    None if the code does not determine it.
+    Returns None if the code does not determine it.
     """
     within = code.function(svma if is_exact else svma - 1)
     ends = list(islice(ends_of_ways(code, svma, within), _ENOUGH))
@@ -46,9 +46,10 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
 
 
 def _rule_from_start(code: X86Code, within: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
-    """Return the rule from a path from the function's start to an address.
+    """Derive the rule from a path from the function's start to an address.
 
-    None if the way has put something else where the return address was: V8's builtins pop it, and push it elsewhere.
+    Returns None if the path stores something else in place of the return address: V8's builtins pop it and push it
+    elsewhere.
     """
     caller: Place = (STACK, 0)
     for ended in ends_of_ways(code, within[0], within, until=svma):
@@ -63,7 +64,7 @@ def _rule_from_start(code: X86Code, within: tuple[int, int], svma: int, table: R
 
 
 def _saved_so_far(is_64: bool, way: Way, frame: tuple[int, int]) -> dict[int, Value]:
-    """Values of saved registers of a function's caller, by what the function has put on its stack."""
+    """Return where the caller's values of callee-saved registers are, given what the function has pushed so far."""
     found: dict[int, Value] = {}
     for register in _SAVED[is_64]:
         slots = [place[1] for place, value in way.memory.items() if value == (register, 0) and place[0] == STACK]
@@ -75,7 +76,7 @@ def _saved_so_far(is_64: bool, way: Way, frame: tuple[int, int]) -> dict[int, Va
 
 
 def _rule(is_64: bool, frame: Place, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
-    """The rule for a canonical frame address; registers without a value are lost."""
+    """Build the rule for a canonical frame address; registers without a value are lost."""
     base, distance = frame
     counter = 16 if is_64 else 8
     registers = [(counter, RegisterRule(RuleKind.OFFSET, -popped))]

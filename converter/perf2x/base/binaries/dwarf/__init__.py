@@ -1,1 +1,1 @@
-"""A reader for the DWARF units that contain given addresses: lines and inlined functions, also in split files."""
+"""Reads lines and inlined functions from the DWARF units that contain given addresses, also from split files."""

@@ -1,7 +1,7 @@
 """Source lines and inlined functions of an object's addresses, from the units that contain them.
 
-``.debug_aranges`` has one table of address ranges per unit (DWARF 5, section 6.1.2), which tells the units that hold
-addresses without reading them.
+``.debug_aranges`` has one table of address ranges per unit (DWARF 5, section 6.1.2), so the units that contain an
+address are found without reading them.
 """
 
 import struct
@@ -27,9 +27,9 @@ from perf2x.base.columnar import I64, U64, as_int64, as_uint64, flatnonzero, row
 from perf2x.errors import ObjectError
 
 _TOGETHER = 64
-"""Units whose line tables are read together."""
+"""The number of units whose line tables are read together."""
 FindSplitUnit = Callable[[Unit], Unit | None]
-"""Maps a skeleton unit to the split unit with its entries; None when its file is missing."""
+"""Maps a skeleton unit to the split unit with its entries; returns None when its file is missing."""
 
 
 class UnitLines:
@@ -41,12 +41,12 @@ class UnitLines:
         split: FindSplitUnit,
         broken: Callable[[ObjectError], None],
     ) -> None:
-        """``broken`` is called for each unit that cannot be read; the others are still used."""
+        """``broken`` is called for each unreadable unit; the others are still used."""
         self._file, self._split, self.broken = file, split, broken
         self._ranges = self._index()
 
     def find(self, address: U64) -> SourceLocations:
-        """Return functions and lines of each of the sorted addresses."""
+        """Return the functions and lines of the sorted addresses."""
         result: list[Sequence[FunctionLine]] = [()] * len(address)
         tables, held = self.tables(), iter(self.held(address))
         while some := [*islice(held, _TOGETHER)]:
@@ -62,7 +62,7 @@ class UnitLines:
         return source_locations_of(result)
 
     def held(self, address: U64) -> Iterator[tuple[Unit, I64]]:
-        """Yield units and the rows of sorted addresses in each; units with a common table are neighbours."""
+        """Yield units with the rows of the sorted addresses in each; units that share a line table are adjacent."""
         starts, ends, units = self._ranges
         row = searchsorted(starts, address, "right") - 1
         held = flatnonzero(row >= 0)
@@ -75,7 +75,10 @@ class UnitLines:
         return LineTables(self._file)
 
     def entries(self, unit: Unit) -> Unit | None:
-        """Return the unit with a unit's entries; None when its file is missing."""
+        """Return the unit that has the entries of ``unit``: itself, or its split unit.
+
+        Returns None when its file is missing.
+        """
         entries = self._split(unit) if unit.dwo_name else unit
         if entries is not None:
             entries.file.entry_budget.spend(entries.end - entries.start)
@@ -95,14 +98,14 @@ class UnitLines:
         ]
 
     def _table_at(self, number: int) -> int:
-        """Return the offset of a unit's line table: the sort key that puts units with a common table together."""
+        """Return the offset of a unit's line table, the sort key that makes units with a common table adjacent."""
         try:
             return self._file.units[number].root.get(c.AT_STMT_LIST, (0, 0))[1]
         except ObjectError:
             return 0
 
     def _index(self) -> tuple[U64, U64, I64]:
-        """Return (start, end, unit) of all ranges, sorted by start; those listed in ``.debug_aranges`` from there."""
+        """Return (start, end, unit) of all ranges, sorted by start; ``.debug_aranges`` lists those of most units."""
         listed = unit_ranges(self._file.sections)
         rows = []
         for number, unit in enumerate(self._file.units):
@@ -120,7 +123,10 @@ class UnitLines:
 def _inline_chain(
     table: LineTable, scopes: list[Scope], file: int, line: int, around: dict[Entry, tuple[str, str]]
 ) -> list[FunctionLine]:
-    """Return frames innermost first: the line table has the innermost line, each inlined function its caller's."""
+    """Return frames, innermost first.
+
+    The line table gives the innermost line; an inlined function gives its caller's.
+    """
     if not scopes:
         return [(DebugFunction("", table.files.path(file)), line)] if line else []
     frames = []
@@ -133,7 +139,7 @@ def _inline_chain(
 
 
 def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
-    """Return {offset of a unit: [(first address, one past the last)]}, without damaged and empty tables.
+    """Return {offset of a unit: [(first address, one past the last)]}, ignoring damaged and empty tables.
 
     ::
 
@@ -153,7 +159,7 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
             count = (end - first) // size
             pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first).reshape(-1, 2)
             ranges = [(start, start + length) for start, length in pairs.tolist() if length]
-            if ranges and unit < len(sections.info):  # larger offsets could be chosen to collide as keys
+            if ranges and unit < len(sections.info):  # larger offsets could be chosen to collide as dictionary keys
                 found.setdefault(unit, []).extend(ranges)
         at = end
     return found

@@ -1,8 +1,7 @@
 """Abbreviations and forms: the layout of an entry's attributes, and how to decode or skip them.
 
-Walking over entries is the inner loop of this package, so an abbreviation states the size of its entries where it is
-fixed, and else the steps that skip them.
-Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
+Walking over entries is the inner loop of this package, so an abbreviation caches the size of its entries where it is
+fixed, and otherwise the steps that skip them. Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 """
 
 import struct
@@ -28,12 +27,13 @@ _LENGTHS = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
 _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
 _LONGEST_LEB = 16
 _SPARSE = 1 << 16
-"""Compilers number abbreviations from 1. Larger codes must not be sparse either: keys of a dictionary can be chosen so
-that all of them collide (see base/columnar/hashing.py), which does little harm to so few keys."""
+"""Larger codes are accepted only while they are dense: compilers number abbreviations from 1, and a file could choose
+sparse dictionary keys that all collide (see base/columnar/hashing.py). So few keys do little harm.
+"""
 
 
 def uleb128(data: bytes, at: int) -> tuple[int, int]:
-    """Decode an unsigned LEB128 number: (value, offset of the next byte); IndexError at the end of ``data``."""
+    """Decode an unsigned LEB128 number: (value, offset of the next byte). Raises IndexError at the end of ``data``."""
     byte = data[at]
     if byte < 0x80:
         return byte, at + 1
@@ -41,7 +41,7 @@ def uleb128(data: bytes, at: int) -> tuple[int, int]:
     while byte >= 0x80:
         at += 1
         if at - start > _LONGEST_LEB:
-            raise ObjectError("debug info: a number without end")
+            raise ObjectError("debug info: an unterminated number")
         byte = data[at]
         value |= (byte & 0x7F) << shift
         shift += 7
@@ -49,14 +49,14 @@ def uleb128(data: bytes, at: int) -> tuple[int, int]:
 
 
 def sleb128(data: bytes, at: int) -> tuple[int, int]:
-    """Decode a signed LEB128 number: (value, offset of the next byte); IndexError at the end of ``data``."""
+    """Decode a signed LEB128 number: (value, offset of the next byte). Raises IndexError at the end of ``data``."""
     value, end = uleb128(data, at)
     bits = 7 * (end - at)
     return (value - (1 << bits) if data[end - 1] & 0x40 else value), end
 
 
 def initial_length(order: str, data: bytes, at: int) -> tuple[int, int, int]:
-    """Read the header of every table (DWARF 5, section 7.4): (length, offset after it, bytes of an offset)."""
+    """Read the length at the start of a table: (length, offset after it, bytes of an offset); DWARF 5, section 7.4."""
     (length,) = struct.unpack_from(order + "I", data, at)
     if length != 0xFFFFFFFF:
         return length, at + 4, 4
@@ -65,7 +65,7 @@ def initial_length(order: str, data: bytes, at: int) -> tuple[int, int, int]:
 
 
 class UnitEncoding(Frozen):
-    """The properties of a unit that sizes of forms depend on."""
+    """The properties of a unit that determine the sizes of forms."""
 
     byte_order: str
     address_size: int
@@ -81,9 +81,9 @@ class UnitEncoding(Frozen):
         return self.offset_size if form in _OFFSETS else -1
 
     def integer(self, data: bytes, at: int, size: int) -> int:
-        """Read an unsigned integer of ``size`` bytes; ObjectError outside the section."""
+        """Read an unsigned integer of ``size`` bytes. Raises ObjectError outside the section."""
         if at < 0 or at + size > len(data):
-            raise ObjectError("debug info: it points outside its section")
+            raise ObjectError("debug info: a reference points outside its section")
         return int.from_bytes(data[at : at + size], ENDIAN[self.byte_order])
 
     def value(self, data: bytes, at: int, form: int, constant: int) -> tuple[int, int]:
@@ -104,7 +104,7 @@ class UnitEncoding(Frozen):
         return start, self.skip(data, at, (_skip_step(self, form),))
 
     def skip(self, data: bytes, at: int, steps: tuple[int, ...]) -> int:
-        """Return the offset after the attributes that ``steps`` skip."""
+        """Return the offset after the attributes that ``steps`` describe."""
         for step in steps:
             if step >= 0:
                 at += step
@@ -124,7 +124,7 @@ class UnitEncoding(Frozen):
 
 
 def _skip_step(encoding: UnitEncoding, form: int) -> int:
-    """Return how to skip a form: its size in bytes; else a _STEP_*, or −16 × the size of a block's length."""
+    """Return how to skip a form: its size in bytes; otherwise a _STEP_*, or −16 × the size of a block's length."""
     size = encoding.fixed_size(form)
     if size >= 0:
         return size
@@ -136,7 +136,7 @@ def _skip_step(encoding: UnitEncoding, form: int) -> int:
         return _STEP_BLOCK
     if form in _LENGTHS:
         return -16 * _LENGTHS[form]
-    raise ObjectError(f"debug info: form {form:#x} is not known")
+    raise ObjectError(f"debug info: unknown form {form:#x}")
 
 
 class Abbreviation(Frozen):
@@ -155,48 +155,50 @@ class Abbreviation(Frozen):
     (0, 0) when there is none at a fixed distance. GCC puts it last, after attributes of any length.
     """
     tells_code: bool
-    """The entries have addresses: DW_AT_low_pc or DW_AT_ranges."""
+    """The entry may have addresses: DW_AT_low_pc or DW_AT_ranges."""
     extent: tuple[int, ...]
     """(offset of DW_AT_low_pc, offset and size of DW_AT_high_pc as a length) where both are fixed, else ()."""
 
     leaf: int
-    """Size with a code of one byte, where that is fixed and the entries have no children and no code; else 0."""
+    """Size including a one-byte code, if it is fixed and the entries have neither children nor addresses; otherwise 0.
+    """
     passed: tuple[int, ...]
-    """Size as above, and the offset of a sibling's reference of four bytes, of types and functions without code; empty
-    for all others."""
+    """Size as above, and the offset of the four-byte reference to the sibling, for types and functions without
+    addresses; empty for all others.
+    """
 
 
 class AbbreviationTable:
     """One abbreviation table, parsed lazily up to the codes that are looked up.
 
-    ObjectError when it is cut off, has unknown forms or exceeds ``budget``.
+    Raises ObjectError when it is cut off, has unknown forms or exceeds ``budget``.
     """
 
     def __init__(
         self, data: bytes, at: int, encoding: UnitEncoding, budget: ReadBudget, known: dict[bytes, Abbreviation]
     ) -> None:
-        """``known`` are abbreviations by their bytes, because tables of one file have many in common."""
+        """``known`` has abbreviations by their bytes, because the tables of one file have many in common."""
         self._data, self._at, self._encoding, self._budget, self._known = data, at, encoding, budget, known
         self._table: dict[int, Abbreviation] = {}
         self.leaves = [0] * 256
         self.passed: list[tuple[int, ...]] = [()] * 256
-        """``Abbreviation.leaf`` and ``passed`` by codes of one byte; 0 and empty for those not looked up yet."""
+        """``Abbreviation.leaf`` and ``passed`` by one-byte code; 0 and empty for those not looked up yet."""
         self._ended, self._end = False, at
         self._error = ""
 
     def all(self) -> dict[int, Abbreviation]:
-        """Return the whole table by code."""
+        """Return the abbreviations of the whole table by code."""
         self._read(-1)
         return self._table
 
     def find(self, code: int) -> Abbreviation | None:
-        """Return the abbreviation of a code, None when the table lacks it; reads no farther than that code."""
+        """Return the abbreviation of a code, None if the table lacks it; reads no further than that code."""
         if code not in self._table:
             self._read(code)
         return self._table.get(code)
 
     def _read(self, wanted: int) -> None:
-        """Read on up to a code, or to the end. An error is remembered and raised again at the next attempt."""
+        """Read up to a code, or to the end. An error is remembered and raised again at the next attempt."""
         if self._error:
             raise ObjectError(self._error)
         start = self._at
@@ -206,7 +208,7 @@ class AbbreviationTable:
             finally:
                 self._budget.spend(self._end - start)
         except IndexError:
-            self._error = "debug info: its abbreviations are cut off"
+            self._error = "debug info: the abbreviations are cut off"
             raise ObjectError(self._error) from None
         except ObjectError as error:
             self._error = str(error)

@@ -59,7 +59,7 @@ class SharedTables(Struct, dict=True):
 
     @cached_property
     def range_budget(self) -> ReadBudget:
-        """The budget for ranges of functions; inlined functions may share the list of the enclosing one."""
+        """The budget for ranges of functions; inlined functions may share the list of the enclosing function."""
         return ReadBudget("ranges", len(self._sections.ranges) + len(self._sections.rnglists), times=16)
 
 
@@ -88,14 +88,17 @@ class DebugFile:
         return [unit.start for unit in self.units]
 
     def unit_at(self, offset: int) -> "Unit":
-        """Return the unit that contains the entry at ``offset``; ObjectError if there is none."""
+        """Return the unit that contains the entry at ``offset``. Raises ObjectError if there is none."""
         index = bisect_right(self._starts, offset) - 1
         if index < 0 or offset >= self.units[index].end:
             raise ObjectError(f"{self.name}: debug info refers to an entry that does not exist")
         return self.units[index]
 
     def unit_of_id(self, dwo_id: int) -> "Unit | None":
-        """Return the first unit with that id, None without one; ObjectError when an earlier unit cannot be read."""
+        """Return the first unit with that id; None without one.
+
+        Raises ObjectError when an earlier unit cannot be read.
+        """
         key = secret_key(dwo_id)
         self._unread = self._unread or iter(self.units)
         while key not in self._by_id:
@@ -107,12 +110,12 @@ class DebugFile:
 
     @cached_property
     def entry_budget(self) -> ReadBudget:
-        """The budget for walks over units: any number of skeletons may refer to one unit."""
+        """The budget for walks over units: any number of skeletons may refer to the same unit."""
         return ReadBudget("units", len(self.sections.info), times=16)
 
     @cached_property
     def nesting_budget(self) -> ReadBudget:
-        """The budget for walks that look for the functions around entries; addresses of one unit may lead to many."""
+        """The budget for walks that search for the functions around entries; addresses of one unit may cause many."""
         return ReadBudget("units", len(self.sections.info), times=4)
 
     def _headers(self) -> "Iterator[Unit]":
@@ -121,7 +124,7 @@ class DebugFile:
             length, at, size = initial_length(order, data, start)
             end = at + length
             if length < 7 or end > len(data):
-                raise ObjectError(f"{self.name}: a unit of debug info reaches past its section")
+                raise ObjectError(f"{self.name}: a unit of debug info extends past its section")
             unit = _unit(self, start, at, end, size)
             if unit is not None:
                 yield unit
@@ -167,7 +170,7 @@ class Unit(Struct, dict=True, eq=False):
 
     @property
     def abbreviation_table(self) -> AbbreviationTable:
-        """The table of the unit's abbreviations, perhaps not yet read."""
+        """The abbreviation table of the unit, perhaps not yet read."""
         return self.file.tables.abbreviations(self._abbreviations, self.encoding)
 
     @cached_property
@@ -177,7 +180,7 @@ class Unit(Struct, dict=True, eq=False):
 
     @cached_property
     def root(self) -> Attributes:
-        """Attributes of the unit's own entry; reads no more abbreviations than it needs."""
+        """Attributes of the unit's own entry; reads only the abbreviations that it needs."""
         try:
             code, at = uleb128(self.file.sections.info, self.first)
             found = self.abbreviation_table.find(code)
@@ -201,7 +204,7 @@ class Unit(Struct, dict=True, eq=False):
         return self.text(self.root, c.AT_COMP_DIR)
 
     def entry(self, offset: int) -> tuple[Abbreviation | None, Attributes]:
-        """Read the entry at an offset of ``.debug_info``; (None, {}) for the end of a list of siblings."""
+        """Read the entry at an offset of ``.debug_info``; (None, {}) at the end of a list of siblings."""
         data = self.file.sections.info
         try:
             code, at = uleb128(data, offset)
@@ -212,10 +215,10 @@ class Unit(Struct, dict=True, eq=False):
             raise ObjectError(f"{self.file.name}: debug info is cut off") from None
 
     def abbreviation(self, code: int) -> Abbreviation:
-        """Return the abbreviation of a code; ObjectError when the table lacks it."""
+        """Return the abbreviation of a code. Raises ObjectError when the table lacks it."""
         found = self.abbreviations.get(code)
         if found is None:
-            raise ObjectError(f"{self.file.name}: debug info has an entry of kind {code}, which does not exist")
+            raise ObjectError(f"{self.file.name}: an entry of debug info has the undefined abbreviation {code}")
         return found
 
     def attributes(self, abbreviation: Abbreviation, at: int) -> tuple[Abbreviation, Attributes]:
@@ -229,7 +232,7 @@ class Unit(Struct, dict=True, eq=False):
                 number, at = value(data, at, form, constant)
             found[attribute] = (form, number)
         if at > len(data):
-            raise ObjectError("debug info: it points outside its section")
+            raise ObjectError("debug info: a reference points outside its section")
         return abbreviation, found
 
     def text(self, entry: Attributes, attribute: int) -> str:
@@ -251,7 +254,10 @@ class Unit(Struct, dict=True, eq=False):
         return ""
 
     def _base(self, attribute: int, header: int) -> int:
-        """Return the offset of an index: the stated base, or after the header in split files of DWARF 5."""
+        """Return the start of the table that an index refers to.
+
+        It is the stated base or, in split files of DWARF 5, the end of the header.
+        """
         split = header if self.file.sections.is_split and self.encoding.version >= 5 else 0
         return self.root[attribute][1] if attribute in self.root and not self.file.sections.is_split else split
 
@@ -265,7 +271,7 @@ class Unit(Struct, dict=True, eq=False):
         return self.encoding.integer(home.file.sections.addr, base[1] + value * size, size)
 
     def ranges(self, entry: Attributes) -> Ranges:
-        """Return [(first address, one past the last)] of an entry with code, [] of others."""
+        """Return [(first address, one past the last)] of an entry with code, [] for other entries."""
         low = entry.get(c.AT_LOW_PC)
         if c.AT_RANGES in entry:
             return list(self._range_list_of(*entry[c.AT_RANGES], entry is self.root))

@@ -15,7 +15,7 @@ Contributions = Mapping[str, tuple[int, int]]
 
 
 def _section(name: str) -> "cached_property[bytes]":
-    """A property: the contents of a section, by the part of its name after ``.debug_``."""
+    """Make a property for the contents of a section, given the part of its name after ``.debug_``."""
 
     def data(sections: "DebugSections") -> bytes:
         return sections.data(name)
@@ -34,9 +34,9 @@ class DebugSections:
         kept: dict[str, bytes] | None = None,
         inflated: Mapping[str, bytes] | None = None,
     ) -> None:
-        """``split``: sections are called ``.debug_info.dwo`` …; ``contributions`` of one unit in a package.
+        """``split``: sections are named ``.debug_info.dwo`` …; ``contributions``: those of one unit in a package.
 
-        ``kept`` is what was read already, ``inflated`` whole sections that contributions are cut out of.
+        ``kept`` has sections that were read already, ``inflated`` whole sections that contributions are cut out of.
         """
         self.file, self.is_split, self._contributions = file, split, contributions or {}
         self.kept = {} if kept is None else kept
@@ -80,5 +80,5 @@ class DebugSections:
         offset, size = self._contributions[name]
         whole = self._inflated.get(name)
         if offset + size > (section.size if whole is None else len(whole)):
-            raise ObjectError(f"{self.file.name}: a unit's share of {section.name} lies outside of it")
+            raise ObjectError(f"{self.file.name}: a unit's contribution to {section.name} lies outside the section")
         return self.file.read(section.offset + offset, size) if whole is None else whole[offset : offset + size]

@@ -1,6 +1,7 @@
-"""Functions and inlined functions, at addresses or all of a unit: one walk over its entries that skips all others.
+"""Functions and inlined functions, at some addresses or of a whole unit, in one walk over the unit's entries.
 
-Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subroutines).
+Entries without functions are skipped. Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined
+subroutines).
 """
 
 import struct
@@ -19,7 +20,7 @@ from perf2x.errors import ObjectError
 MAX_REFERENCES = 16
 MAX_DEPTH = 4096
 MAX_SCOPES = 1 << 22
-"""Functions in all at the addresses of one unit; in practice there are some ten at each."""
+"""The limit for all functions at the addresses of one unit; in practice each address has about ten."""
 
 Entry = tuple[Unit, int]
 """A unit and the offset of an entry in its file."""
@@ -29,7 +30,7 @@ class Scope(Frozen):
     """A function, or one inlined instance of a function."""
 
     name: str
-    """Linkage name where there is one."""
+    """The linkage name, if there is one."""
     decl_line: int
     """0 if unknown."""
     call_file: int = 0
@@ -38,15 +39,16 @@ class Scope(Frozen):
     call_discriminator: int = 0
     """The discriminator of the call."""
     origin: Entry | None = None
-    """The function's declaration, or the entry of the function itself, where this is an instance of it."""
+    """The entry that the references of this one lead to, if any: its declaration, or the function it is an instance of.
+    """
     decl_file: Entry | None = None
-    """A unit, and the number in its line table of the file that declares the function."""
+    """A unit, and the number of the declaring file in its line table."""
 
 
 def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
-    """Return for each of the sorted addresses its function and the inlined ones, outermost first; [] without one.
+    """Return for each sorted address its function and the inlined ones, outermost first; [] where there is none.
 
-    ObjectError when the unit's entries cannot be read.
+    Raises ObjectError when the unit's entries cannot be read.
     """
     found = _ScopeChains(unit, addresses)
     _walk(unit, found.take, everything=False)
@@ -63,12 +65,15 @@ class Subprogram(Frozen):
     """A function with code."""
 
     name: str
-    """Linkage name where there is one."""
+    """The linkage name, if there is one."""
     ranges: Ranges
 
 
 def subprograms(unit: Unit) -> list[Subprogram]:
-    """Return the unit's functions in file order, inlined ones left out; ObjectError when it cannot be read."""
+    """Return the unit's functions in file order, without inlined ones.
+
+    Raises ObjectError if the unit cannot be read.
+    """
     found = []
 
     def add(body: int, abbreviation: Abbreviation) -> bool:
@@ -84,7 +89,10 @@ def subprograms(unit: Unit) -> list[Subprogram]:
 
 
 def inlined_bounds(unit: Unit) -> list[int]:
-    """Return all addresses at which an inlined function begins or ends, in no order; ObjectError as above."""
+    """Return all addresses where an inlined function begins or ends, in no order.
+
+    Raises ObjectError if the unit cannot be read.
+    """
     found: list[int] = []
 
     def add(body: int, abbreviation: Abbreviation) -> bool:
@@ -98,13 +106,13 @@ def inlined_bounds(unit: Unit) -> list[int]:
 
 
 def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything: bool = True) -> None:
-    """Call ``enter`` with (offset after its code, abbreviation) of each function's entry that has code, in order.
+    """Call ``enter`` with (offset after its code, abbreviation) for the entry of each function with code, in order.
 
-    Entries inside types are passed over where that can be done; those inside functions, too, unless ``enter`` returns
-    True or ``everything`` is wanted.
+    Entries inside types are skipped where possible, and so are those inside functions, unless ``enter`` returns True or
+    ``everything`` is set.
     """
     data, encoding, end = unit.file.sections.info, unit.encoding, unit.end
-    passed = 0  # depth of the entries in one that is passed over step by step: LLVM does not say where it ends
+    passed = 0  # depth inside an entry that is skipped step by step, because LLVM does not state where it ends
     try:
         table, skip = unit.abbreviations, encoding.skip
         leaf, over = unit.abbreviation_table.leaves, unit.abbreviation_table.passed
@@ -151,7 +159,7 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
 
 
 def _backwards(unit: Unit) -> NoReturn:
-    raise ObjectError(f"{unit.file.name}: debug info leads backwards")
+    raise ObjectError(f"{unit.file.name}: a sibling reference in debug info points backwards")
 
 
 class _ScopeChains:
@@ -166,7 +174,7 @@ class _ScopeChains:
 
     def take(self, body: int, abbreviation: Abbreviation) -> bool:
         """Add a function to the chains of the addresses that it contains; return whether there are any."""
-        if abbreviation.extent:  # most entries are passed over here, where bytes after the section do no harm
+        if abbreviation.extent:  # most entries are skipped here, so reading past the section must do no harm
             low_at, high_at, size = abbreviation.extent
             data, order, addresses = self._data, self._order, self._addresses
             low = int.from_bytes(data[body + low_at : body + low_at + self._size], order)
@@ -181,7 +189,7 @@ class _ScopeChains:
             rows = range(bisect_left(self._addresses, low), bisect_left(self._addresses, high))
             self._budget -= len(rows)
             if self._budget < 0:
-                raise ObjectError(f"{unit.file.name}: debug info has too many functions at one place")
+                raise ObjectError(f"{unit.file.name}: debug info has too many functions at one address")
             for row in rows:
                 scope = scope or self._scope(entry)
                 chain = self.chains[row]
@@ -202,7 +210,7 @@ class _ScopeChains:
 def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None, Entry | None]:
     """Return (name, declared line, last entry referred to, unit and file number of the declaration) of a function.
 
-    References to its abstract origin and its declaration are followed.
+    Follows references to its abstract origin and its declaration.
     """
     linkage = plain = ""
     line = 0
@@ -224,7 +232,7 @@ def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None, Ent
 
 
 def _resolve_reference(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:
-    """Return the unit and offset that a reference names; None when they are in a file that is missing."""
+    """Return the unit and offset that a reference points to; None if they are in a missing file."""
     if form in c.LOCAL_REFERENCES:
         offset = unit.start + value
         if not unit.first <= offset < unit.end:

@@ -5,7 +5,7 @@ TAG_INLINED = 0x1D
 TAG_NAMESPACE = 0x39
 TAGS_WITH_CODE = frozenset((TAG_SUBPROGRAM, TAG_INLINED))
 TAG_TYPES = frozenset((0x02, 0x04, 0x13, 0x15, 0x17, 0x38, 0x01))
-"""class, enumeration, structure, subroutine, union, interface and array types: they contain no code."""
+"""class, enumeration, structure, subroutine, union, interface and array types, which contain no code."""
 
 AT_SIBLING = 0x01
 AT_NAME = 0x03

@@ -1,8 +1,7 @@
-"""DWARF packages (``.dwp``): the units of many ``.dwo`` files, each with its contribution to every section.
+"""DWARF packages (``.dwp``) and ``.dwo`` files: the split units that belong to the skeletons in a linked program.
 
-Source of truth: DWARF 5, section 7.3.5, and the GNU extension to DWARF 4 (https://gcc.gnu.org/wiki/DebugFissionDWP).
-
-``.dwo`` files: the split units that belong to skeletons in a linked program.
+A package has the units of many ``.dwo`` files, each with its contribution to every section. Source of truth: DWARF 5,
+section 7.3.5, and the GNU extension to DWARF 4 (https://gcc.gnu.org/wiki/DebugFissionDWP).
 """
 
 import struct
@@ -23,14 +22,15 @@ _COLUMNS = {
 
 
 class DwarfPackage:
-    """Units of a package by id, read on demand.
+    """The units of a package by id, read on demand.
 
-    Units of one ``.dwo`` share all contributions except that of their entries and are adjacent, so the sections of the
-    last unit are kept for the next one. A budget bounds all other reading, so that contributions cannot overlap freely.
+    Units of one ``.dwo`` are adjacent and share all contributions except that of their entries, so the sections of the
+    last unit are cached for the next one. A budget bounds all other reading, so that contributions cannot overlap
+    freely.
     """
 
     def __init__(self, file: ElfObject) -> None:
-        """ObjectError when the index cannot be read."""
+        """Raises ObjectError when the index cannot be read."""
         self._file, self._contributions = file, package_contributions(file)
         self._inflated: dict[str, bytes] = {}
         self._budget = ReadBudget("shares of a package", 0, times=4)
@@ -45,7 +45,7 @@ class DwarfPackage:
         self._last = DebugFile(sections)
 
     def unit(self, dwo_id: int) -> Unit | None:
-        """Return the unit with that id, None without one; ObjectError when its contributions cannot be read."""
+        """Return the unit with that id; None without one. Raises ObjectError when its contributions cannot be read."""
         contributions = self._contributions.get(secret_key(dwo_id))
         return self._open(contributions).unit_of_id(dwo_id) if contributions is not None else None
 
@@ -77,15 +77,15 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
     section = file.section(".debug_cu_index")
     data = file.data(section) if section is not None else b""
     if len(data) < 16:
-        raise ObjectError(f"{file.name}: it has no index of units")
+        raise ObjectError(f"{file.name}: it has no unit index")
     order = file.byte_order
     version, columns, units, slots = struct.unpack_from(order + "4I", data)
     if (order == "<" and version & 0xFFFF == 5) or (order == ">" and version >> 16 == 5):
         version = 5
     if version not in _COLUMNS:
-        raise ObjectError(f"{file.name}: its index of units has version {version}")
+        raise ObjectError(f"{file.name}: its unit index has the unsupported version {version}")
     if 16 + 12 * slots + 4 * columns + 8 * columns * units > len(data):
-        raise ObjectError(f"{file.name}: its index of units is cut off")
+        raise ObjectError(f"{file.name}: its unit index is cut off")
     ids = struct.unpack_from(f"{order}{slots}Q", data, 16)
     rows = struct.unpack_from(f"{order}{slots}I", data, 16 + 8 * slots)
     at = 16 + 12 * slots
@@ -101,7 +101,7 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
 
 
 class DwoFiles:
-    """Split units by file. The last file is kept: skeletons of one file follow each other.
+    """Split units by ``.dwo`` file. The last file is cached, because skeletons of one file follow each other.
 
     A program has thousands of these files and needs each once; a budget bounds how often files are read again.
     """
@@ -114,7 +114,7 @@ class DwoFiles:
         self._last: DebugFile | None = None
 
     def unit(self, path: Path, dwo_id: int) -> Unit | None:
-        """Return the unit with that id, None when the file does not have it; ObjectError when it cannot be read.
+        """Return the unit with that id, None if the file lacks it. Raises ObjectError when it cannot be read.
 
         A file that is no object file raises once, and then has no units.
         """

@@ -1,7 +1,7 @@
-"""Scopes around entries: GCC gives C++ functions that no other file can see no linkage name, only the plain one.
+"""Scopes around entries: GCC gives C++ functions with internal linkage only a plain name, no linkage name.
 
 The declaration of such a function is nested in the entries of its namespaces and classes, and of a function if it is a
-lambda or belongs to a local class. One walk over the unit finds them for all entries that are asked for.
+lambda or belongs to a local class. One walk over a unit finds the scopes of all requested entries in it.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ _SCOPES = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
 
 
 def scopes_around(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
-    """Map each entry to its scope, and to the function around that, "" without one.
+    """Map each entry to its scope and to the function around that, "" without one.
 
-    The scope are namespaces and classes, as in ``std::vector<int>``; "" for a lambda's call operator. The function is
-    the innermost one that is no nameless call operator. Entries of units whose walk would exceed the file's budget, or
-    that cannot be read, are left out.
+    The scope consists of namespaces and classes, as in ``std::vector<int>``; it is "" for a lambda's call operator. The
+    function is the innermost one that is not a nameless call operator. Entries of units that cannot be read, or whose
+    walk would exceed the file's budget, are left out.
     """
     wanted: dict[Unit, set[int]] = {}
     for unit, offset in entries:
@@ -39,7 +39,7 @@ def scopes_around(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
 
 
 def _scope(unit: Unit, around: Sequence[int]) -> tuple[str, str]:
-    """The scope and the function that entries make, innermost first."""
+    """Return the scope and the function that the entries around one, innermost first, make up."""
     scope: list[str] = []
     is_local = False
     for parent in around:
@@ -52,19 +52,19 @@ def _scope(unit: Unit, around: Sequence[int]) -> tuple[str, str]:
             is_space = abbreviation is not None and abbreviation.tag == c.TAG_NAMESPACE
             name = unit.text(entry, c.AT_NAME) or ("(anonymous namespace)" if is_space else "")
             if not scope and (not name or name.startswith("<lambda")):
-                is_local = True  # a lambda is called after its function alone
+                is_local = True  # a lambda is named after its function alone
             else:
                 scope.append(name)
     return "::".join(filter(None, reversed(scope))), ""
 
 
 def _parents_of(unit: Unit, offsets: Sequence[int]) -> dict[int, list[int]]:
-    """Return the scopes around entries, innermost first, in one walk over a unit that skips everything else.
+    """Return the scopes around entries, innermost first, in one walk over a unit.
 
-    ``offsets`` rise; those between two entries are left out.
+    ``offsets`` are ascending; the walk skips everything between two of them that contains neither.
     """
     data, at, left = unit.file.sections.info, unit.first, list(reversed(offsets))
-    parents: list[int] = []  # offsets, -1 for entries that are no scopes
+    parents: list[int] = []  # offsets, -1 for entries that are not scopes
     found: dict[int, list[int]] = {}
     while left and at < unit.end:
         while left and left[-1] <= at:

@@ -1,8 +1,8 @@
-"""Line programs as columns: all instructions of a piece of a program side by side.
+"""Line programs as columns: the instructions of a piece of a program are decoded side by side.
 
 The end of a sequence resets the machine's registers, so a program is read in pieces of whole sequences. Within one,
-addresses and lines are running sums; files and discriminators are those that were set last.
-Source of truth: DWARF 5, section 6.2.5. op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
+addresses and lines are running sums; files and discriminators are the ones set last. Source of truth: DWARF 5, section
+6.2.5. op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
 """
 
 from collections.abc import Sequence
@@ -37,9 +37,9 @@ from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, re
 from perf2x.errors import ObjectError
 
 PIECE = 1 << 20
-"""Bytes of a program that are read together; more where one sequence is longer."""
+"""Bytes of a program to read together; more if one sequence is longer."""
 _MAX_OPERANDS = 4
-"""Operands of an instruction that DWARF does not define; a program could state 255."""
+"""The most operands that an instruction unknown to DWARF may have here; a program could state 255."""
 _COPY, _ADVANCE, _LINE, _FILE, _COLUMN, _CONSTANT, _FIXED, _ISA = 1, 2, 3, 4, 5, 8, 9, 12
 _END, _ADDRESS, _DISCRIMINATOR = 1, 2, 4
 """Extended opcodes."""
@@ -58,16 +58,16 @@ class Machine(Frozen):
     opcode_base: int
     """The first special opcode."""
     operands: bytes
-    """Numbers of operands of the opcodes from 1 on."""
+    """Operand counts of the opcodes, from opcode 1 on."""
 
 
 class LineRows(Frozen):
-    """Rows in the order of the program."""
+    """Rows in program order."""
 
     address: U64
     file: I64
     line: I64
-    """Numbers of files and lines beyond 31 bits are 0."""
+    """File and line numbers beyond 31 bits are 0."""
     is_end: Bools
     """The row ends a sequence: addresses after it are unknown."""
     discriminator: I64
@@ -75,23 +75,26 @@ class LineRows(Frozen):
 
 
 def run_line_program(machine: Machine, program: bytes) -> LineRows:
-    """Run a line program. Sequences without an end, and those of discarded code, are skipped.
+    """Run a line program, skipping unterminated sequences and those of discarded code.
 
-    ObjectError for an address of more than eight bytes, and for opcodes with absurdly many operands.
+    Raises ObjectError for an address of more than eight bytes, and for opcodes with absurdly many operands.
     """
     (rows,) = run_line_programs(machine, [program])
     return rows
 
 
 def run_line_programs(machine: Machine, programs: Sequence[bytes]) -> list[LineRows]:
-    """Run programs of whole sequences together, as `run_line_program`; the last one may have a part of a sequence."""
+    """Run programs of whole sequences together, as `run_line_program` does.
+
+    The last one may end in a partial sequence.
+    """
     rows, behind = _run(machine, b"".join(programs))
     cuts = searchsorted(behind, cumsum([len(program) for program in programs]), "right")
     return [take_rows_of(rows, slice(start, end)) for start, end in pairwise([0, *cuts.tolist()])]
 
 
 def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
-    """Return the rows of a program, and (rows,) the offset after the instruction that made each."""
+    """Return the rows of a program, and (rows,) the offset after the instruction that produced each."""
     opcodes, code = _opcodes(machine), np.frombuffer(program, np.uint8)
     pieces, behind = [no_rows(LineRows)], [zeros(0)]
     at, size = 0, PIECE
@@ -111,7 +114,7 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
 
 
 class _Opcodes:
-    """Tables by opcode (256,) of one program."""
+    """The properties (256,) of one program's opcodes."""
 
     def __init__(self, machine: Machine) -> None:
         base, span = max(machine.opcode_base, 1), machine.line_range or 1
@@ -121,7 +124,7 @@ class _Opcodes:
         self.operands[[_ADVANCE, _LINE, _FILE, _COLUMN, _ISA]] = 1
         unknown = np.frombuffer(machine.operands[_ISA:], np.uint8)
         if unknown.max(initial=0) > _MAX_OPERANDS:
-            raise ObjectError(f"debug info: a line table with {unknown.max()} operands of one opcode")
+            raise ObjectError(f"debug info: a line table gives an opcode {unknown.max()} operands")
         self.operands[_ISA + 1 : _ISA + 1 + len(unknown)] = unknown
         self.operands[self.is_special] = 0
         advance = beyond // span * machine.step
@@ -132,21 +135,21 @@ class _Opcodes:
         self.line = np.where(self.is_special, machine.line_base + beyond % span, 0)
 
     def are(self, code: U8, opcode: int) -> I64:
-        """Return the rows of a standard opcode."""
+        """Return the rows with a standard opcode."""
         return flatnonzero(code == opcode) if not self.is_special[opcode] else flatnonzero(code[:0])
 
 
 _opcodes = lru_cache(maxsize=8)(_Opcodes)
-"""Most programs of a file have the same."""
+"""Cached, because most programs of a file have the same opcodes."""
 
 
 class _LineInstructions(Frozen):
-    """``n`` instructions of whole sequences."""
+    """The ``n`` instructions of some whole sequences."""
 
     code: U8
-    """The bytes that they lie in, and some zeros."""
+    """Their bytes, followed by some zeros."""
     number_end: I32
-    """Offset after the number that begins at each byte."""
+    """For each byte, the offset after the LEB128 number that begins there."""
     opcode: U8
     kind: U8
     """Extended opcode, 0 for others."""
@@ -156,16 +159,19 @@ class _LineInstructions(Frozen):
     """Offset after the instruction."""
 
     def numbers(self, rows: I64) -> U64:
-        """Return the first operands of instructions."""
+        """Return the first operands of instructions, as LEB128 numbers."""
         at = self.operand[rows]
         return numbers(self.code, at, as_int64(self.number_end[at]))
 
     def integers(self, rows: I64, order: str) -> U64:
-        """Return the operands of fixed size that fill the rest of instructions; ObjectError for more than 8 bytes."""
+        """Return the fixed-size operands that fill the rest of instructions.
+
+        Raises ObjectError for more than 8 bytes.
+        """
         at, size = self.operand[rows], self.end[rows] - self.operand[rows]
         longest = int(size.max(initial=0))
         if longest > 8:
-            raise ObjectError(f"debug info: an address of {longest} bytes in a line table")
+            raise ObjectError(f"debug info: a line table has an address of {longest} bytes")
         value = np.zeros(len(rows), np.uint64)
         for byte in range(longest):
             place = at + byte if order == ">" else at + size - 1 - byte
@@ -174,7 +180,7 @@ class _LineInstructions(Frozen):
 
 
 def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
-    """Find the instructions up to the last one that ends a sequence."""
+    """Find the instructions up to the last end of a sequence."""
     count = len(piece)
     code = np.append(piece, _PADDING)
     number_end = np.append(as_int32(number_ends(piece)), np.full(len(_PADDING), count + 1, np.int32))
@@ -183,7 +189,7 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     opcode, operand, end = piece[at], at + 1, as_int64(follows[at])
     kind = np.zeros(len(at), np.uint8)
     spelled = flatnonzero(opcode == 0)
-    behind = as_int64(number_end[operand[spelled]])  # the size of an extended instruction
+    behind = as_int64(number_end[operand[spelled]])  # the size of an extended instruction, in bytes
     has_kind = behind < np.minimum(end[spelled], count)
     kind[spelled] = np.where(has_kind, code[np.minimum(behind, count)], np.uint8(0))
     operand[spelled] = behind + has_kind
@@ -193,7 +199,10 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
 
 
 def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
-    """(``count``,) the offset after an instruction that would begin at each byte; more than ``count`` if it is cut."""
+    """Return (``count``,) for each byte the offset after an instruction that begins there.
+
+    The offset is larger than ``count`` if the instruction is cut off.
+    """
     piece = code[:count]
     follows = np.arange(1, count + 1, dtype=np.int32)
     follows[opcodes.are(piece, _FIXED)] += 2
@@ -208,7 +217,7 @@ def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
 
 
 def _rows(machine: Machine, opcodes: _Opcodes, found: _LineInstructions) -> tuple[LineRows, I64]:
-    """Return the rows that instructions make, those of discarded code included, and the end of each instruction."""
+    """Return the rows that instructions produce, discarded code included, and the end of each instruction."""
     opcode, ends = found.opcode, flatnonzero(found.kind == _END)
     is_row = opcodes.is_special[opcode]
     is_row[opcodes.are(opcode, _COPY)] = True
@@ -218,7 +227,7 @@ def _rows(machine: Machine, opcodes: _Opcodes, found: _LineInstructions) -> tupl
     file = _in_effect(len(opcode), [(files, found.numbers(files)), (ends, np.ones(len(ends), np.uint64))], 1)[row]
     mark = np.zeros(len(row), np.uint64)
     marks = flatnonzero(found.kind == _DISCRIMINATOR)
-    if len(marks):  # a row forgets it
+    if len(marks):  # each row resets the discriminator
         mark = _in_effect(len(opcode), [(marks, found.numbers(marks)), (row, mark)], 0)[row]
     line = _lines(opcodes, found, ends)[row]
     rows = LineRows(
@@ -232,7 +241,7 @@ def _rows(machine: Machine, opcodes: _Opcodes, found: _LineInstructions) -> tupl
 
 
 def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> U64:
-    """Return (n,) the address after each instruction, of an end before it is reset."""
+    """Return (n,) the address after each instruction; for the end of a sequence, the address before the reset."""
     advance = opcodes.advance[found.opcode]
     rows = opcodes.are(found.opcode, _ADVANCE)
     advance[rows] = found.numbers(rows) * np.uint64(machine.step)
@@ -256,7 +265,7 @@ def _lines(opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> I64:
 
 
 def _in_effect(count: int, setters: list[tuple[I64, AnyArray]], default: int) -> AnyArray:
-    """(``count``,) the value that an instruction before each one set last; ``setters`` are pairs of rows and values."""
+    """Return (``count``,) the value last set before each instruction; ``setters`` are pairs of rows and values."""
     row, value = (np.concatenate(column) for column in zip(*setters, strict=True))
     order = argsort(row)
     lengths = np.diff(row[order] + 1, prepend=0, append=count)
@@ -264,7 +273,7 @@ def _in_effect(count: int, setters: list[tuple[I64, AnyArray]], default: int) ->
 
 
 def _linked(machine: Machine, rows: LineRows) -> slice | Bools:
-    """Choose all rows but those of discarded code, whose sequences have the address 0, 1 or one of the highest."""
+    """Select the rows of linked code: sequences of discarded code begin at address 0, 1 or one of the highest."""
     last = flatnonzero(rows.is_end)
     first = np.append(0, last[:-1] + 1)
     address = rows.address[first]

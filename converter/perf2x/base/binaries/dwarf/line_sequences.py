@@ -1,7 +1,7 @@
-"""Sequences of a line program: the bytes and the first address of each, without running it.
+"""Sequences of a line program: finds the bytes and the first address of each without running the program.
 
-A table has one for each section of code, often thousands, and a profile hits few. A regular expression matches all
-instructions in a fifth of the time of running them; a program that it does not match is run as a whole.
+A table has a sequence for each section of code, often thousands, and a profile hits few. Matching all instructions with
+a regular expression takes a fifth of the time of running them; a program that it does not match is run as a whole.
 Source of truth: DWARF 5, section 6.2.5.
 """
 
@@ -15,15 +15,15 @@ from perf2x.base.binaries.dwarf.line_instructions import Machine
 from perf2x.base.columnar import U64, as_uint64, searchsorted
 
 _STANDARD = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
-"""Numbers of operands of the opcodes from 1 on."""
+"""Operand counts of the opcodes, from opcode 1 on."""
 _LONGEST = 24
-"""Bytes of an extended instruction; those of compilers have at most nine."""
+"""Bytes of an extended instruction; compilers write at most nine."""
 
 
 def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
-    """Return the sequences of a program that may hold any of some addresses: those that begin last in front of each.
+    """Return the sequences of a program that may contain some addresses: for each, those that begin last before it.
 
-    b"" where they cannot be told: it has other instructions, or a sequence sets its address twice.
+    Returns b"" if they cannot be found: the program has other instructions, or a sequence sets its address twice.
     """
     base, size = machine.opcode_base, machine.address_size
     is_standard = base in (10, 13) and size in (4, 8) and machine.operands == _STANDARD[: base - 1]
@@ -43,7 +43,7 @@ def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
 
 @lru_cache(maxsize=4)
 def _pattern(base: int, size: int) -> re.Pattern[bytes]:
-    """A sequence that sets its address once, before its first row; the group is that address."""
+    """Compile a pattern for a sequence that sets its address once, before its first row; the group is that address."""
     number = rb"[\x80-\xff]*+[\x00-\x7f]"
     plain, numbered = (rb"\x06\x07", rb"\x03\x04\x05") if base == 10 else (rb"\x06\x07\x0a\x0b", rb"\x03\x04\x05\x0c")
     others = b"|".join(rb"\x%02x[^\x01\x02].{%d}" % (length, length - 1) for length in range(1, _LONGEST))

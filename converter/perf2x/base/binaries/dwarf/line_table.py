@@ -21,32 +21,32 @@ from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, lexsort, no_rows
 from perf2x.errors import ObjectError
 
 _MAX_PROGRAM_SIZE = 1 << 25
-"""Bytes of one line program, each of which may produce a row."""
+"""The largest line program to read; each of its bytes may produce a row."""
 _SMALL = 1 << 14
-"""Bytes of a program that is run together with others."""
+"""The largest program to run together with others."""
 _CONTENT_PATH, _CONTENT_DIRECTORY, _CONTENT_MD5 = 1, 2, 5
 _SHORT = (_CONTENT_PATH, c.FORM_LINE_STRP), (_CONTENT_DIRECTORY, c.FORM_UDATA)
 _SHORT_ROWS = {_SHORT: "IB", (*_SHORT, (_CONTENT_MD5, c.FORM_DATA16)): "IB16x"}
 
 
 class FileNames(Frozen):
-    """File names by number, read and joined on demand: n files may name one directory of n bytes."""
+    """File names by number, read and joined on demand: n files may share a directory name of n bytes."""
 
     folder: str
     """The directory that the compiler ran in."""
     directories: Sequence[str]
-    """By number, as stated in the table; the first one is ``folder`` itself."""
+    """By number, as stated in the table; directory 0 is ``folder`` itself."""
     files: Mapping[int, tuple[int, int, int]]
     """(form and value of the name, number of its directory)"""
     text: Callable[[int, int], str] = lambda form, value: ""
-    """Reads a name."""
+    """Reads a name, given its form and value."""
 
     def name(self, number: int) -> str:
-        """Return the name of a file, as the table states it; "" when it lacks the file."""
+        """Return the name of a file as the table states it; "" if the table lacks the file."""
         return self.text(*self.files.get(number, (0, 0))[:2])
 
     def path(self, number: int) -> str:
-        """Return the full path of a file, "" when the table lacks it."""
+        """Return the full path of a file; "" if the table lacks it."""
         name, directory = self.name(number), self.files.get(number, (0, 0, 0))[2]
         if not name:
             return ""
@@ -64,18 +64,18 @@ class LineTable(Frozen):
     def find(self, address: U64) -> tuple[I64, I64, I64]:
         """Return (n,) file number, line and discriminator of each address, 0 if unknown."""
         row, rows = self._rows(address), self.rows
-        known = flatnonzero(row >= 0)  # units ask one table one after another: nothing here copies a column
+        known = flatnonzero(row >= 0)  # many units look up one table in turn, so nothing here copies a column
         found = zeros((3, len(row)))
         for place, column in enumerate((rows.file, rows.line, rows.discriminator)):
             found[place, known] = column[row[known]]
         return found[0], found[1], found[2]
 
     def knows(self, address: U64) -> bool:
-        """Return whether a row applies to every address."""
+        """Return whether every address has a row."""
         return bool((self._rows(address) >= 0).all())
 
     def _rows(self, address: U64) -> I64:
-        """Return (n,) the row that applies to each address, −1 for none and after the end of a sequence."""
+        """Return (n,) the row that applies to each address; −1 for none, and after the end of a sequence."""
         row = searchsorted(self.rows.address, address, "right") - 1
         row[row >= 0] = np.where(self.rows.is_end[row[row >= 0]], -1, row[row >= 0])
         return row
@@ -86,7 +86,10 @@ _NO_LINES = LineTable(NO_FILES, no_rows(LineRows))
 
 
 class LineTables:
-    """Line tables of one file's units. The last one is cached: units may share it, or at least its rows."""
+    """The line tables of one file's units.
+
+    The last one is cached, because units may share a table, or at least its rows.
+    """
 
     def __init__(self, file: DebugFile) -> None:
         self._file, self._data = file, file.sections.line
@@ -98,7 +101,10 @@ class LineTables:
         """Offset of the table that `at` read last."""
 
     def files(self, unit: Unit) -> FileNames:
-        """Return the names of a unit's files, none of another file's unit. ObjectError when they cannot be read."""
+        """Return the file names of a unit; a unit of another file has none.
+
+        Raises ObjectError if they cannot be read.
+        """
         form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
         if not form or unit.file is not self._file:
             return NO_FILES
@@ -108,7 +114,7 @@ class LineTables:
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
 
     def at(self, wanted: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
-        """Yield a table for each unit with the rows of its addresses; None where they must be looked up in `of`."""
+        """Yield a table with the rows of the given addresses for each unit; None if `of` has to be called instead."""
         parts = [self._part(unit, address) for unit, address in wanted]
         small: dict[Machine, dict[int, bytes]] = {}
         for number, part in enumerate(parts):
@@ -127,7 +133,10 @@ class LineTables:
                 yield table if table.knows(address) else None
 
     def _part(self, unit: Unit, address: U64) -> "tuple[_LineProgramHeader, bytes] | None":
-        """Return a table and its sequences that may contain some addresses; None if it is shared or unreadable."""
+        """Return a table and the sequences in it that may contain some addresses.
+
+        Returns None if it is shared or unreadable.
+        """
         try:
             offset = unit.root[c.AT_STMT_LIST][1]
             if offset == self._part_of:
@@ -140,7 +149,10 @@ class LineTables:
         return header, sequences_at(header.machine, self._data[header.program : header.end], address)
 
     def of(self, unit: Unit) -> LineTable:
-        """Return the unit's line table, without rows when it has none. ObjectError when it cannot be read."""
+        """Return the unit's line table; it has no rows if the unit has none.
+
+        Raises ObjectError when it cannot be read.
+        """
         form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
         data, place = self._data, (offset, unit.encoding)
         if not form or not data:
@@ -158,7 +170,7 @@ class LineTables:
                 rows = run_line_program(header.machine, data[header.program : header.end])
                 self._last = LineTable(header.files, _sorted_rows(rows))
         except (IndexError, ValueError, struct.error):
-            self._budget.spend(max(len(data) - offset, 0))  # an upper bound of what was read
+            self._budget.spend(max(len(data) - offset, 0))  # an upper bound of the bytes read
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
         self._place, self._owner = place, owner
         return self._last
@@ -170,10 +182,10 @@ class _LineProgramHeader:
         length, at, size = initial_length(order, data, at)
         self.end = min(at + length, len(data))
         if self.end - at > _MAX_PROGRAM_SIZE:
-            raise ObjectError(f"{unit.file.name}: a line table of {length} bytes")
+            raise ObjectError(f"{unit.file.name}: a line table has {length} bytes, which is too large")
         (version,) = struct.unpack_from(order + "H", data, at)
         if not 2 <= version <= 5:
-            raise ObjectError(f"{unit.file.name}: a line table of version {version}")
+            raise ObjectError(f"{unit.file.name}: a line table has the unsupported version {version}")
         at += 2
         address_size = unit.encoding.address_size
         if version == 5:
@@ -213,7 +225,7 @@ class _LineProgramHeader:
         return string_at(self._data, value) if inline else self._unit.text({0: (form, value)}, 0)
 
     def _files_5(self, at: int) -> FileNames:
-        """Read version 5: directories and files as tables with described columns, numbered from 0."""
+        """Read version 5: directories and files as tables that describe their columns, numbered from 0."""
         rows, at = self._described(at)
         directories = [self._text(form, value) for form, value, _ in rows]
         comp_dir = self._unit.comp_dir
@@ -224,7 +236,7 @@ class _LineProgramHeader:
         return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)), self._text)
 
     def _described(self, at: int) -> tuple[list[tuple[int, int, int]], int]:
-        """Read one table with described columns: ([(form and value of the path, directory)], offset after it)."""
+        """Read a table that describes its columns: ([(form and value of the path, directory)], offset after it)."""
         count, at = self._data[at], at + 1
         columns = []
         for _ in range(count):
@@ -233,7 +245,9 @@ class _LineProgramHeader:
             columns.append((kind, form))
         total, at = uleb128(self._data, at)
         if total > len(self._data):
-            raise ObjectError(f"{self._unit.file.name}: a line table with {total} files")
+            raise ObjectError(
+                f"{self._unit.file.name}: a line table states {total} files, more than its section has bytes"
+            )
         rows, end = self._short_rows(columns, at, total)
         if rows or not total:
             self._budget.spend(end - at)
@@ -254,7 +268,10 @@ class _LineProgramHeader:
     def _short_rows(
         self, columns: list[tuple[int, int]], at: int, total: int
     ) -> tuple[list[tuple[int, int, int]], int]:
-        """Read rows as compilers write them: offset of a path, directory below 128, perhaps a digest; none else."""
+        """Read rows in the layout that compilers usually write; return no rows for any other layout.
+
+        The layout is the offset of a path, a directory below 128, and perhaps a digest.
+        """
         layout = _SHORT_ROWS.get(tuple(columns), "") if self.encoding.offset_size == 4 else ""
         row = struct.Struct(self.encoding.byte_order + layout)
         end = at + row.size * total
@@ -265,5 +282,8 @@ class _LineProgramHeader:
 
 
 def _sorted_rows(rows: LineRows) -> LineRows:
-    """Sort rows by address; at one address the end of a sequence comes first, and the last of the others counts."""
+    """Sort rows by address.
+
+    Of rows at one address, the end of a sequence comes first, and the last other row counts.
+    """
     return take_rows_of(rows, lexsort((~rows.is_end, rows.address)))

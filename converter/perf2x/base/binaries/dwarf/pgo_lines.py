@@ -1,6 +1,6 @@
-"""Functions, inlined functions and discriminators at addresses, as compilers count them.
+"""Functions, inlined functions and discriminators at addresses, numbered as compilers expect them in profiles.
 
-A discriminator distinguishes pieces of code of one line (DWARF 5, 6.2.2).
+A discriminator distinguishes pieces of code on the same line (DWARF 5, 6.2.2).
 """
 
 import posixpath
@@ -23,24 +23,27 @@ class CodeFrame(Frozen):
     """A function at an address."""
 
     name: str
-    """Linkage name where there is one."""
+    """The linkage name, if there is one."""
     line: int
-    """Counted from the line of the function's declaration, modulo 2¹⁶."""
+    """Relative to the line of the function's declaration, modulo 2¹⁶."""
     discriminator: int
-    """As recorded."""
+    """As recorded in debug info."""
     file: str
     """Last part of the path of the file that declares the function, "" if unknown."""
 
 
 class CodeLines:
-    """Looks code of one object up; units that cannot be read are reported by ``lines`` and left out."""
+    """Looks up code of one object; units that cannot be read are reported through ``lines`` and left out."""
 
     def __init__(self, lines: UnitLines) -> None:
         self._lines, self._tables = lines, lines.tables()
         self._files: dict[int, FileNames] = {}
 
     def functions(self, address: U64) -> list[Subprogram]:
-        """Return all functions in the units of the sorted addresses; functions of the same name are merged."""
+        """Return all functions in the units that contain the sorted addresses.
+
+        Functions with the same name are merged.
+        """
         ranges: dict[str, Ranges] = {}
         for _, entries, _ in self._opened(address):
             for function in subprograms(entries) if entries is not None else ():
@@ -48,7 +51,7 @@ class CodeLines:
         return [Subprogram(name, sorted(set(places))) for name, places in ranges.items()]
 
     def pieces(self, code: Ranges) -> U64:
-        """Return the sorted addresses at which line, discriminator or inlined function may change within ``code``."""
+        """Return the sorted addresses where the line, discriminator or inlined function may change within ``code``."""
         found = [as_uint64([low for low, _ in code])]
         low, high = (as_uint64([pair[side] for pair in sorted(code)]) for side in (0, 1))
         for table, entries, rows in self._opened(low):
@@ -96,7 +99,10 @@ class CodeLines:
                 yield table, entries, rows
 
     def _frames(self, chain: list[Scope], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
-        """Return frames outermost first: the line table has the innermost place, each inlined function its caller's."""
+        """Return frames, outermost first.
+
+        The line table gives the innermost line; an inlined function gives its caller's.
+        """
         found = []
         for scope in reversed(chain):
             below = (line - scope.decl_line) & _LINE_BITS

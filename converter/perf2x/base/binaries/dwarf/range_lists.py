@@ -16,29 +16,35 @@ Ranges = list[tuple[int, int]]
 _MAX_RANGES = 1 << 16
 _END, _BASE_INDEX, _START_LENGTH_INDEX, _OFFSETS, _BASE, _START_LENGTH = 0, 1, 3, 4, 5, 7
 _OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
-"""Operands of DW_RLE_*: x an index of an address, a an address, n a number."""
+"""Operands of DW_RLE_*: ``x`` is the index of an address, ``a`` an address, ``n`` a number."""
 
 
 class RangeLists(Frozen):
-    """Reads the range lists of one unit; [first address, one past the last) of each range, without empty ones."""
+    """Reads the range lists of one unit.
+
+    Yields [first address, one past the last) of each range, skipping empty ones.
+    """
 
     name: str
     """The file's name in messages."""
     encoding: UnitEncoding
     base: int
-    """The address that offsets are relative to, unless a list states another one."""
+    """The address that offsets are relative to, unless a list sets another one."""
     budget: ReadBudget
     indexed_address: Callable[[int], int]
     """Returns an address by its index in ``.debug_addr``."""
 
     def debug_ranges(self, data: bytes, at: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of ``.debug_ranges``: pairs of offsets from a base, (highest, new base), (0, 0) at the end."""
+        """Yield the ranges of ``.debug_ranges``: pairs of offsets from a base, or (highest, new base).
+
+        (0, 0) ends them.
+        """
         size, base = self.encoding.address_size, self.base
         highest = (1 << 8 * size) - 1
         pair = Pair(f"{self.encoding.byte_order}2{'Q' if size == 8 else 'I'}")
         for place in range(at, at + _MAX_RANGES * 2 * size, 2 * size):
             if place < 0 or place + 2 * size > len(data):
-                raise ObjectError(f"{self.name}: its lists of ranges are cut off")
+                raise ObjectError(f"{self.name}: a range list is cut off")
             start, end = pair.unpack_from(data, place)
             self.budget.spend(2 * size)
             if start == highest:
@@ -49,7 +55,7 @@ class RangeLists(Frozen):
                 yield base + start, base + end
 
     def rnglists(self, data: bytes, at: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of ``.debug_rnglists``: entries of eight kinds (DW_RLE_*)."""
+        """Yield the ranges of ``.debug_rnglists``: entries of eight kinds (DW_RLE_*)."""
         base = self.base
         for _ in range(_MAX_RANGES):
             begin, kind, at = at, self.encoding.integer(data, at, 1), at + 1
@@ -69,7 +75,7 @@ class RangeLists(Frozen):
                     yield start, end
 
     def _operands(self, kind: int, data: bytes, at: int) -> tuple[list[int], int]:
-        """Read the operands of an entry, with indexed addresses looked up: (operands, offset of the next entry)."""
+        """Read the operands of an entry and look up indexed addresses: (operands, offset of the next entry)."""
         found = []
         for letter in _OPERANDS.get(kind, ""):
             if letter == "a":
@@ -78,8 +84,8 @@ class RangeLists(Frozen):
                 try:
                     value, at = uleb128(data, at)
                 except IndexError:
-                    raise ObjectError(f"{self.name}: its lists of ranges are cut off") from None
+                    raise ObjectError(f"{self.name}: a range list is cut off") from None
             found.append(self.indexed_address(value) if letter == "x" else value)
         if not found:
-            raise ObjectError(f"{self.name}: a range of kind {kind}, which does not exist")
+            raise ObjectError(f"{self.name}: a range list has an entry of the unknown kind {kind}")
         return found, at

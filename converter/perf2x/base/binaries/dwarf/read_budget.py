@@ -1,20 +1,20 @@
-"""A bound on how often the bytes of a section are read.
+"""A limit on how often the bytes of a section are read.
 
-Units state the offsets of their tables. In a hostile file n units can name n offsets in one large table, so that
+Units state the offsets of their tables. In a hostile file, n units can refer to n offsets in one large table, so that
 reading a file of n bytes would take time in n².
 """
 
 from perf2x.errors import ObjectError
 
 _SLACK = 1 << 16
-"""Bytes that may be read of any section in addition: small sections are harmless."""
+"""Bytes of any section that may be read in addition: small sections are harmless."""
 
 
 class ReadBudget:
-    """The number of bytes that may still be read of one section; bytes that are read again count again."""
+    """The number of bytes that may still be read from one section; bytes that are read again count again."""
 
     def __init__(self, what: str, size: int, times: int) -> None:
-        """``what`` names the content of ``size`` bytes in the error's text."""
+        """``what`` describes the content of ``size`` bytes in the error message."""
         self._what, self._times, self._left = what, times, times * size + _SLACK
 
     def allow(self, size: int) -> None:
@@ -22,7 +22,7 @@ class ReadBudget:
         self._left += self._times * size
 
     def spend(self, size: int) -> None:
-        """Count ``size`` bytes as read; ObjectError when the budget is exceeded."""
+        """Count ``size`` bytes as read. Raises ObjectError when the budget is exceeded."""
         self._left -= size
         if self._left < 0:
-            raise ObjectError(f"debug info: its {self._what} overlap and would be read over and over")
+            raise ObjectError(f"debug info: its {self._what} overlap so much that reading them would take too long")

@@ -13,22 +13,23 @@ class DebugFunction(Frozen):
     """A function as debug info describes it."""
 
     symbol: str
-    """Linkage name if debug info has one, else the plain name with its namespaces and classes, "" without a name."""
+    """The linkage name if debug info has one, else the plain name with its namespaces and classes; "" without a name.
+    """
     path: str
     start_line: int = 0
     """The declared line, 0 if unknown."""
     inside: str = ""
-    """Symbol of the function that a nameless call operator or the function's class stands in; "" for others and if
+    """Symbol of the function that contains the nameless call operator or the function's class; "" for others and if
     unknown.
     """
 
 
 FunctionLine = tuple[DebugFunction, int]
-"""A function, and the line in it, 0 if unknown."""
+"""A function, and a line in it, 0 if unknown."""
 
 
 def is_nameless_call_operator(name: str) -> bool:
-    """Return whether a name in debug info is that of a call operator without a linkage name."""
+    """Return whether a name in debug info belongs to a call operator without a linkage name."""
     return name == _CALL_OPERATOR or name.startswith(f"{_CALL_OPERATOR}<")
 
 
@@ -48,12 +49,12 @@ class SourceLocations(Frozen):
 
     @property
     def has_line(self) -> Bools:
-        """(n,) true if any row of the address has a line."""
+        """(n,) True if any row of the address has a line."""
         known = offsets_of(self.line > 0)
         return known[self.offsets[1:]] > known[self.offsets[:-1]]
 
     def take(self, addresses: I64) -> "SourceLocations":
-        """The locations of some addresses, given by index."""
+        """Return the locations of some addresses, given by index."""
         count = np.diff(self.offsets)[addresses]
         rows = ranges(self.offsets[addresses], count)
         return SourceLocations(offsets_of(count), self.function[rows], self.line[rows], self.functions)

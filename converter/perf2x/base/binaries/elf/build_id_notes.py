@@ -1,6 +1,7 @@
-"""Build ids in ELF notes: of files, /sys/kernel/notes, and the segments of a vmcore or kcore.
+"""Build ids in ELF notes: those of files, of /sys/kernel/notes, and of the segments of a vmcore or kcore.
 
-Source of truth: the System V ABI, "Note Section"; include/linux/buildid.h and lib/buildid.c for what the kernel reads.
+Source of truth: the System V ABI, "Note Section"; include/linux/buildid.h and lib/buildid.c, by which the kernel reads
+them.
 """
 
 import struct

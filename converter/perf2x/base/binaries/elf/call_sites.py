@@ -1,7 +1,7 @@
 """Checks whether a call instruction precedes an address, so that it may be a return address.
 
 Sources: Intel's Software Developer's Manual, volume 2, CALL and its ModR/M forms; Arm's Architecture Reference Manual,
-BL, BLR, BLRAA and their like.
+BL, BLR, BLRAA and similar instructions.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ _INDIRECT_SIZES = (2, 3, 4, 6, 7)
 
 
 class CallSites:
-    """Calls in one file's code, read in blocks; answers are kept, and forgotten where they are many."""
+    """Finds calls in one file's code; reads it in blocks, and caches a bounded number of answers."""
 
     def __init__(self, elf: ElfObject) -> None:
         self._blocks = CodeBlocks(elf)
@@ -28,7 +28,7 @@ class CallSites:
     def may_return_to(self, svma: int) -> bool:
         """Return whether a call may end at an address; True if unknown, as in a file without its code.
 
-        On x86 instructions cannot be read backwards, so bytes that look like a call are taken for one.
+        x86 instructions cannot be decoded backwards, so bytes that look like a call count as one.
         """
         if svma not in self._answers:
             if len(self._answers) >= MAX_ANSWERS:

@@ -1,21 +1,21 @@
-"""Code of a file, read in blocks."""
+"""Reads the code of a file in blocks."""
 
 from msgspec import Struct
 
 from perf2x.base.binaries.elf.elf_file import ElfObject
 
 BLOCK, MAX_BLOCKS = 1 << 14, 256
-"""Bytes that are read at once, as opening the file costs more than reading them; and blocks that are kept."""
+"""Bytes to read at once, because opening the file costs more than reading them; and the number of blocks to cache."""
 
 
 class CodeBlocks(Struct):
-    """Code of one file by stated address, read in blocks, which are forgotten where they are many."""
+    """Code of one file by link-time address, read in blocks; a bounded number of them is cached."""
 
     elf: ElfObject
     _blocks: dict[int, bytes] = {}
 
     def read(self, start: int, end: int) -> bytes:
-        """Return the bytes from one address to another in a segment; those that the file has, maybe none."""
+        """Return the bytes between two addresses, as far as the file has them in a segment; maybe none."""
         load = self.elf.load_of(start)
         if load is None:
             return b""

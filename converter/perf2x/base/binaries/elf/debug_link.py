@@ -1,4 +1,4 @@
-"""Debug links (``.gnu_debuglink``) and mini debug info (``.gnu_debugdata``): pointers to symbols outside a file.
+"""Debug links (``.gnu_debuglink``) and mini debug info (``.gnu_debugdata``): two ways to symbols that were stripped.
 
 Source of truth: the GDB manual, "Debugging Information in Separate Files" and "MiniDebugInfo".
 """
@@ -28,7 +28,7 @@ def debug_link(file: ElfObject) -> tuple[str, int] | None:
 
 
 def has_crc(path: Path, crc: int) -> bool:
-    """Return whether the file at ``path`` has that CRC-32; needed only where there is no build id to compare."""
+    """Return whether the file at ``path`` has that CRC-32; needed only if there is no build id to compare."""
     total = 0
     try:
         with path.open("rb") as stream:
@@ -42,7 +42,7 @@ def has_crc(path: Path, crc: int) -> bool:
 def mini_debug_info(file: ElfObject) -> ElfObject | None:
     """Open ``.gnu_debugdata``, an xz-compressed ELF file with the symbol table that strip removed (Fedora and others).
 
-    None without one; ObjectError when it cannot be read.
+    Returns None without one. Raises ObjectError when it cannot be read.
     """
     section = file.section(".gnu_debugdata")
     if section is None:

@@ -1,7 +1,7 @@
 """Decompression of files and sections: gzip, xz, zstd and zlib.
 
-Shared by ELF sections, kernel modules, kallsyms copies and mini debug info. Every function is bounded: no input,
-however hostile, grows beyond ``limit`` bytes (base/files/unpack_limit.py).
+ELF sections, kernel modules, kallsyms copies and mini debug info share it. Every function is bounded: no input, however
+hostile, grows beyond ``limit`` bytes (base/files/unpack_limit.py).
 """
 
 import zlib
@@ -17,14 +17,17 @@ _MAGICS = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"
 def inflate_file(data: bytes) -> bytes:
     """Decompress a file by its magic number (gzip, xz, zstd); return anything else unchanged.
 
-    ObjectError when the stream is broken, truncated or too large.
+    Raises ObjectError when the stream is broken, truncated or too large.
     """
     kind = next((kind for magic, kind in _MAGICS.items() if data.startswith(magic)), "")
     return inflate(kind, data, memory_limit(len(data))) if kind else data
 
 
 def inflate(kind: str, data: bytes, limit: int) -> bytes:
-    """Decompress one stream of ``kind`` (zlib, gzip, xz, zstd) to at most ``limit`` bytes; ObjectError otherwise."""
+    """Decompress one stream of ``kind`` (zlib, gzip, xz, zstd).
+
+    Raises ObjectError if it is damaged or has more than ``limit`` bytes.
+    """
     stream, damage = _decompressor(kind)
     try:
         out: bytes = stream.decompress(data, limit + 1)
@@ -38,7 +41,7 @@ def inflate(kind: str, data: bytes, limit: int) -> bytes:
 
 
 def _decompressor(kind: str) -> tuple[Any, type[Exception]]:
-    """The decompressor of one stream, and the error that it raises for damaged data."""
+    """Return the decompressor of one stream, and the exception that it raises for damaged data."""
     if kind in ("zlib", "gzip"):
         return zlib.decompressobj(zlib.MAX_WBITS | (16 if kind == "gzip" else 0)), zlib.error
     module = unpacker(kind, ObjectError)

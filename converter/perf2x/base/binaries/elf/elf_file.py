@@ -1,9 +1,7 @@
 """ELF files: headers, sections, segments and build id; section contents are read on demand.
 
 The headers are plain tuples (base/binaries/elf/elf_headers.py); tables with a row per symbol are numpy arrays
-(base/binaries/elf/symtab.py). No file stays open, so five hundred objects cost no descriptors.
-
-Bytes of code by stated address.
+(base/binaries/elf/symtab.py). No file stays open, so five hundred objects use no file descriptors.
 """
 
 import io
@@ -64,7 +62,7 @@ class ElfObject:
 
     @property
     def path(self) -> Path | None:
-        """The file's path; None when it was given as bytes."""
+        """The file's path; None for a file made of bytes."""
         return None if isinstance(self._source, bytes) else self._source
 
     @property
@@ -79,9 +77,9 @@ class ElfObject:
         return "-".join(f"{number:x}" for number in numbers)
 
     def section(self, name: str) -> ElfSection | None:
-        """Return the first section of that name; one without bytes in this file (SHT_NOBITS) counts as absent.
+        """Return the first section of that name, ignoring those without bytes in this file (SHT_NOBITS).
 
-        ``.debug_info`` is also what older GNU tools compressed, and called ``.zdebug_info``.
+        ``.debug_info`` also finds ``.zdebug_info``, its compressed form in older GNU tools.
         """
         return self._by_name.get(name)
 
@@ -93,7 +91,7 @@ class ElfObject:
     def data(self, section: ElfSection) -> bytes:
         """Return a section's bytes, decompressed (SHF_COMPRESSED, or ``.zdebug_info`` of older GNU tools).
 
-        ObjectError when they lie outside the file.
+        Raises ObjectError when they lie outside the file.
         """
         if section.type == "SHT_NOBITS":
             return b""
@@ -107,12 +105,12 @@ class ElfObject:
         return inflate("zlib", raw[12:], min(int.from_bytes(raw[4:12], "big"), memory_limit(len(raw))))
 
     def load_of(self, svma: int) -> ElfSegment | None:
-        """Return the PT_LOAD segment that has the byte at an address in the file; None without one."""
+        """Return the PT_LOAD segment whose bytes in the file include an address; None without one."""
         loads = (segment for segment in self.segments if segment.type == "PT_LOAD")
         return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
 
     def code_at(self, svma: int, size: int) -> bytes:
-        """Return up to ``size`` bytes at a stated address; b"" where the file has none."""
+        """Return up to ``size`` bytes at a link-time address; b"" where the file has none."""
         load = self.load_of(svma)
         if load is None:
             return b""
@@ -120,24 +118,26 @@ class ElfObject:
         return self.read(load.offset + skip, min(size, load.file_size - skip))
 
     def read(self, offset: int, size: int) -> bytes:
-        """Read ``size`` bytes of the file at ``offset``; ObjectError when the file is shorter."""
+        """Read ``size`` bytes of the file at ``offset``. Raises ObjectError when the file is shorter."""
         if offset < 0 or size < 0 or offset + size > self.size:
-            raise ObjectError(f"{self.name}: bytes {offset:#x} to {offset + size:#x} lie outside its {self.size:#x}")
+            raise ObjectError(
+                f"{self.name}: bytes {offset:#x} to {offset + size:#x} lie beyond its size of {self.size:#x}"
+            )
         if isinstance(self._source, bytes):
             return self._source[offset : offset + size]
         try:
-            # a buffer costs more than reading most sections; without one, a single read of 2 GiB would end early
+            # buffering costs more than reading most sections; an unbuffered single read would stop short of 2 GiB
             with self._source.open("rb", buffering=0 if size < _UNBUFFERED else -1) as stream:
                 stream.seek(offset)
                 found = stream.read(size)
         except OSError as error:
             raise ObjectError(f"{self.name}: {error.strerror or error}") from None
         if len(found) != size:
-            raise ObjectError(f"{self.name}: it became shorter while it was read")
+            raise ObjectError(f"{self.name}: it shrank while it was being read")
         return found
 
     def svma(self, offset: U64) -> tuple[U64, Bools]:
-        """Convert file offsets (n,) to stated addresses through PT_LOAD; return them and which ones lie in a segment.
+        """Convert file offsets (n,) to link-time addresses through PT_LOAD; also return whether each is in a segment.
 
         The kernel maps whole pages, so an offset may lie in a page shared by two segments: an exact hit wins over one
         in the rounded pages, an executable segment over others, an earlier one over a later one.
@@ -180,7 +180,7 @@ class ElfObject:
         kind = {1: "zlib", 2: "zstd"}.get(int(words[0]))
         size = int(np.frombuffer(raw, self.byte_order + "u8", 1, 8)[0]) if self.is_64 else int(words[1])
         if kind is None:
-            raise ObjectError(f"{self.name}, {section}: compressed in a way that is not known (type {int(words[0])})")
+            raise ObjectError(f"{self.name}, {section}: unknown compression (type {int(words[0])})")
         if size > (limit := memory_limit(len(raw))):
             raise ObjectError(*too_large(f"{self.name}, {section}: ", len(raw), limit))
         return inflate(kind, raw[size_of_header:], size)
@@ -192,10 +192,10 @@ def is_compressed(section: ElfSection) -> bool:
 
 
 def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
-    """Read the headers of an ELF file by path, or from bytes that are an ELF file.
+    """Read the headers of an ELF file from a path, or from the bytes of an ELF file.
 
-    ``name`` is its name in messages (default: the path). ObjectError when it is no ELF file, or its section or segment
-    headers lie outside it; section contents are checked when they are read.
+    ``name`` is its name in messages (default: the path). Raises ObjectError when it is no ELF file, or its section or
+    segment headers lie outside it; section contents are checked when they are read.
     """
     if isinstance(source, bytes):
         return ElfObject(source, name or "(bytes)")
@@ -203,7 +203,7 @@ def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
 
 
 def open_object(path: Path) -> ElfObject:
-    """Open an ELF file, or one in a gzip, xz or zstd file (kernel modules); ObjectError when it is none."""
+    """Open an ELF file, or one in a gzip, xz or zstd file (kernel modules). Raises ObjectError if it is neither."""
     if path.suffix not in (".gz", ".xz", ".zst"):
         return open_elf(path)
     return open_elf(inflate_file(read_object_file(path)), str(path))
@@ -214,7 +214,7 @@ MOST = 1 << 20
 
 
 def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
-    """Return the bytes at a stated address; ObjectError where the file has none, or for more than MOST."""
+    """Return the bytes at a link-time address. Raises ObjectError where the file has none, or for more than MOST."""
     if size > MOST:
         raise ObjectError(f"its code is larger than {MOST >> 20} MiB")
     found = elf.code_at(start, size)

@@ -14,7 +14,7 @@ SHF_ALLOC = 0x2
 SHF_COMPRESSED = 0x800
 PF_X = 0x1
 LONGEST_TEXT = 1 << 16
-"""Bytes of a name or path."""
+"""The longest name or path."""
 CUT = " [cut after 64 KiB]"
 
 
@@ -23,7 +23,7 @@ class ElfSection(NamedTuple):
 
     name: str
     type: str
-    """``SHT_PROGBITS`` …, or the number as text where ``perf2x.base.abi.elf_numbers`` has no name for it."""
+    """``SHT_PROGBITS`` …, or the number as text if `elf_numbers` has no name for it."""
     flags: int
     address: int
     """svma; 0 when the section is not loaded."""
@@ -49,7 +49,7 @@ class ElfSegment(NamedTuple):
 
 
 class ElfHeaders:
-    """The headers of ``stream``; ObjectError, with the file's name, for no ELF file or tables outside of it."""
+    """The headers of ``stream``. Raises ObjectError for a file that is not ELF, and for tables that lie outside it."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream, self._name = stream, name
@@ -59,7 +59,7 @@ class ElfHeaders:
             raise self._error("it does not begin with the magic number")
         self._class = ident[4]
         if self._class not in elf_numbers.HEADER or ident[5] not in (elf_numbers.LITTLE, elf_numbers.BIG):
-            raise self._error(f"word size {ident[4]} and byte order {ident[5]} are not known")
+            raise self._error(f"unknown word size {ident[4]} or byte order {ident[5]}")
         self.is_64 = self._class == elf_numbers.CLASS_64
         self.byte_order = "<" if ident[5] == elf_numbers.LITTLE else ">"
         layout = self.byte_order + elf_numbers.HEADER[self._class]
@@ -91,7 +91,7 @@ class ElfHeaders:
         return found
 
     def _rows(self, what: str, layouts: dict[int, str], offset: int, count: int, step: int) -> list[tuple[int, ...]]:
-        """Read a table of headers ``step`` bytes apart; they may be longer than the known fields."""
+        """Read a table of headers that are ``step`` bytes apart; each may be longer than the known fields."""
         if not count:
             return []
         layout = struct.Struct(self.byte_order + layouts[self._class])
@@ -121,9 +121,10 @@ class ElfHeaders:
 
 
 def string_at(strings: bytes, offset: int) -> str:
-    """Return the NUL-terminated string at ``offset`` of a string table, "" outside of it.
+    """Return the NUL-terminated string at ``offset`` of a string table; "" outside it.
 
-    Any number of symbols may share one string, so one longer than any compiler writes is cut, and marked with CUT.
+    Any number of symbols may share one string, so one that is longer than compilers write is cut off and marked with
+    CUT.
     """
     limit = offset + LONGEST_TEXT
     end = strings.find(b"\0", offset, limit + 1)

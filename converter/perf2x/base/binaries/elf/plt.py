@@ -23,23 +23,23 @@ _SIZES = {
 
 
 NameAt = Callable[[int], str]
-"""Returns the function that starts exactly at an svma, "" for none; for entries that call an ifunc."""
+"""Returns the function that starts exactly at an svma, "" if there is none; for entries that call an ifunc."""
 
 
 class LinkageTable:
     """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as synthesized symbols; empty without these sections.
 
-    Addresses are computed at once, names on demand: most recordings hit few entries. Entries follow the order of their
-    relocations, sorted by address on x86, where those of ifuncs are out of order.
+    Addresses are computed up front, names on demand: most recordings hit few entries. Entries are in the order of their
+    relocations; on x86 they are sorted by address, because those of ifuncs are out of order.
     """
 
     start: U64
-    """(n,) svma of each entry: those of ``.plt.got``, the common header, those of the other tables."""
+    """(n,) svma of each entry: first those of ``.plt.got``, then the common header, then the others."""
     size: U64
     """(n,)"""
 
     def __init__(self, elf: ElfObject, name_at: NameAt) -> None:
-        """ObjectError when the tables cannot be read."""
+        """Raises ObjectError when the tables cannot be read."""
         self._elf, self._name_at = elf, name_at
         self._got: ElfSection | None = None
         self._section: ElfSection | None = None
@@ -57,7 +57,10 @@ class LinkageTable:
         return len(self.start)
 
     def name(self, row: int) -> str:
-        """Return an entry's name, ``malloc@plt``; ``.plt`` for the common header. ObjectError for damaged tables."""
+        """Return an entry's name, ``malloc@plt``; ``.plt`` for the common header.
+
+        Raises ObjectError for damaged tables.
+        """
         slots = len(self) - self._header - len(self._rows or ())
         if row == slots and self._header:
             return ".plt"
@@ -65,7 +68,7 @@ class LinkageTable:
         return f"{called or f'offset_{int(self.start[row]):#x}'}@plt"
 
     def _slots(self) -> tuple[U64, int]:
-        """Return (start, size) of the entries of ``.plt.got``: functions whose address is taken."""
+        """Return (start, size) of the entries of ``.plt.got``, for functions whose address is taken."""
         self._got = self._elf.section(".plt.got") if self._elf.machine in _X86 else None
         if self._got is None:
             return np.zeros(0, np.uint64), 0
@@ -74,7 +77,7 @@ class LinkageTable:
         return _address_range(self._got.address, -(-len(self._code) // step), step), step
 
     def _calls_from(self, plt: ElfSection, header: int, step: int) -> list[tuple[U64, int]]:
-        """Return (start, size) of the common header, if any, and of the entries with a relocation each."""
+        """Return (start, size) of the common header, if any, and of the entries that have a relocation each."""
         elf = self._elf
         second = elf.section(".plt.sec") if elf.machine in _X86 else None
         self._section = elf.section(".rela.plt") or elf.section(".rel.plt")
@@ -84,7 +87,7 @@ class LinkageTable:
         if second is not None:
             _, step = _sizes(elf, second)
             header, start = plt.size, second.address
-        elif self._section is not None and count * step == plt.size:  # bound at start: no common header
+        elif self._section is not None and count * step == plt.size:  # bound eagerly: no header
             start, self._header = plt.address, 0
         return [
             (_address_range(plt.address, self._header, 0), header),
@@ -93,7 +96,7 @@ class LinkageTable:
 
     @cached_property
     def _calls(self) -> tuple[Relocations, AnyArray, bytes] | None:
-        """Relocations in the order of the entries, all symbols, their string table."""
+        """Return the relocations in the order of the entries, all symbols, and their string table."""
         elf, section, rows = self._elf, self._section, self._rows
         if section is None or rows is None or not 0 < section.link < len(elf.sections):
             return None
@@ -104,7 +107,7 @@ class LinkageTable:
         rows = take_rows_of(rows, argsort(rows.offset)) if elf.machine in _X86 else rows
         highest = int(rows.symbol.max(initial=0))
         if len(rows) and highest >= len(symbols):
-            raise ObjectError(f"{elf.name}, {section.name}: a relocation names symbol {highest}")
+            raise ObjectError(f"{elf.name}, {section.name}: a relocation refers to the missing symbol {highest}")
         return rows, symbols, strings
 
     def _call_name(self, row: int) -> str:
@@ -129,12 +132,12 @@ class LinkageTable:
 
 
 def _address_range(start: int, count: int, step: int) -> U64:
-    """Return (count,) addresses ``step`` apart; they wrap around, as those of a damaged file may."""
+    """Return (count,) addresses ``step`` apart; in damaged files they may wrap around."""
     return np.uint64(start % 2**64) + np.arange(count, dtype=np.uint64) * np.uint64(step)
 
 
 def _sizes(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
-    """Return bytes of the header and of an entry (get_plt_sizes); entry 0 when unknown."""
+    """Return the sizes of the header and of an entry (get_plt_sizes); an entry has 0 if unknown."""
     if elf.machine in _X86:
         step = plt.entry_size if plt.entry_size in (8, 16) else (8 if plt.alignment == 8 else 16)
         return step, step

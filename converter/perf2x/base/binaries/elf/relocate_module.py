@@ -1,8 +1,8 @@
-"""Relocation of kernel modules' debug info: sections get addresses, and the result is an executable.
+"""Applies relocations to the debug info of kernel modules, and builds executables from the result.
 
-A module is a relocatable file: references to addresses, strings and other units in its debug info are relocations.
-They are applied a section at a time, and written as an executable that any DWARF reader accepts.
-Source of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
+A module is a relocatable file: references from its debug info to addresses, strings and other units are relocations.
+They are applied one section at a time, and the result is written as an executable that any DWARF reader accepts. Source
+of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
 """
 
 import struct
@@ -17,7 +17,7 @@ from perf2x.errors import ObjectError
 
 _SHF_EXECINSTR = 0x4
 MODULE_BASE = 1 << 16
-"""Base address for modules; a multiple of all alignments, and not 0, which in debug info means "discarded"."""
+"""Base address for modules; a multiple of every alignment, and not 0, which means "discarded" in debug info."""
 
 _WIDTHS = {
     "EM_X86_64": {1: 8, 10: 4, 11: 4},
@@ -34,7 +34,7 @@ _USED = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_li
 
 
 def section_addresses(module: ElfObject, start: int = MODULE_BASE) -> dict[int, int]:
-    """Return {section number: address} of a module's executable sections, without init code, as in the kernel."""
+    """Return {section number: address} of a module's executable sections but init code, laid out as by the kernel."""
     return dict(_laid_out(module, start, init=False))
 
 
@@ -51,13 +51,13 @@ def _laid_out(module: ElfObject, at: int, init: bool) -> Iterator[tuple[int, int
 
 
 def relocate_debug_info(module: ElfObject) -> bytes:
-    """Build an executable with the debug info of ``module``, its code at ``section_addresses(module)``.
+    """Build an executable with the debug info of ``module`` and its code at ``section_addresses(module)``.
 
-    ObjectError when a section or a relocation cannot be read, or the machine's relocations are not known.
+    Raises ObjectError when a section or a relocation cannot be read, or the machine is not supported.
     """
     widths = _WIDTHS.get(module.machine)
     if widths is None:
-        raise ObjectError(f"{module.name}: relocations of {module.machine} are not known, so it has no source lines")
+        raise ObjectError(f"{module.name}: no source lines, because relocations of {module.machine} are unsupported")
     places = section_addresses(module)
     end = max((at + module.sections[index].size for index, at in places.items()), default=MODULE_BASE)
     places |= _laid_out(module, -(-end // 4096) * 4096, init=True)
@@ -78,16 +78,16 @@ def _apply_relocations(
     """Store symbol + addend at every offset of a relocation section in ``data``."""
     rows = relocations(module, table)
     if not 0 < table.link < len(module.sections):
-        raise ObjectError(f"{module.name}, {table.name}: its symbol table is section {table.link}")
+        raise ObjectError(f"{module.name}, {table.name}: its symbol table, section {table.link}, is missing")
     value = _symbol_values(module, module.sections[table.link], places)
     unknown = ~np.isin(rows.kind, [0, *widths]) | (rows.symbol >= len(value))
     if unknown.any():
-        raise ObjectError(f"{module.name}, {table.name}: relocation of type {int(rows.kind[unknown][0])} in debug info")
+        raise ObjectError(f"{module.name}, {table.name}: unsupported relocation type {int(rows.kind[unknown][0])}")
     for one, width in widths.items():
         chosen = rows.kind == one
         at = rows.offset[chosen]
         if len(at) and (len(data) < width or int(at.max()) > len(data) - width):
-            raise ObjectError(f"{module.name}, {table.name}: a relocation outside its section")
+            raise ObjectError(f"{module.name}, {table.name}: a relocation lies outside its section")
         index = as_int64(at)[:, None] + arange(width)
         stored = np.ascontiguousarray(data[index]).view(f"{module.byte_order}u{width}").reshape(-1)
         addend = as_uint64(stored) if rows.addend is None else rows.addend[chosen]

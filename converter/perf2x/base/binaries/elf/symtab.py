@@ -1,7 +1,7 @@
 """ELF symbol tables as columns, filtered as perf filters them.
 
-pyelftools' loop costs 16 µs a symbol; here a table is one numpy view of the section.
-Source of truth: tools/perf/util/symbol-elf.c dso__load_sym_internal and elf_sym__*.
+A loop with pyelftools takes 16 µs a symbol; here a table is one numpy view of the section. Source of truth:
+tools/perf/util/symbol-elf.c dso__load_sym_internal and elf_sym__*.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class SymbolRows(ColumnTable):
     strings: bytes
 
     def name(self, row: int) -> str:
-        """Return a symbol's linkage name; undecodable bytes are surrogate escapes."""
+        """Return a symbol's linkage name; undecodable bytes become surrogate escapes."""
         return string_at(self.strings, int(self.name_offset[row]))
 
 
@@ -56,11 +56,11 @@ def raw_symbols(elf: ElfObject, section: ElfSection) -> tuple[AnyArray, bytes]:
     fields = _FIELDS_64 if elf.is_64 else _FIELDS_32
     dtype = np.dtype([(name, elf.byte_order + code) for name, code in fields])
     if section.entry_size not in (0, dtype.itemsize):
-        raise ObjectError(f"{elf.name}, {section.name}: entries of {section.entry_size} bytes")
+        raise ObjectError(f"{elf.name}, {section.name}: unsupported entry size of {section.entry_size} bytes")
     data = elf.data(section)
     rows = np.frombuffer(data, dtype, len(data) // dtype.itemsize)
     if not 0 < section.link < len(elf.sections):
-        raise ObjectError(f"{elf.name}, {section.name}: its string table is section {section.link}")
+        raise ObjectError(f"{elf.name}, {section.name}: its string table, section {section.link}, is missing")
     return rows.astype(np.dtype(fields), copy=False), elf.data(elf.sections[section.link])
 
 
@@ -73,11 +73,11 @@ class Relocations(ColumnTable):
     kind: U64
     """R_*"""
     addend: U64 | None
-    """Two's complement, in the width of the file's words; None where it is stored at ``offset`` (SHT_REL)."""
+    """Two's complement, as wide as the file's words; None if it is stored at ``offset`` (SHT_REL)."""
 
 
 def relocations(elf: ElfObject, section: ElfSection) -> Relocations:
-    """Return the rows of a relocation section, whole ones only."""
+    """Return the rows of a relocation section, ignoring a partial last one."""
     word, width = ("u8", 8) if elf.is_64 else ("u4", 4)
     count = 3 if section.type == "SHT_RELA" else 2
     data = elf.data(section)
@@ -89,9 +89,9 @@ def relocations(elf: ElfObject, section: ElfSection) -> Relocations:
 
 
 def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | None = None) -> SymbolRows | None:
-    """Return the rows of ``table`` (``.symtab`` or ``.dynsym``) that perf names addresses by; None without the table.
+    """Return the rows of ``table`` (``.symtab`` or ``.dynsym``) that perf uses as names; None without the table.
 
-    ``places`` gives addresses to the sections of a relocatable file, by number; symbols of other sections are left out.
+    ``places`` maps section numbers of a relocatable file to addresses; symbols of other sections are left out.
     """
     section = elf.section(table)
     if section is None:
@@ -113,17 +113,21 @@ def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | Non
 
 
 _CODE_OR_DATA, _LABEL, _FUNCTION = 1, 2, 4
-"""Flags of a symbol's kind and of the kinds that its section allows; a row is used when they intersect."""
+"""Bit flags for a symbol's kind, and for the kinds that its section allows; a row is used if both have a bit in common.
+"""
 
 
 def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
-    """Return which rows perf uses (elf_sym__filter, elf_sym__is_label): loaded ones, labels only in text or data."""
+    """Return which rows perf uses (elf_sym__filter, elf_sym__is_label).
+
+    These are the ones in loaded sections; labels count only in text or data.
+    """
     by_section = np.zeros(1 << 16, np.uint8)
     for number, section in enumerate(elf.sections[1:SHN_LORESERVE], 1):
         if section.flags & SHF_ALLOC:
             spoken = "text" in section.name or "data" in section.name
             by_section[number] = _CODE_OR_DATA | _LABEL if spoken else _CODE_OR_DATA
-    # SHN_XINDEX: the section number is elsewhere, and functions are always loaded
+    # SHN_XINDEX: the section number is stored elsewhere, and functions are always loaded
     by_section[SHN_XINDEX] = _FUNCTION
     meeting = _BY_INFO[rows["info"]] & by_section[rows["section"]] & _BY_OTHER[rows["other"]]
     wanted: Bools = (meeting != 0) & (rows["name"] != 0)
@@ -140,7 +144,7 @@ _BY_INFO = np.array([_KINDS.get(info & 0xF, 0) for info in range(256)], np.uint8
 """(256,) the kind of symbol for each st_info."""
 _NOT_HIDDEN = [0 if other & 3 in (_STV_INTERNAL, _STV_HIDDEN) else _LABEL for other in range(256)]
 _BY_OTHER = np.array(_NOT_HIDDEN, np.uint8) | np.uint8(_CODE_OR_DATA | _FUNCTION)
-"""(256,) the kinds of symbol that each st_other allows: no hidden labels."""
+"""(256,) the kinds of symbol that each st_other allows; hidden labels are not."""
 _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 
 

@@ -1,4 +1,4 @@
-"""Instructions of one x86 file by address, and the extents of its functions."""
+"""Decodes instructions of one x86 file by address, and finds the extents of its functions."""
 
 from bisect import bisect_right
 
@@ -14,11 +14,11 @@ from perf2x.errors import ObjectError
 _MOST = 1 << 17
 """Maximum number of cached instructions."""
 ANYWHERE = 0, 2**64
-"""Extent of a function without a symbol."""
+"""The extent of a function without a symbol."""
 
 
 class X86Code:
-    """Decodes instructions on demand and caches them; ``debug``: a separate debug file to take symbols from, if any."""
+    """Decodes instructions on demand and caches them; ``debug`` is a separate debug file with symbols, if any."""
 
     def __init__(self, elf: ElfObject, debug: ElfObject | None) -> None:
         self.is_64 = elf.machine == "EM_X86_64"
@@ -41,7 +41,7 @@ class X86Code:
             return None
 
     def function(self, svma: int) -> tuple[int, int]:
-        """Return the extent of the function at an address, by its symbol; ANYWHERE without one."""
+        """Return the extent of the function at an address, by its symbol; ANYWHERE without a symbol."""
         if self._extents is None:
             self._extents = self._functions()
         start, end = self._extents
@@ -49,7 +49,7 @@ class X86Code:
         return (start[row], end[row]) if row >= 0 and svma < end[row] else ANYWHERE
 
     def _functions(self) -> tuple[list[int], list[int]]:
-        """Return starts and ends of functions; one without a size, as in assembly, ends where the next one starts."""
+        """Return the starts and ends of functions; one without a size, as in assembly, extends to the next one."""
         for file in self._files:
             for table in (".symtab", ".dynsym"):
                 try:
@@ -66,12 +66,15 @@ class X86Code:
 
 
 class BranchLengths:
-    """Lengths of one file's branch instructions: code that ran up to a branch ends behind it."""
+    """Lengths of one file's branch instructions: code that ran up to and including a branch ends after it."""
 
     def __init__(self, elf: ElfObject) -> None:
         self._is_x86, self._code = elf.machine in ("EM_X86_64", "EM_386"), X86Code(elf, None)
 
     def at(self, svma: int) -> int:
-        """Return the length of the instruction at an address, 1 for an invalid one; four bytes except on x86."""
+        """Return the length of the instruction at an address.
+
+        It is 1 if the instruction is invalid, and four bytes on machines other than x86.
+        """
         found = self._code.instruction(svma) if self._is_x86 else None
         return found.size if found else 1 if self._is_x86 else 4

@@ -9,11 +9,11 @@ from typing import NamedTuple
 LONGEST = 15
 """Bytes of the longest instruction."""
 FIXED, INDEXED = -1, -2
-"""In place of a base register: memory at a stated place, and memory whose address has an index."""
+"""Used in place of a base register: for memory at a fixed address, and for memory whose address has an index."""
 
 
 def opcodes(text: str) -> frozenset[int]:
-    """Parse opcodes in hexadecimal, single or ranges: ``c3 70-7f``."""
+    """Parse hexadecimal opcodes, single or in ranges: ``c3 70-7f``."""
     spans = (word.split("-") for word in text.split())
     return frozenset(code for span in spans for code in range(int(span[0], 16), int(span[-1], 16) + 1))
 
@@ -30,12 +30,12 @@ _NUMBERS = {
     6: opcodes("9a ea"),
 }
 _NUMBER_OF = {code: size for size, codes in _NUMBERS.items() for code in codes}
-"""Bytes of the number after an opcode of the first map, with 32-bit operands."""
+"""Bytes of the immediate after an opcode of the first map, with 32-bit operands."""
 _OF_32_BITS_ONLY = opcodes("06 07 0e 16 17 1e 1f 27 2f 37 3f 60-62 82 9a c4 c5 ce d4-d6 ea")
 _NO_MODRM_0F = opcodes("05-0b 0e 30-37 77 80-8f a0-a2 a8-aa c8-cf")
 _BYTE_0F = opcodes("0f 70-73 a4 ac ba c2 c4-c6")
 _SECOND, _THIRD = 1, 3
-"""Opcode maps that VEX and EVEX name by number: that after 0F, and that after 0F 3A."""
+"""Opcode maps that VEX and EVEX select by number: the one after 0F, and the one after 0F 3A."""
 
 
 class X86Instruction(NamedTuple):
@@ -43,12 +43,12 @@ class X86Instruction(NamedTuple):
 
     size: int
     opcode: int
-    """The opcode in the first map; 0x100 more in the map after 0F; −1 in any other map."""
+    """The opcode in the first map, plus 0x100 in the map after 0F; −1 in any other map."""
     register: int = 0
-    """ModR/M's register or operation, or the register in the opcode; with the bits that prefixes add."""
+    """ModR/M's register or operation, or the register in the opcode; extended by prefix bits."""
     is_memory: bool = False
     operand: int = 0
-    """ModR/M's other register, or the base of its memory (FIXED, INDEXED: another address)."""
+    """ModR/M's other register, or the base register of its memory operand (FIXED, INDEXED: another address)."""
     displacement: int = 0
     number: int = 0
     """The immediate, signed."""
@@ -57,7 +57,7 @@ class X86Instruction(NamedTuple):
 
 
 def decode(code: bytes, *, is_64: bool) -> X86Instruction | None:
-    """Decode the first instruction of ``code``; None if it is invalid, truncated, or only in a legacy map."""
+    """Decode the first instruction of ``code``; None if it is invalid, truncated, or in a legacy-only map."""
     try:
         return _decode(code[:LONGEST], is_64)
     except IndexError:

@@ -2,8 +2,8 @@
 
 Source of truth: elfutils' debuginfod(8) for the web API, debuginfod-find(1) for the cache and the variables:
 DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH, DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE, DEBUGINFOD_MAXTIME. The cache is shared
-with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty file means "no server had it". Source
-files (/buildid/BUILDID/source/PATH) have names of our own there.
+with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty file means that no server had it. Source
+files (/buildid/BUILDID/source/PATH) are cached under names of perf2x's own.
 """
 
 import os
@@ -23,10 +23,10 @@ from perf2x.errors import FormatError, ObjectError
 
 _BLOCK = 1 << 16
 _MISS_SECONDS = 600
-"""Lifetime of a cached "no server had it" (debuginfod-find(1), cache_miss_s)."""
+"""How long to believe a cached "no server had it" (debuginfod-find(1), cache_miss_s)."""
 _SLOW_SECONDS = 90
 Progress = Callable[[str, int, int], None]
-"""Called with (address, bytes received, bytes in all or 0)."""
+"""Called with (address, bytes received, total bytes or 0)."""
 
 
 def cache_directory() -> Path | None:
@@ -47,7 +47,7 @@ def _number(name: str, default: int) -> int:
 
 
 class Debuginfod(Struct):
-    """Queries servers in order; a server that cannot be reached is not queried again."""
+    """Queries servers in order; an unreachable server is not queried again."""
 
     urls: tuple[str, ...]
     cache: Path | None
@@ -56,13 +56,13 @@ class Debuginfod(Struct):
     timeout: int = field(default_factory=lambda: _number("DEBUGINFOD_TIMEOUT", _SLOW_SECONDS))
     """Seconds without data before a request is abandoned."""
     largest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXSIZE", sys.maxsize))
-    """Bytes of one file; lowers the limit of base/files/unpack_limit.py but never raises it."""
+    """The largest file to download; lowers the limit of base/files/unpack_limit.py but never raises it."""
     longest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXTIME", 3600))
-    """Seconds for one file in total."""
+    """The maximum seconds for one file in total."""
     _dead: set[str] = field(default_factory=set)
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        """Yield the file of ``kind`` (``executable`` or ``debuginfo``) from the cache or a server, if any has it."""
+        """Yield the file of ``kind`` (``executable`` or ``debuginfo``) from the cache or a server, if either has it."""
         path = self._fetched(kind, kind, build_id)
         if path is None:
             return
@@ -74,7 +74,7 @@ class Debuginfod(Struct):
     def source(self, build_id: bytes, recorded: str) -> Path | None:
         """Return the source file that debug info of an object calls ``recorded``, from the cache or a server.
 
-        Its name in the cache is a digest: paths of a recording name no files here.
+        Its name in the cache is a digest, so that paths of a recording name no files here.
         """
         import hashlib
         from urllib.parse import quote
@@ -84,7 +84,7 @@ class Debuginfod(Struct):
         return self._fetched(f"source-{digest}", f"source{quote(text)}", build_id)
 
     def _fetched(self, name: str, request: str, build_id: bytes) -> Path | None:
-        """The file of that name in the cache, downloaded if need be; None if no server has it."""
+        """Return the file of that name in the cache, downloading it if necessary; None if no server has it."""
         if self.cache is None or len(build_id) < 4:
             return None
         path = self.cache / build_id.hex() / name
@@ -106,8 +106,11 @@ class Debuginfod(Struct):
         return False
 
     def _request(self, url: str, what: str, build_id: bytes, path: Path) -> int:
-        """Download to ``path``: 200 on success, 404 when the server does not have the file, 0 on any other error."""
-        import urllib.error  # TLS and http take 25 ms to import: only when there is a server
+        """Download to ``path``.
+
+        Return 200 on success, 404 if the server does not have the file, 0 on any other error.
+        """
+        import urllib.error  # TLS and HTTP take 25 ms to import, so only if there is a server
         import urllib.request
         from http.client import HTTPException
 
@@ -126,7 +129,7 @@ class Debuginfod(Struct):
         return 0
 
     def _store(self, answer: IO[bytes], address: str, size: int, path: Path) -> bool:
-        """Store a response as ``path``; False, with a diagnostic, when it is incomplete or too large."""
+        """Store a response as ``path``; return False and count a diagnostic if it is incomplete or too large."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as new:
             try:
@@ -142,20 +145,20 @@ class Debuginfod(Struct):
     def _copy(self, answer: IO[bytes], out: IO[bytes], address: str, size: int) -> str:
         """Copy the response to ``out``; return "", or the reason why the copy is incomplete."""
         end, done = time.monotonic() + self.longest, 0
-        disk = FreeSpace(address, str(self.cache), "a download; DEBUGINFOD_CACHE_PATH names another place")
+        disk = FreeSpace(address, str(self.cache), "a download; set DEBUGINFOD_CACHE_PATH to use another folder")
         most = min(self.largest, download_limit())
         while block := answer.read(_BLOCK):
             done += len(block)
             if done > most or size > most:
                 lever = "DEBUGINFOD_MAXSIZE" if most == self.largest else "--max-unpacked SIZE"
-                return f"larger than {format_size(most)}; {lever} raises the limit"
+                return f"the file is larger than {format_size(most)}; {lever} raises the limit"
             if time.monotonic() > end:
-                return f"not there after {self.longest} seconds"
+                return f"the download took longer than {self.longest} seconds"
             disk.take(len(block))
             out.write(block)
             if self.progress is not None:
                 self.progress(address, done, size)
-        return "" if done >= size else f"only {done} of {size} bytes came"
+        return "" if done >= size else f"the download ended after {done} of {size} bytes"
 
     def _count(self, name: str, where: str) -> None:
         advice = "a debuginfod server did not deliver a file; names, lines or sources may be missing."
@@ -163,7 +166,7 @@ class Debuginfod(Struct):
 
 
 def _is_miss(path: Path) -> bool:
-    """Return whether the cache has a recent "not found on any server"."""
+    """Return whether the cache has a recent record that no server has the file."""
     try:
         found = path.stat()
     except OSError:

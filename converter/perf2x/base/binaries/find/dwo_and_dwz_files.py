@@ -1,8 +1,8 @@
-"""Files with the rest of an object's debug info: supplementary files of ``dwz``, and ``.dwo`` and ``.dwp`` files.
+"""Finds files with further debug info of an object: supplementary files of ``dwz``, ``.dwo`` and ``.dwp`` files.
 
-Paths in debug info are as untrusted as those in recordings: under a symfs they never lead out of it.
-Source of truth: dwz(1) and elfutils libdw/dwarf_getalt.c for ``.gnu_debugaltlink``; gdb/dwarf2/read.c lookup_dwo_file
-and try_open_dwop_file for ``.dwo`` and ``.dwp``.
+Paths in debug info are as untrusted as those in recordings: under a symfs they never lead out of it. Source of truth:
+dwz(1) and elfutils libdw/dwarf_getalt.c for ``.gnu_debugaltlink``; gdb/dwarf2/read.c lookup_dwo_file and
+try_open_dwop_file for ``.dwo`` and ``.dwp``.
 """
 
 import posixpath
@@ -19,14 +19,14 @@ from perf2x.errors import ObjectError
 
 
 def has_supplementary(file: ElfObject) -> bool:
-    """Return whether dwz moved a part of the debug info to a supplementary file."""
+    """Return whether dwz moved part of the debug info to a supplementary file."""
     return file.section(".gnu_debugaltlink") is not None
 
 
 def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
     """Find the file that ``.gnu_debugaltlink`` of ``file`` names, by build id; None when it is missing.
 
-    ObjectError when the link cannot be read, or names the file itself.
+    Raises ObjectError when the link cannot be read, or names the file itself.
     """
     section = file.section(".gnu_debugaltlink")
     data = file.data(section) if section is not None else b""
@@ -52,13 +52,13 @@ def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: b
     for directory in finder.search_paths.debug_directories():
         yield from debug_dir_paths(directory, "", build_id)
     yield from _stated_paths(finder, file, "", link)
-    for directory in finder.search_paths.debug_directories():  # the directory of distributions: /usr/lib/debug/.dwz
+    for directory in finder.search_paths.debug_directories():  # where distributions put them: /usr/lib/debug/.dwz
         tail = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
         yield from paths_in_root(directory, tail)
 
 
 def package_file(finder: Finder, found: ObjectFiles, recorded: str) -> ElfObject | None:
-    """Find an object's DWARF package (``.dwp``): beside its files or the recorded path, or in debug directories."""
+    """Find an object's DWARF package (``.dwp``): next to its files or the recorded path, or in debug directories."""
     for path in _package_paths(finder, found, recorded):
         if is_file(path):
             return open_object(path)
@@ -77,7 +77,7 @@ def _package_paths(finder: Finder, found: ObjectFiles, recorded: str) -> Iterato
 
 
 def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
-    """Yield candidates for a unit's ``.dwo``: the stated path (under symfs), beside the program, debug directories."""
+    """Yield candidates for a unit's ``.dwo``: the stated path (under symfs), next to the program, debug directories."""
     yield from _stated_paths(finder, file, comp_dir, name)
     last = name.rpartition("/")[2]
     if file.path is not None and last.strip("."):

@@ -1,4 +1,4 @@
-"""Objects that the user names, arranged as a build-id cache of links, so that they are found by build id."""
+"""Makes a temporary build-id cache of links to the objects that the user names, so that they are found by build id."""
 
 import contextlib
 import os
@@ -13,22 +13,22 @@ from perf2x.errors import ObjectError
 
 @contextlib.contextmanager
 def given_objects(names: Iterable[str]) -> Iterator[tuple[list[str], Path]]:
-    """Give the build ids of files, and of the ELF files below folders, and a folder with links to all of them.
+    """Yield the build ids of the ELF files that are named or lie below named folders, and a folder with links to them.
 
-    The folder is like ``~/.debug``, and goes at the end. ObjectError for a file that is not ELF or has no build id, and
-    for a folder without one that has.
+    The folder has the layout of ``~/.debug``, and is removed at the end. Raises ObjectError for a file that is not ELF
+    or has no build id, and for a folder without any file that has one.
     """
     with private_directory() as cache:
         found = [link for name in names for link in _links(Path(name), cache)]
         for link, path in found:
-            if not os.path.lexists(link):  # the first counts
+            if not os.path.lexists(link):  # the first one wins
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path.absolute())
         yield sorted({f"{link.parent.parent.name}{link.parent.name}" for link, _ in found}), cache
 
 
 def _links(path: Path, cache: Path) -> list[tuple[Path, Path]]:
-    """Names that a file, or each below a folder, has in the cache."""
+    """Return the links in the cache, with their targets, for a file or for each file below a folder."""
     if not path.is_dir():
         return [(_link(open_object(path), cache), path)]
     found = []
@@ -37,7 +37,7 @@ def _links(path: Path, cache: Path) -> list[tuple[Path, Path]]:
             with contextlib.suppress(ObjectError):
                 found.append((_link(open_object(file), cache), file))
     if not found:
-        raise ObjectError(f"{path}: no ELF file with a build id is below it")
+        raise ObjectError(f"{path}: it contains no ELF file with a build id")
     return found
 
 

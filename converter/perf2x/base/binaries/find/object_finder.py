@@ -1,10 +1,8 @@
-"""Search for the files of a recorded object: perf's places in perf's order, by build id first.
+"""Finds the files of a recorded object: searches perf's places in perf's order, by build id first.
 
-Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename.
-A file whose build id is not the recorded one is refused and remembered as the reason, and without a build id one that
-`RecordedFiles` refuses; nothing is executed.
-
-The result of a search: the files of one object, and the paths that were searched for them.
+Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename. A file with another
+build id than the recorded one is refused and becomes the reason in messages; so is a file that `RecordedFiles` refuses,
+if no build id was recorded. Nothing is executed.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -35,17 +33,17 @@ class SearchedPath(NamedTuple):
 
 
 class ObjectFiles(Struct):
-    """All files of one object, in the order of search, with their headers read; and the reasons for refused ones."""
+    """All files of one object, in search order, with their headers read; and the reasons for refused ones."""
 
     files: list[ElfObject] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    """Sentences: which file exists and why it was refused."""
+    """Sentences: which files exist but were refused, and why."""
     mismatched: bool = False
-    """A file was taken although its build id differs, or nothing shows that it is the recorded one."""
+    """A file was taken although its build id differs, or although nothing shows that it is the recorded one."""
     doubtful: bool = False
-    """No build id identifies the recorded files, and something else shows that this machine's are different ones."""
+    """No build id identifies the recorded files, and other evidence shows that this machine's are different."""
     searched: list[SearchedPath] = field(default_factory=list)
-    """Every path that was searched, in order; archives and servers last."""
+    """Every path that was searched, in order; archives and servers come last."""
 
     def note(self, path: Path | str, outcome: str, why: str = "") -> None:
         """Note the outcome of a search, and the reason where a file was refused."""
@@ -54,7 +52,7 @@ class ObjectFiles(Struct):
 
     @property
     def code(self) -> ElfObject | None:
-        """The file that was mapped: it has the code and correct program headers."""
+        """The file that was mapped; it contains code and the correct program headers."""
         return next((file for file in self.files if has_code(file)), None)
 
     @property
@@ -72,7 +70,7 @@ class ObjectFiles(Struct):
 
     @property
     def reason(self) -> str:
-        """The reason why no file was found, "" when there is one."""
+        """Why no file was found; "" if one was."""
         if self.files:
             return ""
         return self.refused[0] if self.refused else "file not found"
@@ -87,26 +85,26 @@ def has_code(file: ElfObject) -> bool:
 
 _ANY_RECORDING = RecordedFiles()
 _Refusal = Callable[[Path], str]
-"""Why a file at a recorded path is not taken; "" if it is."""
+"""Returns why the file at a recorded path is refused; "" if it is taken."""
 Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
-"""Further files by (``executable`` or ``debuginfo``, build id): archives, a debuginfod client. Asked last, and only
-for files that are still missing.
+"""Yields further files by kind (``executable`` or ``debuginfo``) and build id: from archives or debuginfod. It is
+called last, and only for missing files.
 """
 
 
 class Finder(Struct, eq=False):
-    """Finds the files of objects and caches the results; shared by unwinder and symbolizer."""
+    """Finds the files of objects and caches the results; the unwinder and the symbolizer share it."""
 
     search_paths: SearchPaths
     _fetchers: tuple[Fetcher, ...] = ()
     _bundled: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
-    """Returns files by recorded name, for recordings without build ids; it is asked before this machine."""
+    """Yields bundled files by recorded name, for recordings without build ids; searched before this machine."""
     _known: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
     _provided: dict[str, ObjectFiles] = {}
 
     @property
     def is_local(self) -> bool:
-        """True when only files on this machine are searched: no archives, which are open files, and no servers."""
+        """True if the search is limited to files of this machine: no archives and no servers."""
         return not self._fetchers
 
     def find(self, name: str, build_id: bytes, pid: int = -1, recorded: RecordedFiles = _ANY_RECORDING) -> ObjectFiles:
@@ -118,13 +116,13 @@ class Finder(Struct, eq=False):
         key = (name, build_id, recorded.key(name))
         if key not in self._known:
             refusal, doubtful = partial(recorded.refusal, name), recorded.made_elsewhere
-            is_there = any(map(is_file, self.search_paths.on_disk(name)))  # whatever its name ends with
+            is_there = any(map(is_file, self.search_paths.on_disk(name)))  # some files' own names end with " (deleted)"
             searched = name if is_there else without_deleted(name)
             self._known[key] = self._search(searched, build_id, pid, refusal, doubtful)
         return self._known[key]
 
     def provide(self, name: str, file: ElfObject) -> None:
-        """Register ``file`` for searches for ``name`` without a build id: an object that exists in no file."""
+        """Register ``file`` for searches for ``name`` without a build id, for an object that is not in any file."""
         self._provided[name] = ObjectFiles([file])
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
@@ -156,7 +154,10 @@ class Finder(Struct, eq=False):
                 return
 
     def _refused(self, found: ObjectFiles, path: Path, refusal: _Refusal) -> bool:
-        """Return whether a file is refused because nothing shows that it is the recorded one; note it if so."""
+        """Return whether a file is refused because nothing shows that it is the recorded one.
+
+        Record the outcome if so.
+        """
         why = refusal(path)
         if not why or self.search_paths.allow_mismatch:
             found.mismatched = found.mismatched or bool(why)
@@ -179,7 +180,7 @@ class Finder(Struct, eq=False):
                 yield path
 
     def _take(self, found: ObjectFiles, path: Path, build_id: bytes) -> bool:
-        """Open a file and keep it when its build id is the recorded one."""
+        """Open a file and keep it if its build id is the recorded one."""
         try:
             file = open_object(path)
         except ObjectError as error:
@@ -228,7 +229,7 @@ def _exists(found: ObjectFiles, path: Path) -> bool:
 
 
 def _add_mini_debug_info(found: ObjectFiles) -> None:
-    """Add the symbol table that strip removed, where no file has a full one."""
+    """Add the symbol table that strip removed, if no file has a full one."""
     for file in list(found.files):
         if any(f.section(".symtab") for f in found.files):
             return

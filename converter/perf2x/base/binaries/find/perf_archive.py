@@ -1,6 +1,6 @@
 """Tarballs of ``perf archive``: the build-id cache of a recording, read in place and never extracted.
 
-Source of truth: tools/perf/builtin-archive.c and perf-archive.sh; the members are those of ``~/.debug``:
+Source of truth: tools/perf/builtin-archive.c and perf-archive.sh. The members are those of ``~/.debug``:
 ``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in ``.build-id``.
 """
 
@@ -36,7 +36,7 @@ class Archive(Struct):
     def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
         """Return (name, bytes) of the first of ``kinds`` (elf, debug, vdso, kallsyms) for a build id; None without one.
 
-        ObjectError when the tarball cannot be read.
+        Raises ObjectError when the tarball cannot be read.
         """
         try:
             members = self._index()
@@ -49,7 +49,7 @@ class Archive(Struct):
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
-        """Return regular members by (build id, kind), the last two parts of their names; older caches have no kind."""
+        """Return regular members by build id and kind, the last two parts of their names; older caches have no kind."""
         if self._members is None:
             self._members = {}
             with open_tarball(self.path) as tar:

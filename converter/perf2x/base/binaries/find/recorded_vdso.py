@@ -1,8 +1,8 @@
-"""Find the recorded kernel's vDSO: code for user programs that lies in the kernel and has no path.
+"""Finds the recorded kernel's vDSO: code for user programs that lies in the kernel and has no path.
 
-Source of truth: tools/perf/util/vdso.c. perf copies its own vDSO into the build-id cache; so does every machine that
-installs kernels with ``make vdso_install``, below /lib/modules. The running kernel has its own in memory, and shows
-the one of 32 bits only to programs of 32 bits, such as perf-read-vdso32, which comes with perf.
+Source of truth: tools/perf/util/vdso.c. perf copies its own vDSO into the build-id cache; ``make vdso_install`` puts
+those of installed kernels below /lib/modules. Every process has the running kernel's in memory; the 32-bit one is only
+in 32-bit programs, such as perf-read-vdso32, which comes with perf.
 """
 
 import re
@@ -21,16 +21,17 @@ from perf2x.errors import ObjectError
 
 IN_MEMORY = f"{VDSO} of this machine"
 _READERS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
-"""perf's program that writes the vDSO of 32 bits out."""
+"""perf's program that writes out the 32-bit vDSO."""
 
 
 def find_vdso(
     finder: Finder, session: RecordedOn, build_id: bytes, kernel_build_id: bytes, *, is_64: bool
 ) -> ObjectFiles:
-    """Find the vDSO of programs of 64 or 32 bits: like every object, below /lib/modules, or that of this machine.
+    """Find the vDSO of 64-bit or 32-bit programs: like any object, below /lib/modules, or in this machine's memory.
 
-    A file has to have the recorded ``build_id``. Without one, the recorded release below /lib/modules names it, and
-    this machine's vDSO serves for recordings of the running kernel. ``kernel_build_id`` is b"" if it was not recorded.
+    A file must have the recorded ``build_id``. If none was recorded, the file below /lib/modules for the recorded
+    release counts, and for recordings of the running kernel this machine's vDSO. ``kernel_build_id`` is b"" if it was
+    not recorded.
     """
     found = finder.find(VDSO, build_id)
     if found.files:
@@ -48,12 +49,15 @@ def find_vdso(
 
 
 def _serves(file: ElfObject, is_64: bool) -> bool:
-    """Return whether a vDSO is that of programs of 64 or 32 bits; not the one of 64 bits with short addresses (x32)."""
+    """Return whether a vDSO serves 64-bit or 32-bit programs.
+
+    The 64-bit one with 32-bit pointers (x32) serves neither.
+    """
     return file.is_64 if is_64 else not file.is_64 and file.machine != "EM_X86_64"
 
 
 def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[ElfObject]:
-    """The files that came with the recorded release, on the recorded machine's disk or on this one's."""
+    """Yield the files installed with the recorded release, on the recorded machine's disk or on this one's."""
     if not is_folder_name(release):
         return
     for recorded in VDSO_PATHS:
@@ -68,7 +72,7 @@ def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[Elf
 
 
 def _in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
-    """The vDSO of this very process, or of a program of 32 bits."""
+    """Yield the vDSO of this process, or that of a 32-bit program."""
     image, name = (running_vdso_image(), IN_MEMORY) if is_64 else (running_vdso32_image(), f"the 32-bit {IN_MEMORY}")
     if not image:
         found.note(name, ABSENT)
@@ -80,7 +84,7 @@ def _in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
 
 
 def _is_running(session: RecordedOn, kernel_build_id: bytes) -> bool:
-    """True if the recording is one of the running kernel: by build id, else by release and the machine's name."""
+    """Return whether the recording is of the running kernel: by build id, else by release and host name."""
     if kernel_build_id:
         return running_kernel_build_id() == kernel_build_id
     known = bool(session.os_release and session.hostname)
@@ -91,12 +95,12 @@ _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)
 
 
 def running_vdso_image() -> bytes:
-    """Return the vDSO's ELF image; b"" when there is none, a sysroot hides it, or it cannot be read."""
+    """Return the vDSO's ELF image; b"" if there is none, a sysroot hides it, or it cannot be read."""
     return b"" if sysroot() else _mapped_vdso()
 
 
 def running_vdso32_image() -> bytes:
-    """Return the ELF image of the vDSO of programs of 32 bits, as `running_vdso_image`."""
+    """Return the ELF image of the vDSO of 32-bit programs, as `running_vdso_image` does."""
     return b"" if sysroot() else _read_vdso32()
 
 

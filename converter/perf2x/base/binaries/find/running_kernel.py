@@ -1,4 +1,4 @@
-"""Identity of the running kernel, to decide whether a recording was made on it; a sysroot hides it."""
+"""Identity of the running kernel, to decide whether it made a recording; a sysroot hides it."""
 
 import platform
 import sys

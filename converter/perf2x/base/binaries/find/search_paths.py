@@ -19,20 +19,20 @@ class SearchPaths(Frozen):
     symfs: Path | None = None
     """Root of the recorded machine's file system (perf's --symfs); None: this machine's."""
     symfs_flat: bool = False
-    """Files lie in ``symfs`` by their last name alone (perf's ``--symfs DIR,flat``)."""
+    """Files lie in ``symfs`` by their base name alone (perf's ``--symfs DIR,flat``)."""
     debug_dirs: tuple[Path, ...] = ()
-    """Further directories like /usr/lib/debug, searched before it."""
+    """Further directories like /usr/lib/debug, which are searched first."""
     buildid_dir: Path | None = None
     """perf's build-id cache (``~/.debug``); None: there is none."""
     allow_mismatch: bool = False
     """Accept files whose build id differs, and report them."""
     system_debug_dir: Path | None = field(default_factory=lambda: Path(DEBUG_DIR))
-    """Under symfs when there is one, as every path of the recorded machine; None: not searched."""
+    """Like all recorded paths, it lies under symfs if there is one; None: not searched."""
     proc: Path | None = field(default_factory=lambda: host_path(PROC))
     """For files of running containers: PROC/PID/root."""
 
     def on_disk(self, recorded: str) -> Iterator[Path]:
-        """Yield the path on this machine of a recorded path: under symfs (hierarchy or flat), or as it is."""
+        """Yield the paths on this machine for a recorded path: under symfs (hierarchy or flat), or the path itself."""
         if self.symfs is None:
             yield host_path(recorded)
             return
@@ -66,7 +66,7 @@ class SearchPaths(Frozen):
             if build_id and self.symfs is None and self.proc is not None and pid > 0:
                 yield from paths_in_root(self.proc / str(pid) / "root", name)
             yield from self.on_disk(name)
-        elif self.symfs is not None:  # of memory, which a copy was made of
+        elif self.symfs is not None:  # a kind of memory that perf recorded a copy of
             yield from self.on_disk(name)
             yield from self.on_disk(f"{name} (deleted)")
 
@@ -84,7 +84,7 @@ class SearchPaths(Frozen):
         yield from self.cached(build_id, "debug")
         for directory in self.debug_directories():
             yield from debug_dir_paths(directory, name, build_id)
-        if is_real_path(name):  # OpenEmbedded: .debug beside the file
+        if is_real_path(name):  # OpenEmbedded: .debug next to the file
             folder, _, last = name.rpartition("/")
             yield from self.on_disk(f"{folder}/.debug/{last}")
 
@@ -103,6 +103,6 @@ def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Pat
 
 
 def _has_directory_of(directory: Path, name: str) -> bool:
-    """Return whether a file of that name can exist; most machines have debug files of very few objects."""
+    """Return whether a file of that name can exist, because most machines have debug files of very few objects."""
     folder = resolve_in_root(directory, name.rpartition("/")[0])
     return folder is not None and is_directory(folder)

@@ -1,9 +1,9 @@
-"""Finds and reads source files by the paths that debug info has.
+"""Finds and reads source files by the paths in debug info.
 
-Such paths are data of a recording. Files are read below the folders that the user named, never outside of them,
-whatever ``..`` or symbolic links say; under the recorded path itself only if the user wants that, and below a symfs or
-as `untrusted_paths.py` allows; and from debuginfod, which finds them by build id. What is no text, made by the kernel,
-or larger than MOST, is refused.
+Such paths come from a recording. Files are read below the folders that the user named and never outside them, whatever
+``..`` or symbolic links say; at the recorded path only if the user allows it, and below a symfs or as
+`untrusted_paths.py` permits; and from debuginfod, which finds them by build id. Files that are not text, are made by
+the kernel, or are larger than MOST are refused.
 """
 
 import os
@@ -17,31 +17,31 @@ from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.frozen_struct import Frozen
 
 MOST = 4 << 20
-"""Bytes of the largest source file that is read."""
+"""The largest source file to read, in bytes."""
 _MOST_PARTS = 64
-"""Parts of a path that are tried below a folder."""
+"""The most parts of a path that are tried below a folder."""
 _NO_FILES = ("/proc/", "/sys/", "/dev/")
-"""Folders whose files are made by the kernel."""
+"""Folders of files that the kernel makes."""
 
 NOT_OWN = (
     "not read from this machine, because its program was recorded elsewhere or found in another place; "
-    "--source-dir DIR says where it is"
+    "pass its folder with --source-dir DIR"
 )
 
-_NOT_ASKED = "not read; --source or --source-dir DIR asks for it"
+_NOT_ASKED = "not read; to read it, pass --source or --source-dir DIR"
 
 Fetch = Callable[[bytes, str], Path | None]
-"""Fetches a source file by build id of an object and recorded path."""
+"""Fetches a source file by the build id of an object and the recorded path."""
 
 
 class SourceText(Frozen):
-    """Lines of a source file, or the reason why there are none."""
+    """The lines of a source file, or the reason why there are none."""
 
     lines: Sequence[str] = ()
     reason: str = ""
 
     def line(self, number: int) -> str | None:
-        """Text of a line, counted from 1; None where there is none."""
+        """Return the text of a line, counted from 1; None if there is none."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else None
 
 
@@ -52,25 +52,27 @@ class SourceFiles(Struct):
     folders: Sequence[Path] = ()
     """Searched first, then the recorded path if ``as_recorded``."""
     fetch: Fetch | None = None
-    """Asked last."""
+    """Called last."""
     as_recorded: bool = False
     _known: dict[tuple[str, bool], SourceText] = {}
 
     def find(self, recorded: str, build_id: bytes, last_line: int, *, is_own: bool = False) -> SourceText:
-        """Find the file that debug info of an object calls ``recorded``; it must have ``last_line`` lines.
+        """Find the file that debug info of an object calls ``recorded``; it must have at least ``last_line`` lines.
 
-        ``is_own``: the object is this machine's, so that its paths are, too.
+        ``is_own``: the object belongs to this machine, so its paths do, too.
         """
         is_own = is_own or self.search_paths.symfs is not None
         if (recorded, is_own) not in self._known:
             self._known[recorded, is_own] = self._read_first(recorded, build_id, is_own)
         found = self._known[recorded, is_own]
         if not found.reason and last_line > len(found.lines):
-            return SourceText(reason=f"the file has {len(found.lines)} lines, the recorded one had {last_line}")
+            return SourceText(
+                reason=f"the file has only {len(found.lines)} lines, the recorded one had at least {last_line}"
+            )
         return found
 
     def _read_first(self, recorded: str, build_id: bytes, is_own: bool) -> SourceText:
-        """Read the first candidate that is a text file; else return why the first one is not."""
+        """Read the first candidate that is a text file; if none is, return why the first one is not."""
         if not recorded or "\0" in recorded:
             return SourceText(reason="debug info names no file")
         reasons = [] if self.folders or self.as_recorded or self.fetch else [_NOT_ASKED]
@@ -95,7 +97,10 @@ class SourceFiles(Struct):
 
 
 def _below(folder: Path, recorded: str) -> Iterator[Path]:
-    """Yield the path below a folder, then without its first part, and so on: trees lie elsewhere on each machine."""
+    """Yield the path below a folder, then without its first part, and so on.
+
+    Source trees lie elsewhere on each machine.
+    """
     parts = [part for part in recorded.split("/") if part not in ("", ".")][-_MOST_PARTS:]
     yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))
 

@@ -1,16 +1,17 @@
 """The one rule for files of this machine that a recording, an object or a dataset names by a path.
 
-Whoever made the recording chose those paths; what is read shows up in output that people share. So such a file is read
+Whoever made the recording chose those paths, and the contents of the files show up in output that people share. So
+such a file is read
 
 - if it proves to be the recorded one: an object by its build id, a debug link by build id or checksum, a dwz file by
   build id, a ``.dwo`` or ``.dwp`` by the id of its unit, a jitdump by the process id in it, the kernel by build id or
-  by the place of its reference symbol;
-- else only if the recording was not made elsewhere: an object without a build id (whose inode must be the recorded one,
-  if it was made here), its debug file by name, a perf map;
-- a source file, which proves nothing and can be any text, only if the recording was made here, and the object that
-  names it is this machine's own.
+  by the address of its reference symbol;
+- otherwise only if the recording was not made elsewhere: an object without a build id (whose inode must be the recorded
+  one, if it was made here), its debug file by name, a perf map;
+- a source file, which can be any text and proves nothing, only if the recording was made here and the object that
+  names the file belongs to this machine.
 
-``--symfs``, ``--source-dir`` and their kin name files themselves, and nothing outside of them is read.
+``--symfs``, ``--source-dir`` and similar options name trusted folders; nothing outside them is read through them.
 """
 
 import filecmp
@@ -27,25 +28,25 @@ from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.columnar import U64, DictionaryColumn
 
 _INODES = 1 << 48
-"""Overlayfs puts the number of a layer into the bits above, which mappings lack on older kernels (``xino``)."""
+"""Overlayfs puts the number of a layer into the bits above; older kernels leave it out in mappings (``xino``)."""
 
 
 class RecordedOn(Protocol):
-    """Facts of a recording's machine, as ``Session`` has them."""
+    """The properties of a recording's machine, as ``Session`` has them."""
 
     @property
     def source(self) -> str:
-        """The recording's path."""
+        """The path of the recording."""
         ...
 
     @property
     def hostname(self) -> str:
-        """The machine's name."""
+        """The name of the machine."""
         ...
 
     @property
     def os_release(self) -> str:
-        """Its kernel's."""
+        """The release of its kernel."""
         ...
 
 
@@ -54,17 +55,17 @@ class MappedFiles(Protocol):
 
     @property
     def filename(self) -> DictionaryColumn[str]:
-        """(n,) names."""
+        """(n,) paths."""
         ...
 
     @property
     def inode(self) -> U64:
-        """(n,) 0: not recorded."""
+        """(n,) inode numbers, 0 if not recorded."""
         ...
 
 
 class RecordedFiles:
-    """Decides from a recording's facts whether this machine's files are the recorded ones."""
+    """Decides from a recording's properties whether this machine's files are the recorded ones."""
 
     def __init__(self, session: RecordedOn | None = None, mmaps: MappedFiles | None = None) -> None:
         """Without a session nothing is known, and paths are trusted."""
@@ -73,7 +74,7 @@ class RecordedFiles:
 
     @cached_property
     def made_here(self) -> bool:
-        """Whether the recording states that it was made on this machine, judged also by its mappings."""
+        """Whether the recording appears to be made on this machine, also judging by its mappings."""
         return self._mmaps is not None and len(self._mmaps.inode) > 0 and self._is_here
 
     @cached_property
@@ -82,17 +83,19 @@ class RecordedFiles:
 
     @cached_property
     def made_elsewhere(self) -> bool:
-        """Whether the recording states that it was made on another machine."""
+        """Whether the recording appears to be made on another machine."""
         return bool(self._host) and bool(running_host_name()) and not self._is_here
 
     def key(self, name: str) -> Hashable:
-        """Return all that answers of `refusal` depend on."""
+        """Return everything that determines the answers of `refusal`."""
         return self.made_elsewhere, self._inodes.get(name), self._written if self.made_here else 0
 
     def refusal(self, name: str, path: Path) -> str:
-        """Return why the file at ``path`` is not taken for the one recorded as ``name`` without a build id, else "".
+        """Return why the file at ``path`` is not taken for the one recorded as ``name`` without a build id.
 
-        Devices are not compared: btrfs and overlayfs have one number in mappings, another in stat(2).
+        Returns "" if it is.
+
+        Devices are not compared, because btrfs and overlayfs have one number in mappings and another in stat(2).
         """
         if self.made_elsewhere:
             return f"{path} may be another file than on {self._host}: it was recorded without a build id"
@@ -103,14 +106,14 @@ class RecordedFiles:
         except OSError as error:
             return f"{path}: {error.strerror}"
         if any((inode ^ status.st_ino) % _INODES for inode in self._inodes.get(name, ())):
-            return f"{path} was replaced after the recording: its inode is another"
+            return f"{path} was replaced after the recording: its inode number differs"
         if self._written and min(status.st_mtime_ns, status.st_ctime_ns) > self._written:
             return f"{path} was changed after the recording"
         return ""
 
     @cached_property
     def _inodes(self) -> dict[str, tuple[int, int]]:
-        """Lowest and highest inode of the files that were mapped under a name, where they were recorded."""
+        """Lowest and highest recorded inode of the files that were mapped under each name."""
         if self._mmaps is None or not self.made_here:
             return {}
         known = self._mmaps.inode != 0
@@ -123,9 +126,9 @@ class RecordedFiles:
 
     @cached_property
     def _written(self) -> int:
-        """Return when the recording was last written, in nanoseconds since the epoch; 0 if unknown.
+        """The time when the recording was last written, in nanoseconds since the epoch; 0 if unknown.
 
-        Copies are younger, so that they find fewer changes. Archives may have cut the date to whole seconds.
+        A copy may have a later time, so that fewer changes are found. Archives may have truncated the time to seconds.
         """
         try:
             written = Path(self._source).stat().st_mtime_ns
@@ -135,7 +138,7 @@ class RecordedFiles:
 
 
 def is_own(places: SearchPaths, recorded: str, file: ElfObject) -> bool:
-    """Whether a file is this machine's own object ``recorded``, or its debug file, neither copied nor fetched.
+    """Return whether a file is this machine's own object ``recorded``, or its debug file, neither copied nor fetched.
 
     perf's copy of an object, in the build-id cache, counts if it equals the file at the recorded path: caches are
     unpacked from archives, too.

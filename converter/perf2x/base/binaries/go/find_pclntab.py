@@ -1,8 +1,8 @@
-"""Go's table of functions in a file: its location, its base address, and the lines of ``func`` keywords in it.
+"""Finds Go's table of functions in a file, its base address, and the lines of ``func`` keywords.
 
-Linkers store the base address of its offsets differently. A row ends in offsets of further tables. One tells the number
-of an inlined call by code address; one of the others is the tree of these calls (since Go 1.20), which lies after the
-symbol ``go:func.*``::
+The place of the base address depends on the linker. A row ends in offsets of further tables. One of them maps code
+addresses to numbers of inlined calls; another is the tree of these calls (since Go 1.20), which lies after the symbol
+``go:func.*``::
 
     row   +28  number of tables         call   +4   offset of the name
           +36  line                            +12  line
@@ -27,12 +27,12 @@ from perf2x.errors import ObjectError
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _MAGIC = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
 _TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
-"""Index of the word with the text's start: in the header after its 8 bytes of magic, in ``.go.module``."""
+"""Index of the word with the start of the text: in the header after its 8 bytes of magic, and in ``.go.module``."""
 _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
 
 
 def go_functions(elf: ElfObject) -> GoFunctions | None:
-    """Read the file's table; None when it has none, ObjectError when it is damaged."""
+    """Read the file's table; None without one. Raises ObjectError if it is damaged."""
     place = _locate(elf)
     if place is None:
         return None
@@ -42,7 +42,7 @@ def go_functions(elf: ElfObject) -> GoFunctions | None:
 
 
 def has_go_table(elf: ElfObject) -> bool:
-    """Return whether the file has a table; only a merged section must be read for that."""
+    """Return whether the file has a table; only a merged section must be read to find out."""
     return _locate(elf) is not None
 
 
@@ -54,7 +54,7 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
     section = elf.section(".data.rel.ro") if is_go(elf) else None
     if section is None:
         return None
-    # the system's linker merges sections of position-independent programs
+    # the system's linker merges the sections of position-independent programs
     for match in _MAGIC.finditer(data := elf.data(section)):
         if (section.address + match.start()) % 8 == 0 and byte_order(data[match.start() : match.start() + 16]):
             return section, match.start()
@@ -62,7 +62,7 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
 
 
 def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
-    """Return the text's start from the header (maybe relocated), from moduledata (Go 1.26), or ``.text``'s address."""
+    """Return the text's start by the header (maybe relocated), moduledata (Go 1.26), or the address of ``.text``."""
     order = byte_order(data)
     if order and (found := _word(elf, data[8:], order, data[7], address + 8, _TEXT_IN_HEADER)):
         return found
@@ -78,7 +78,7 @@ def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
 
 
 def _word(elf: ElfObject, data: bytes, order: str, size: int, address: int, number: int) -> int:
-    """Return one word, relocated, of a structure at ``address``."""
+    """Return a word of a structure at ``address``, relocated."""
     at = number * size
     if at + size > len(data):
         return 0
@@ -87,7 +87,7 @@ def _word(elf: ElfObject, data: bytes, order: str, size: int, address: int, numb
 
 
 def _relocated(elf: ElfObject, address: int) -> int:
-    """Return the addend of the R_*_RELATIVE relocation at ``address``, 0 without one."""
+    """Return the addend of the R_*_RELATIVE relocation at ``address``; 0 without one."""
     section = elf.section(".rela.dyn") or elf.section(".rela")
     kind = _RELATIVE.get(elf.machine)
     if section is None or kind is None:
@@ -102,12 +102,15 @@ def _relocated(elf: ElfObject, address: int) -> int:
 
 _CALL_SIZE = 16
 MAX_CALLS = 1 << 12
-"""Maximum number of inlined calls read per function; large functions have some hundred."""
+"""Maximum number of inlined calls to read per function; large functions have some hundred."""
 _TREES = b"\0go:func.*\0"
 
 
 def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbols: ElfObject | None) -> dict[str, int]:
-    """Lines by name of the functions in ``rows``, and of those inlined into them where ``symbols`` tell of trees."""
+    """Return the first lines, by name, of the functions in ``rows`` and of those inlined into them.
+
+    Inlined ones are found only if ``symbols`` locate the inline trees.
+    """
     functions = [function for row in rows if (function := table.function(row)) is not None]
     result = {one.name: one.start_line for one in functions}
     trees = _trees(code, symbols) if symbols is not None else b""
@@ -122,7 +125,10 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
 
 
 def _trees(code: ElfObject, symbols: ElfObject) -> bytes:
-    """The bytes that offsets of trees count from; none if there is no symbol, or its section is not in the file."""
+    """Return the bytes from which the offsets of inline trees count.
+
+    None without the symbol, or if the file lacks its section.
+    """
     table = symbols.section(".symtab")
     if table is None:
         return b""

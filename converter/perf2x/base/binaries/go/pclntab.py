@@ -32,12 +32,15 @@ _PCDATA_INLINE_INDEX, _FUNCDATA_INLINE_TREE = 2, 3
 
 
 class GoFunction(Frozen):
-    """One row; ``line_at`` and ``file_at`` are offsets of its line and file values from ``_PclntabLayout.values``."""
+    """One row.
+
+    ``line_at`` and ``file_at`` are the offsets of its line and file values from ``_PclntabLayout.values``.
+    """
 
     name: str
     entry: int
     start_line: int
-    """Of the ``func`` keyword, 0 before Go 1.20."""
+    """The line of the ``func`` keyword, 0 before Go 1.20."""
     line_at: int
     file_at: int
     first_file: int
@@ -53,7 +56,7 @@ class _PclntabLayout(Frozen):
     quantum: int
     count: int
     functions: int
-    """The sorted pairs of entry and row; rows are counted from here or, in Go 1.2, from the table's start."""
+    """The sorted pairs of entry and row; rows count from here or, in Go 1.2, from the start of the table."""
     names: int
     units: int
     files: int
@@ -61,7 +64,7 @@ class _PclntabLayout(Frozen):
 
     @property
     def field(self) -> str:
-        """dtype of one half of a pair: a word, since Go 1.18 an offset of 32 bits from the text's start."""
+        """The dtype of one half of a pair: a word or, since Go 1.18, a 32-bit offset from the start of the text."""
         return self.order + ("u4" if self.version in (_GO_118, _GO_120) or self.word == 4 else "u8")
 
 
@@ -69,7 +72,10 @@ class GoFunctions:
     """A table that has been checked against its size; rows are decoded on demand."""
 
     def __init__(self, data: bytes, text: int, name: str) -> None:
-        """``text``: svma that offsets count from (since Go 1.18); ObjectError when ``data`` is no such table."""
+        """``text``: the svma that offsets count from (since Go 1.18).
+
+        Raises ObjectError when ``data`` is no such table.
+        """
         self._data, self._name = data, name
         self._layout = layout = _read_layout(data, name)
         field = np.dtype(layout.field)
@@ -90,7 +96,7 @@ class GoFunctions:
         return np.where(row < len(self._row), row, -1)
 
     def function(self, row: int) -> GoFunction | None:
-        """Return one function; None where the table is damaged."""
+        """Return one function; None if the table is damaged there."""
         layout = self._layout
         at = int(self._row[row]) + (0 if layout.version == _GO_12 else layout.functions)
         first = layout.word if layout.version in (_GO_12, _GO_116) else 4
@@ -104,7 +110,7 @@ class GoFunctions:
         return GoFunction(text, int(self._entry[row]), known, line_at, file_at, unit) if text else None
 
     def name_at(self, offset: int) -> str:
-        """Return the name at an offset from the first one, "" where the table is damaged."""
+        """Return the name at an offset from the first one; "" if the table is damaged there."""
         return self._text(self._layout.names + offset)
 
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
@@ -128,7 +134,7 @@ class GoFunctions:
         return [(tree, count + 1) for (_, tree), count in zip(places, highest.tolist(), strict=True) if count >= 0]
 
     def values(self, offset: I64, entry: U64, function: I64, svma: U64) -> I64:
-        """Return (m,) the value (line or file) at each address; 0 or less where there is none.
+        """Return (m,) the value (line or file) at each address; 0 or less if there is none.
 
         ``offset`` and ``entry`` (n,) are those of functions, ``function`` (m,) is the function of each address.
         """
@@ -143,7 +149,7 @@ class GoFunctions:
         return result
 
     def filename(self, number: int, first_file: int) -> str:
-        """Return the path for a file value, "" when the table lacks it."""
+        """Return the path for a file value; "" if the table lacks it."""
         layout = self._layout
         if number < 0:
             return ""
@@ -166,7 +172,7 @@ class GoFunctions:
 def _read_layout(data: bytes, name: str) -> _PclntabLayout:
     order = byte_order(data)
     if not order:
-        raise ObjectError(f"{name}: not a table of Go functions, it begins with {data[:8].hex()}")
+        raise ObjectError(f"{name}: not a table of Go functions: it begins with {data[:8].hex()}")
     (magic,) = struct.unpack_from(order + "I", data)
     quantum, word = data[6], data[7]
     words = np.frombuffer(data, order + f"u{word}", min(8, (len(data) - 8) // word), 8).tolist()
@@ -178,13 +184,13 @@ def _read_layout(data: bytes, name: str) -> _PclntabLayout:
         (files,) = struct.unpack_from(order + "I", data, field_end)
         return _PclntabLayout(magic, order, word, quantum, count, 8 + word, 0, 0, files, 0)
     if len(words) < 8:
-        raise ObjectError(f"{name}: a table of Go functions that is cut off after {len(data)} bytes")
+        raise ObjectError(f"{name}: its table of Go functions is cut off after {len(data)} bytes")
     names, units, files, values, functions = words[2:7] if magic == _GO_116 else words[3:8]
     return _PclntabLayout(magic, order, word, quantum, words[0], functions, names, units, files, values)
 
 
 def byte_order(data: bytes) -> str:
-    """Return ``<`` or ``>`` when ``data`` begins like a table of Go functions, else ""."""
+    """Return ``<`` or ``>`` if ``data`` begins like a table of Go functions, otherwise ""."""
     if len(data) < 16 or data[4:6] != b"\0\0" or data[6] not in (1, 2, 4) or data[7] not in (4, 8):
         return ""
     known = (_GO_12, _GO_116, _GO_118, _GO_120)
@@ -192,5 +198,5 @@ def byte_order(data: bytes) -> str:
 
 
 def is_go(elf: ElfObject) -> bool:
-    """Return whether Go's linker made the file or a part of it."""
+    """Return whether Go's linker produced the file or a part of it."""
     return any(section.name in (".note.go.buildid", ".go.buildinfo") for section in elf.sections)

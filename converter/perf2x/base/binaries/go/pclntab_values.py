@@ -36,19 +36,21 @@ from perf2x.base.columnar import (
 from perf2x.base.columnar.byte_streams import numbers
 
 _LONGEST_NUMBER = 5
-"""Bytes of a number: no field is wider than 32 bits."""
+"""The longest number in bytes: no field is wider than 32 bits."""
 _LONGEST = 1 << 20
-"""Bytes of one function's table; generated code needs some ten thousand, and a hostile table must not take seconds."""
+"""The longest table of one function; generated code needs some ten thousand bytes, and a hostile table must not take
+seconds.
+"""
 _FIRST_LOOK, _AT_ONCE = 256, 1 << 20
 """Bytes of a table in the first attempt, and of all tables that are decoded together."""
 _FARTHEST = np.uint64(1 << 36)
-"""No function is longer; larger offsets of a damaged table are clamped to this."""
+"""The longest function; larger offsets in a damaged table are clamped to this."""
 
 
 def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I64:
     """Return (m,) the value of ``table`` (m,), a row of ``at``, at ``offset`` (m,) bytes from its function's entry.
 
-    0 or less where there is none. ``at`` (n,): offsets of tables in ``data``; ``quantum``: bytes of the shortest
+    It is 0 or less where there is none. ``at`` (n,): offsets of tables in ``data``; ``quantum``: bytes of the shortest
     instruction.
     """
     ends, values = pc_values(data, at, quantum)
@@ -88,7 +90,7 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[ListArray, I64]:
 
 
 def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[ListArray, Bools]:
-    """Return alternating changes and run lengths of each table, and whether its end is within ``length`` bytes."""
+    """Return the alternating changes and run lengths of each table, and whether its end is within ``length`` bytes."""
     raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, length)], offsets_of(length)
     last = flatnonzero(raw < 0x80)
     offsets = searchsorted(last, starts)  # of whole numbers

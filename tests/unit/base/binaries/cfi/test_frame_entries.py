@@ -136,9 +136,9 @@ def test_debug_frame_has_absolute_addresses() -> None:
         (b"\x0f\x7f", "past the end"),
         (b"\x0c\x07", "past the end"),
         (b"\x03\x07", "instruction 0x3 is unknown or cut off"),
-        (b"\x0c\x63\x08", "CFA in register 99"),
-        (b"\x0c\x11\x08", "CFA in register 17"),
-        (def_cfa_expression(b"\x28\0\0"), "no operator 0x28"),
+        (b"\x0c\x63\x08", "CFA is in unsupported register 99"),
+        (b"\x0c\x11\x08", "CFA is in unsupported register 17"),
+        (def_cfa_expression(b"\x28\0\0"), "unknown operator 0x28"),
         (def_cfa_expression(b"\x30" * 300), "more than 256 steps"),
     ],
 )
@@ -191,7 +191,7 @@ def test_code_ends_within_the_address_space(start, size, fits) -> None:
     if fits:
         assert section.fde(place).end == start + size
     else:
-        with pytest.raises(ObjectError, match="impossible code"):
+        with pytest.raises(ObjectError, match="extends past the address space"):
             section.fde(place)
 
 
@@ -200,7 +200,7 @@ def test_functions_with_an_indirect_start_are_left_out(encoding) -> None:
     """DW_EH_PE_omit and DW_EH_PE_indirect."""
     cie = b"\x01zR\0" + uleb(1) + sleb(-8) + bytes([16]) + uleb(1) + bytes([encoding])
     section, (_, place) = section_of((None, cie), (0, bytes(17)), is_eh=True, wide=False)
-    with pytest.raises(ObjectError, match="does not say where it starts"):
+    with pytest.raises(ObjectError, match="has no start address"):
         section.fde(place)
 
 
@@ -382,7 +382,7 @@ def test_instructions_that_define_a_register_rule(change, rule) -> None:
 
 def test_a_change_before_the_frame_is_defined_is_damage() -> None:
     for change in (b"\x0d\x06", b"\x0e\x08", def_cfa_expression(b"\x30") + b"\x0e\x08"):
-        with pytest.raises(ObjectError, match="before it is a register and an offset"):
+        with pytest.raises(ObjectError, match="before defining it as a register and an offset"):
             cfi(change if change[0] == 0x0F else def_cfa_expression(b"\x30") + change)
 
 
@@ -395,5 +395,5 @@ def test_no_row_is_empty() -> None:
 def test_version_4_has_address_and_segment_sizes() -> None:
     assert cfi(b"", version=4, extra=bytes([8, 0])) == [FIRST]
     assert cfi(b"", version=4, extra=bytes([8, 2]), before=b"\xaa\xbb") == [FIRST]
-    with pytest.raises(ObjectError, match="addresses of 2 bytes"):
+    with pytest.raises(ObjectError, match="unsupported address size of 2 bytes"):
         cfi(b"", version=4, extra=bytes([2, 0]))

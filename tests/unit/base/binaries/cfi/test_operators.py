@@ -183,7 +183,7 @@ def test_pointers_of_any_size() -> None:
     omitted = cursor(b"\x01\x02")
     assert omitted.pointer(0xFF) is None and omitted.position == 0
     for form in (0x05, 0x08, 0x0D):
-        with pytest.raises(ObjectError, match="no pointer encoding"):
+        with pytest.raises(ObjectError, match="unknown pointer encoding"):
             cursor(bytes(8)).pointer(form)
 
 

@@ -53,7 +53,7 @@ def test_an_end_that_is_not_behind_an_entry_is_refused(tag: int, end: int) -> No
         abbreviations=b"\x06\x39\x01\x00\x00" + ABBREVIATIONS.replace(b"%c", bytes([tag])),
     )
     if tag == 0x13:
-        with pytest.raises(ObjectError, match="leads backwards"):
+        with pytest.raises(ObjectError, match="points backwards"):
             scopes(unit, [0x1004])
     else:
         assert scopes(unit, [0x1004]) == [[]]

@@ -97,7 +97,7 @@ def test_a_file_without_a_linkage_table_has_no_entries() -> None:
 def test_damage_is_reported_when_a_name_is_read() -> None:
     table = LinkageTable(linked([(0x7008, 99, 7, 0)]), lambda address: "")
     assert table.start.tolist() == [0x1000, 0x1010] and table.name(0) == ".plt"
-    with pytest.raises(ObjectError, match="names symbol 99"):
+    with pytest.raises(ObjectError, match="refers to the missing symbol 99"):
         table.name(1)
     assert LinkageTable(linked([(0x7008, 1, 7, 0)], link=1), lambda address: "").name(1) == "offset_0x1010@plt"
 

@@ -126,7 +126,9 @@ def test_the_unpacking_limit_bounds_downloads(tmp_path, monkeypatch) -> None:
         monkeypatch.setattr(unpack_limit, "free_space", lambda _: -1)
         asker = client(tmp_path, url, largest=10**6)
         assert not list(asker.fetch("executable", BUILD_ID))
-        assert "DEBUGINFOD_CACHE_PATH names another place" in str(asker.diagnostics.counts["debuginfod_failed"].first)
+        assert "set DEBUGINFOD_CACHE_PATH to use another folder" in str(
+            asker.diagnostics.counts["debuginfod_failed"].first
+        )
 
 
 def test_a_server_cannot_pass_off_another_build(tmp_path) -> None:

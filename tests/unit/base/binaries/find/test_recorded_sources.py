@@ -66,7 +66,7 @@ def shown(recording: Path, *words: object) -> bool:
     page = recording.with_suffix(".html")
     assert perf2x("convert", recording, "-o", page, "-q", "--source", "--set", "compress=no", *words).code == 0
     assert (SECRET in page.read_text()) is (SECRET in ran.out)
-    assert ("--source-dir DIR says" in " ".join(ran.out.split())) is (SECRET not in ran.out)
+    assert ("pass its folder with --source-dir DIR" in " ".join(ran.out.split())) is (SECRET not in ran.out)
     return SECRET in ran.out
 
 
