@@ -19,6 +19,7 @@ def forged(
     hostname: str = "",
     event: str = "cpu-clock",
     names: Mapping[int, str] | None = None,
+    command: str = "",
 ) -> Path:
     """One sample of 1000 at each leaf, called from 0x5000; objects every 0x1000 bytes, by number and maybe name."""
     objects = [
@@ -29,7 +30,9 @@ def forged(
     ]
     chains = [(0xFFFFFFFFFFFFFE00, leaf, 0x5001) for leaf in leaves]
     samples = [Sample(ip=chain[1], time=9 + t, period=1000, chain=chain) for t, chain in enumerate(chains)]
-    session = Session(events=(Event(event),), features=Features(hostname=hostname or path.stem))
+    session = Session(
+        events=(Event(event),), features=Features(hostname=hostname or path.stem, command_line=tuple(command.split()))
+    )
     path.write_bytes(write_file(session, [Comm(pid=1, tid=1, comm=comm), *objects, *samples]))
     return path
 

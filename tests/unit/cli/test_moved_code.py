@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import perf2x
+from tests.unit.cli.diff_inputs import forged
 
 FLAT = {"sort_rows": 800, "parse": 2000, "emit": 305}
 DEEP = {"run;parse": 1000, "run;parse;lex": 1000, "sort_rows": 800, "emit": 305}
@@ -53,6 +54,11 @@ def test_moved_code_is_no_cost(tmp_path: Path, before: dict[str, int], after: di
             {"b;decode": 1000, "b;emit": 900, "b;sort": 900},
             "the share of decode grew by",  # elsewhere in the callers
         ),
+        (
+            {"a;parse": 2000, "b;emit": 1000},
+            {"a;parse": 1000, "b;emit": 1000, "b;log": 1000},
+            "the share of log grew by",  # as much as parse saved, for another caller
+        ),
     ],
 )
 def test_what_costs_more_fails(tmp_path: Path, before: dict[str, int], after: dict[str, int], says: str) -> None:
@@ -88,3 +94,32 @@ def test_another_program_is_no_baseline(
     found, lines = verdict(tmp_path, FLAT, after, *words)
     assert (found, lines[0]) == (code, f"### perf2x: {outcome}")
     assert lines[2].startswith(f"- {ANOTHER}") == (outcome == "no baseline")
+
+
+RECORD = "perf record -F 999 -o {}.data ./app"
+
+
+@pytest.mark.parametrize(
+    ("samples", "command", "limits", "outcome", "says"),
+    [
+        (1500, RECORD, ("total=25", "share=5"), "failed", "the whole grew by +50.0 %"),
+        (1020, RECORD, ("total=25", "share=5"), "passed", "nothing exceeds its limit (total=25, share=5)"),
+        (1500, RECORD, ("10",), "failed", "the whole grew by +50.0 %"),
+        (1500, RECORD, ("share=5",), "no baseline", ANOTHER),
+        (1500, RECORD + " --all", ("total=25", "share=5"), "no baseline", ANOTHER),
+        (1500, "", ("total=25", "share=5"), "no baseline", ANOTHER),
+    ],
+)
+def test_the_whole_of_one_command_is_compared_though_all_functions_changed(
+    tmp_path: Path, samples: int, command: str, limits: tuple[str, ...], outcome: str, says: str
+) -> None:
+    before = forged(tmp_path / "before", [0x1010] * 1000, command=RECORD.format("old") if command else "")
+    after = forged(tmp_path / "after", [0x2010] * samples, names={2: "compress"}, command=command.format("new"))
+    words = [word for limit in limits for word in ("--fail-above", limit)]
+    ran = perf2x("report", after, "--before", before, "--no-symbols", *words)
+    lines = ran.out.splitlines()
+    assert (lines[0], ran.code) == (f"### perf2x: {outcome}", 3 if outcome == "failed" else 0)
+    assert lines[2].startswith(f"- {says}")
+    only = "- only the whole is compared: hardly any of the cost is in functions of both"
+    assert (only in lines) == (outcome != "no baseline")
+    assert "likely cause" not in ran.out

@@ -109,7 +109,10 @@ def test_an_event_counts_the_work(tmp_path: Path) -> None:
         (("--per", "1,2", "--per-value", "x"), "--per and --per-value are two ways to compare"),
         (("--per-value", "x"), "before.data: --per-value: event 'x' is not in this recording; it has cpu-clock"),
         (("--per-value", "cpu-clock", "--value", "weight"), "--per-value adds up periods, which --value weight"),
-        (("--fail-above", "total=10%", "--normalize"), "--fail-above total=… with --normalize could never fail"),
+        (
+            ("--fail-above", "total=10%", "--normalize"),
+            "--fail-above total=… could never fail where shares are compared",
+        ),
         (("--fail-above", "share:=5"), "share=5%"),
     ],
 )

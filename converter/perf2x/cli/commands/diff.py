@@ -54,7 +54,7 @@ def diff(
     from perf2x.tools.diff.changed_rows import Shown
     from perf2x.tools.diff.recording_pair import load_pair
 
-    gate = DiffGate.of(compared, how, rows.sort)
+    gate = DiffGate.of(compared, rows.sort)
     file_format = format_to_write(file.to, file.output)
     if file.output == STDOUT and form.shape != "table":
         raise OptionError(f"-o - and --format {form.shape} would both write to standard output; choose one")

@@ -53,7 +53,7 @@ def report(
     from perf2x.tools.diff.changes import Comparison
     from perf2x.tools.diff.recording_pair import load_pair
 
-    sources, gate, shape = recordings(inputs), DiffGate.of(compared, how), shown.shape()
+    sources, gate, shape = recordings(inputs), DiffGate.of(compared), shown.shape()
     options = asked.but(counts=True, keep_other_events=bool(shown.columns))
     check_gates(gates, options.symbols is not None)
     pair = growth = changes = None

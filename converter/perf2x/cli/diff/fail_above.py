@@ -10,7 +10,7 @@
     function:parse*=1%  functions by name or glob; object:libc.so.6=1%, share:parse*=1%
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.changed_rows import DiffTable, Shown
     from perf2x.tools.diff.changes import Change, Comparison
     from perf2x.tools.diff.moved_code import CallersOf
-    from perf2x.tools.diff.pair_options import PairOptions
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 
@@ -39,10 +38,8 @@ class GrowthLimit(Frozen):
 
     percent: float
     kind: str = ""
-    """function, object or share; "" for the lines of the table that is shown."""
+    """function, object, share or total; "" for the lines of the table that is shown, and the total."""
     pattern: str = "*"
-    whole: bool = True
-    lines: bool = True
 
 
 def parse_limits(texts: Sequence[str]) -> list[GrowthLimit]:
@@ -53,17 +50,15 @@ def parse_limits(texts: Sequence[str]) -> list[GrowthLimit]:
 def _parse_limit(text: str) -> GrowthLimit:
     what, equals, share = text.rpartition("=")
     percent = parse_percentage(f"--fail-above {text}", share)
-    if not equals:
-        return GrowthLimit(percent)
-    if what == "total":
-        return GrowthLimit(percent, lines=False)
+    if not equals or what == "total":
+        return GrowthLimit(percent, what)
     kind, colon, pattern = what.partition(":")
     if kind not in ("function", "object", "share") or (colon and not pattern):
         raise OptionError(
             f"--fail-above {text}: expected 5%, total=5%, function=5%, object=5%, share=5%, function:NAME=5%, "
             "object:NAME=5% or share:NAME=5%"
         )
-    return GrowthLimit(percent, kind, pattern or "*", whole=False)
+    return GrowthLimit(percent, kind, pattern or "*")
 
 
 def parse_confidence(text: str) -> float:
@@ -90,24 +85,15 @@ class DiffGate(Frozen):
     """Accept limits on names that neither recording has."""
 
     @classmethod
-    def of(cls, flags: "ComparisonFlags", how: "PairOptions", sort: str = "self") -> "DiffGate":
-        """The gate that the options describe; OptionError for a limit that could never be exceeded."""
-        gate = cls(
+    def of(cls, flags: "ComparisonFlags", sort: str = "self") -> "DiffGate":
+        """The gate that the options describe; OptionError for what is no limit."""
+        return cls(
             parse_limits(flags.fail_above),
             sort,
             parse_confidence(flags.confidence),
             flags.any_change,
             flags.allow_unknown,
         )
-        gate._refuse_total(how.normalize, "with --normalize")
-        return gate
-
-    def _refuse_total(self, are_shares: bool, where: str) -> None:
-        if are_shares and any(not limit.lines for limit in self.limits):
-            raise OptionError(
-                f"--fail-above total=… {where} could never fail: scaled totals are equal; share=5% limits the shares "
-                "of functions"
-            )
 
     def verdict(
         self, by: str, compared: Callable[[str], "Comparison"], callers: "CallersOf | None" = None
@@ -117,18 +103,45 @@ class DiffGate(Frozen):
         ``by`` is the table of a limit that names none. OptionError for a limit that could never be exceeded, and for a
         name that neither recording has.
         """
-        self._refuse_total(compared(by).normalize, "where shares are compared")
-        checks = [_Check.of(one, one.kind or by, compared(one.kind or by)) for one in self.limits]
+        if compared(by).normalize and any(limit.kind == "total" for limit in self.limits):
+            raise OptionError(
+                "--fail-above total=… could never fail where shares are compared, as scaled totals are equal; share=5% "
+                "limits the shares of functions"
+            )
+        kinds = [one.kind if one.kind not in ("", "total") else by for one in self.limits]
+        checks = [_Check.of(one, kind, compared(kind)) for one, kind in zip(self.limits, kinds, strict=True)]
         rows = {(check.kind, row.key): (check, row) for check in checks for row in check.rows}
         among = sum(check.comparison.parts([row], self.sort) for check, row in rows.values())
         among += any(check.whole for check in checks)
         unknown = [check.unknown for check in checks if check.unknown]
         if unknown and not self.allow_unknown:
             raise OptionError(f"{unknown[0]} (--allow-unknown accepts that)")
-        verdict = GateVerdict(notes=unknown, strange=compared("function").strange())
-        for check in checks if not verdict.strange else ():
-            self._judge(check, among, compared("function"), callers, verdict)
+        functions, verdict = compared("function"), GateVerdict(notes=unknown)
+        if strange := functions.strange():
+            checks = [replace(check, rows=()) for check in checks if check.whole and functions.same_command]
+            if not checks:
+                return GateVerdict(notes=unknown, strange=f"the earlier recording is of another program: {strange}")
+            unknown.append(f"only the whole is compared: {strange}")
+        for check in checks:
+            self._judge(check, among, functions, callers, verdict)
+        if callers and not strange and (cause := self._cause(functions, callers, verdict)):
+            verdict.notes.insert(0, cause)
         return verdict
+
+    def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GateVerdict") -> str:
+        """Return a sentence on what explains the growth of all that failed; "" where no single part does."""
+        failed = {key for key in verdict.failures if key == WHOLE or self.sort == "self"}
+        grown = {
+            row.key
+            for row in functions.lines
+            for kind, key in (("function", row.key), ("share", row.key), ("object", (row.object or "[unknown]", "")))
+            if failed & {WHOLE, (kind, *key)}
+        }
+        if not grown:
+            return ""
+        from perf2x.tools.diff.likely_cause import likely_cause
+
+        return likely_cause(functions, grown, callers)
 
     def _judge(
         self,
@@ -146,15 +159,19 @@ class DiffGate(Frozen):
             large = self._dearer(large, functions, among, verdict)
         if callers and not self.any_change and check.kind in ("function", "share"):
             large = self._not_moved(large, check, functions, callers, verdict)
+        found = {(check.kind, *row.key): row for row in sorted(large, key=lambda row: (-row.moved(self.sort), row.key))}
         if check.whole:
-            verdict.intervals[WHOLE] = check.comparison.whole_interval(self.confidence, among)
-        growths = [*check.whole_growth(self.confidence, among), *_row_growths(large, self.sort, check)]
+            whole = check.comparison.whole_change(self.confidence, among)
+            verdict.intervals[WHOLE] = whole.interval(self.sort)
+            found = {WHOLE: whole} | found if whole.moved(self.sort) > check.allowed else found
         noise = []
-        for growth in (growth for growth in growths if growth.change > check.allowed):
-            if not self.any_change and growth.interval[0] <= 0:
-                noise.append(growth.name)
-            elif (sentence := self._failure(growth, check)) not in verdict.failures:
-                verdict.failures.append(sentence)
+        for key, row in found.items():
+            name = f"{row.name} in {row.object}" if row.object else row.name
+            name = f"the share of {name}" if check.kind == "share" else name
+            if self._is_growth(row):
+                verdict.failures.setdefault(key, self._failure(name, " of the whole" * (key != WHOLE), row, check))
+            else:
+                noise.append(name)
         if noise:
             verdict.notes.append(
                 f"{first_of(noise, _NAMED)} grew by more than {check.limit.percent:g} %, but sampling noise "
@@ -196,15 +213,19 @@ class DiffGate(Frozen):
         """Return whether a cost grew, beyond noise unless any change counts."""
         return (row.moved(self.sort) if self.any_change else row.interval(self.sort)[0]) > 0
 
-    def _failure(self, growth: "_Growth", check: "_Check") -> str:
-        whole, (low, high) = check.comparison.before.whole, growth.interval
-        span = "" if self.any_change else f" ({format_change(low, whole)} to {format_change(high, whole)})"
-        grew = f"{growth.name} grew by {format_change(growth.change, whole)}{growth.of}{span}"
-        return f"{grew}, more than {check.limit.percent:g} % (--fail-above)"
+    def _failure(self, name: str, of: str, row: "Change", check: "_Check") -> str:
+        whole = check.comparison.before.whole
+        was, now = (format_percent(value, whole) for value in row.sides(self.sort))
+        of += f", from {was} to {now}" * (check.kind == "share")
+        low, high = (format_change(limit, whole) for limit in row.interval(self.sort))
+        span = "" if self.any_change else f" ({low} to {high})"
+        change = format_change(row.moved(self.sort), whole)
+        return f"{name} grew by {change}{of}{span}, more than {check.limit.percent:g} % (--fail-above)"
 
 
-WHOLE = ("total", "", "")
-"""Key of the whole among intervals of rows."""
+RowKey = tuple[str, str, str]
+"""Kind, name and object of a row."""
+WHOLE: RowKey = ("total", "", "")
 _NAMED = 3
 """Number of changes within noise that are named."""
 
@@ -212,14 +233,14 @@ _NAMED = 3
 class GateVerdict(Frozen):
     """Outcome of all limits."""
 
-    failures: list[str] = field(default_factory=list)
-    """A sentence for each change that is too large; the gate fails if there is any."""
+    failures: dict["RowKey", str] = field(default_factory=dict)
+    """A sentence for each row, or the whole, that grew too much; the gate fails if there is any."""
     notes: list[str] = field(default_factory=list)
     """Sentences on names that neither recording has, and on changes that would be too large but for noise."""
     strange: str = ""
     """A sentence where the earlier recording is of another program, so that nothing was compared."""
-    intervals: dict[tuple[str, str, str], "Interval"] = field(default_factory=dict)
-    """Interval of every row (kind, name, object), and of WHOLE, that a limit was held against."""
+    intervals: dict["RowKey", "Interval"] = field(default_factory=dict)
+    """Interval of every row, and of WHOLE, that a limit was held against."""
 
     def table(
         self, pair: "RecordingPair", shown: "Shown", confidence: float, columns: Sequence[str] = ()
@@ -233,26 +254,6 @@ class GateVerdict(Frozen):
             interval = self.intervals.get((shown.by, *row.key))
             changes.append(row if interval is None else row.with_interval(shown.sort, interval))
         return pair.table(shown, changes, columns)
-
-
-class _Growth(Frozen):
-    """A change of a row or of the whole, in the event's unit, and its interval."""
-
-    name: str
-    of: str
-    change: int
-    interval: "Interval"
-
-
-def _row_growths(rows: Iterable["Change"], sort: str, check: "_Check") -> Iterator[_Growth]:
-    """Changes of rows, the largest first; of shares also what they were and are."""
-    whole = check.comparison.before.whole
-    for row in sorted(rows, key=lambda row: (-row.moved(sort), *row.key)):
-        name, of = f"{row.name} in {row.object}" if row.object else row.name, " of the whole"
-        if check.kind == "share":
-            was, now = (format_percent(value, whole) for value in row.sides(sort))
-            name, of = f"the share of {name}", f" of the whole, from {was} to {now}"
-        yield _Growth(name, of, row.moved(sort), row.interval(sort))
 
 
 class _Check(Frozen):
@@ -275,17 +276,12 @@ class _Check(Frozen):
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.whole)
         if not comparison.before.whole:
             return check
-        changes = comparison.lines if limit.lines else []
+        changes = comparison.lines if limit.kind != "total" else []
         matching = [row for row in changes if row.name == limit.pattern or fnmatchcase(row.name, limit.pattern)]
         unknown = ""
-        if limit.lines and not matching and limit.pattern != "*":
+        if not matching and limit.pattern != "*":
             what = "function" if limit.kind == "share" else limit.kind
             known = no_such(what, limit.pattern, [row.name for row in changes], "the recordings have")
             unknown = f"--fail-above: {known}"
-        return replace(check, rows=matching, whole=limit.whole and not comparison.normalize, unknown=unknown)
-
-    def whole_growth(self, confidence: float, among: float) -> Iterator[_Growth]:
-        """The change of the whole, if the limit holds for it."""
-        if self.whole:
-            change = self.comparison.whole_after - self.comparison.before.whole
-            yield _Growth("the whole", "", change, self.comparison.whole_interval(confidence, among))
+        whole = limit.kind in ("", "total") and not comparison.normalize
+        return replace(check, rows=matching, whole=whole, unknown=unknown)

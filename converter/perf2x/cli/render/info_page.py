@@ -12,7 +12,6 @@ from perf2x.cli.render.markdown_table import Section, code, markdown_document, p
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
-from perf2x.cli.render.text_table import name_column, number_column, text_column
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import plain
@@ -49,20 +48,24 @@ def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None" = None
 
 
 def _info_lines(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
-    for label, text in _session(loaded, known):
-        yield f"{label}: {text}"
-    yield f"samples: {known['samples']:,}"
-    yield from (f"  {line}" for line in event_lines(loaded, known["events"]))
-    yield f"threads: {known['threads']:,}"
-    yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
-    yield "records:"
-    for name, number in known["records"].items():
-        yield f"  {name}: {number:,}"
+    for label, text in _facts(loaded, known):
+        yield f"{label}: {text}".rstrip() if label else f"  {text}"
     yield from _judged(loaded, reasons)
     for one in reasons:
         yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
         yield from (f"  {label}: {text}" for label, text in _reason(one))
     yield from _rest(loaded, reasons)
+
+
+def _facts(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (label, text); "" for what is under the label before it."""
+    yield from _session(loaded, known)
+    yield "samples", f"{known['samples']:,}"
+    yield from (("", line) for line in event_lines(loaded, known["events"]))
+    yield "threads", f"{known['threads']:,}"
+    yield "duration", f"{known['duration_ns'] / 1e9:.6f} s"
+    yield "records", ""
+    yield from (("", f"{name}: {number:,}") for name, number in known["records"].items())
 
 
 def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -76,26 +79,7 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
 
 
 def _info_sections(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[Section]:
-    facts_of_it = {
-        **dict(_session(loaded, known)),
-        "samples": f"{known['samples']:,}",
-        "threads": f"{known['threads']:,}",
-        "duration": f"{known['duration_ns'] / 1e9:.6f} s",
-    }
-    yield pair_section("", "recording", facts_of_it.items(), _SENTENCE)
-    events = known["events"]
-    columns = [
-        name_column("event", [event["name"] for event in events]),
-        number_column("samples", [f"{event['samples']:,}" for event in events]),
-        number_column("value", [f"{event['value']:,}" for event in events]),
-        text_column("unit", [event["unit"] for event in events]),
-    ]
-    yield Section("", columns)
-    records = known["records"]
-    yield Section(
-        "",
-        [text_column("record", list(records)), number_column("number", [f"{count:,}" for count in records.values()])],
-    )
+    yield pair_section("", "recording", _facts(loaded, known), _SENTENCE)
     yield from (Section(code(line, _SENTENCE), []) for line in _judged(loaded, reasons))
     for one in reasons:
         yield pair_section(code(one.name), "without names", _reason(one), _SENTENCE)

@@ -43,7 +43,9 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows
     facts = {
         "recording": pair.sources[0],
         "normalized": pair.normalize,
-        "significant": excludes_zero(growth.intervals.get(WHOLE) or table.comparison.whole_interval(confidence, 1)),
+        "significant": excludes_zero(
+            growth.intervals.get(WHOLE) or table.comparison.whole_change(confidence).self_interval
+        ),
         "moved": len(table.moved),
         "moved_significantly": sum(row.significant("self") for row in table.moved),
     }

@@ -84,6 +84,8 @@ class Comparison(Frozen, dict=True):
     normalize: bool = False
     factor: float = 1.0
     """Work of ``before`` by that of ``after``: what costs of ``after`` are multiplied by, the whole's, too."""
+    same_command: bool = False
+    """Whether both are known to be of the same command line of perf."""
     hosts: HostSpread | None = None
     """Errors by the differences between hosts; None where not both sides are of several."""
 
@@ -153,16 +155,16 @@ class Comparison(Frozen, dict=True):
             came = not row.total_before and row.self_after >= _COMMON * wholes[1]
             if (row.total_before and row.total_after) or (came and close_names(row.name, gone, 1)):
                 common = [cost + side for cost, side in zip(common, row.sides("self"), strict=True)]
-        text = "the earlier recording is of another program: hardly any of the cost is in functions of both"
         few = all(cost < _COMMON * whole for cost, whole in zip(common, wholes, strict=True))
-        return text if few else ""
+        return "hardly any of the cost is in functions of both" if few else ""
 
-    def whole_interval(self, confidence: float, comparisons: float = 1) -> Interval:
-        """Limits of the change of the whole; the number of samples of a recording counts as random, too."""
-        old, new = self._wholes
+    def whole_change(self, confidence: float, comparisons: float = 1) -> Change:
+        """The whole as a line; the number of samples of a recording counts as random, too."""
+        (old, new), (was, now) = self._wholes, (self.before.whole, self.whole_after)
         reach = self._reach(confidence, comparisons)
         limits = interval(old, new.scaled(self.factor), reach[0])
-        return _wider(limits, self.whole_after - self.before.whole, reach[1] * (self.hosts.whole if self.hosts else 0))
+        limits = _wider(limits, now - was, reach[1] * (self.hosts.whole if self.hosts else 0))
+        return Change("the whole", "", was, now, was, now, limits, limits)
 
     def _reach(self, confidence: float, comparisons: float) -> tuple[float, float]:
         """Deviations of samples and of hosts, of which few tell little."""

@@ -4,7 +4,7 @@ One function vanished, or another came; both have the same place in the callers,
 within noise; or within a tenth, if the one vanished. Callers are the nearest that both recordings have.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from perf2x.base.frozen_struct import Frozen
 from perf2x.model.number_format import first_of, format_percent
@@ -13,8 +13,8 @@ from perf2x.tools.diff.changes import Change, Comparison
 
 Callers = Mapping[Key, int]
 """Cost of a function by its callers, for one of the recordings."""
-CallersOf = Callable[[int, Set[Key]], Mapping[Key, Callers]]
-"""Of all functions, before (0) or after (1), by the nearest callers but those."""
+CallersOf = Callable[..., Mapping[Key, Callers]]
+"""RecordingPair.callers"""
 
 _ALIKE = 0.5
 """Part of the callers, by cost, that both functions have."""

@@ -62,8 +62,11 @@ class RecordingPair:
         """The tables of functions, objects or threads (``function``, ``object``, ``thread``), or of functions by their
         shares (``share``), compared once each."""
 
-    def callers(self, side: int, skipped: Set[Key]) -> dict[Key, dict[Key, int]]:
-        """Return the costs of all functions by their nearest callers but those, before (0) or after (1)."""
+    def callers(self, side: int, skipped: Set[Key], column: str = "total") -> dict[Key, dict[Key, int]]:
+        """Return the costs of all functions by their nearest callers but those, before (0) or after (1).
+
+        ``column``: their costs with all that they call, or by themselves (own).
+        """
         profile = (self.before, self.after)[side].profile
         event = find_event(profile, self.compared("function").before.event)
         calls = call_tree(replace(profile, default_event=event), self.value)
@@ -72,7 +75,7 @@ class RecordingPair:
         while len(rows := flatnonzero((key >= 0) & (skips[key[caller]] | (key[caller] == key)))):
             caller[rows] = caller[caller[rows]]
         found: dict[Key, dict[Key, int]] = {}
-        (function, by), (cost,) = sum_rows([key, key[caller]], [calls.total])
+        (function, by), (cost,) = sum_rows([key, key[caller]], [getattr(calls, column)])
         for row, other, value in zip(function.tolist(), by.tolist(), cost.tolist(), strict=True):
             found.setdefault(names[row], {})[names[other]] = value
         return found
@@ -125,15 +128,21 @@ class RecordingPair:
         except OptionError as error:
             text = f"{self.sources[1]}: {error}; "
             raise SettingError(text, "events", " NAME chooses one that both have") from None
-        if self.normalize or by == "share":
-            found = Comparison(before, after, normalize=True)
-        else:
-            found = Comparison(before, after, factor=self.factor)
+        normalize = self.normalize or by == "share"
+        command, same = (_command(one.profile) for one in (self.before, self.after))
+        is_same = bool(command) and command == same
+        found = Comparison(before, after, normalize, 1.0 if normalize else self.factor, is_same)
         old, new = self._hosts
         if old is None or new is None:
             return found
         spread = host_spread(old, new, before.event, kind, self.value, found.scale, are_shares=found.normalize)
         return replace(found, hosts=spread)
+
+
+def _command(profile: "Profile") -> list[str]:
+    """Return the command line of perf without the name of its output."""
+    words = profile.meta.command_line
+    return [word for option, word in zip(("", *words), words, strict=False) if option not in ("-o", "--output")]
 
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:

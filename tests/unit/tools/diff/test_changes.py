@@ -58,7 +58,7 @@ def test_normalized_wholes_are_equal_and_lines_are_not() -> None:
     for normalize, subjects in ((False, ["the whole", "f"]), (True, ["f"])):
         comparison = compared(before, after, normalize)
         found = DiffGate(parse_limits(["1"]), "self", 0.95).verdict("function", lambda kind, held=comparison: held)
-        assert [sentence.partition(" grew")[0] for sentence in found.failures] == subjects
+        assert [sentence.partition(" grew")[0] for sentence in found.failures.values()] == subjects
 
 
 def test_the_surest_growth_that_is_less_than_a_sample_counts() -> None:
@@ -120,9 +120,9 @@ def test_a_side_without_samples_is_as_uncertain_as_one_sample_of_the_other() -> 
     """None before and 4 of weight 1000 after are no news, 5 are; and the other way round."""
     for count, known in ((4, False), (5, True)):
         some, none = profile({"f": count}, weight=1000), profile({})
-        assert excludes_zero(compared(none, some).whole_interval(0.95, 1)) is known
-        low, high = compared(none, some).whole_interval(0.95, 1)
-        assert compared(some, none).whole_interval(0.95, 1) == pytest.approx((-high, -low))
+        assert excludes_zero(compared(none, some).whole_change(0.95).self_interval) is known
+        low, high = compared(none, some).whole_change(0.95).self_interval
+        assert compared(some, none).whole_change(0.95).self_interval == pytest.approx((-high, -low))
 
 
 def test_the_difference_is_after_less_before() -> None:

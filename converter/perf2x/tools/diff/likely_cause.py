@@ -1,0 +1,53 @@
+"""The likely cause of a growth: the function that explains more than half of it, and the caller that does for that.
+
+What grew only in proportion, as on a slower machine, explains nothing.
+"""
+
+from collections.abc import Mapping, Set
+
+from perf2x.model.filters.frame_patterns import is_runtime
+from perf2x.model.number_format import format_amount
+from perf2x.model.totals.totals import Key
+from perf2x.tools.diff.changes import Comparison
+from perf2x.tools.diff.moved_code import CallersOf
+
+
+def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> str:
+    """Return ``caller → function, +growth of +growth`` for functions that grew by themselves, or for all.
+
+    Callers are the nearest ones that belong to no runtime. "" where no single function explains more than half, and
+    where one function grew whose callers do not explain it.
+    """
+    rows = [row for row in costs.lines if row.key in grown]
+    runtimes = {row.key for row in costs.lines if is_runtime(*row.key)}
+    own = {row.key: row.sides("self") for row in rows}
+    before, after = (sum(side) for side in zip(*own.values(), strict=True))
+    column, found = "own", _explaining(own, before, after) if len(rows) > 1 else [(rows[0].self, rows[0].key)]
+    if not found and len(rows) == len(costs.lines):
+        # of functions that explain more than half of all growths, one calls the other: take the inner one
+        most, column = sum(max(row.self, 0) for row in rows), "total"
+        totals = {row.key: row.sides("total") for row in rows if 2 * row.total > most and row.key not in runtimes}
+        found = sorted(_explaining(totals, before, after))[:1]
+    if len(found) != 1:
+        return ""
+    ((growth, function),) = found
+    was, now = (callers_of(side, runtimes, column).get(function, {}) for side in (0, 1))
+    calls = {caller: (was.get(caller, 0), round(now.get(caller, 0) * costs.scale)) for caller in {**was, **now}}
+    callers = _explaining(calls, *own[function]) if column == "own" else []
+    if len(callers) != 1:
+        if len(rows) == 1:
+            return ""
+        callers = [(growth, min(calls) if len(calls) == 1 else ("", ""))]
+    ((growth, caller),) = callers
+    amounts = (format_amount(value, costs.before.unit) for value in (growth, after - before))
+    return f"likely cause: {caller[0]}{' → ' * bool(caller[0])}{function[0]}, +{' of +'.join(amounts)}"
+
+
+def _explaining(parts: Mapping[Key, tuple[int, int]], before: int, after: int) -> list[tuple[int, Key]]:
+    """Return parts, and their growth, without which less than half of the growth beyond proportion is left."""
+    growth, before, found = after - before, max(before, 1), []
+    for key, (was, now) in parts.items():
+        beyond = (now - was) * before - growth * was
+        if 2 * beyond > growth * (before - was) and 2 * (now - was) < 3 * growth:
+            found.append((now - was, key))
+    return found

@@ -1,0 +1,79 @@
+"""The verdict names the call or function that explains most of a growth, and none where no single one does."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.test_moved_code import verdict
+
+BASE = {
+    "run;parse": 400,
+    "run;parse;decode": 600,
+    "run;render": 500,
+    "run;render;decode": 200,
+    "run;render;blend": 700,
+    "run;store": 600,
+}
+"""3,000 samples; decode has two callers."""
+TOTAL = ("--fail-above", "total=5")
+
+
+def cause(folder: Path, before: dict[str, int], after: dict[str, int], *words: str) -> str:
+    """What the verdict calls the likely cause, "" where it names none; it must fail."""
+    code, lines = verdict(folder, before, after, *words)
+    assert (code, lines[0]) == (3, "### perf2x: failed"), lines
+    reasons = [line for line in lines if " grew by " in line]
+    named = [line.removeprefix("- likely cause: ") for line in lines if line.startswith("- likely cause: ")]
+    assert not named or lines.index(f"- likely cause: {named[0]}") == lines.index(reasons[-1]) + 1, (
+        "right after the reasons"
+    )
+    return "".join(named)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"run;parse;decode": 1600}, "parse → decode, +1,000 of +1,000"),  # a callee costs more for one caller
+        ({"run;parse;decode": 1600, "run;store": 500}, "parse → decode, +1,000 of +900"),  # something else less
+        ({"run;parse;decode": 1300, "run;store": 900}, "parse → decode, +700 of +1,000"),
+        ({"run;parse;decode": 1050, "run;store": 1100}, ""),  # 450 and 500 of 950
+        ({"run;store;decode": 900}, "store → decode, +900 of +900"),  # a new caller
+        ({"run;parse;check": 900}, "parse → check, +900 of +900"),  # a new callee
+        ({"run;store;decode": 500, "run;parse;decode": 1100}, "decode, +1,000 of +1,000"),  # both, equally
+        ({"run;store;decode": 700, "run;parse;decode": 900}, "store → decode, +700 of +1,000"),  # both
+        ({"run;parse;decode": 1800, "run;render;decode": 600}, "decode, +1,600 of +1,600"),  # for all its callers
+        ({stack: 2 * cost for stack, cost in BASE.items()}, ""),  # a slower machine
+        (
+            {"run;store;pack": 400, "run;store;pack;crc": 400, "run;store;pack;put": 400},
+            "store → pack, +1,200 of +1,200",
+        ),
+        ({"run;parse": 700, "run;store": 900, "run;render": 800}, ""),
+        ({"run;parse;decode": 1600, "run;store": 1600, "run;render;blend": 10}, ""),  # two, as others shrank
+        ({"run;parse;decode;decode;decode": 1000}, "parse → decode, +1,000 of +1,000"),  # recursion
+        ({"run;parse;decode": 600, "run;parse;lex;decode": 1000}, "lex → decode, +1,000 of +1,000"),
+        ({"run;render;py::blend;_PyEval_EvalFrame;memcpy": 900}, "py::blend → memcpy, +900 of +900"),
+    ],
+)
+def test_cause_of_a_slower_program(tmp_path: Path, changes: dict[str, int], said: str) -> None:
+    assert cause(tmp_path, BASE, BASE | changes, *TOTAL) == said
+
+
+@pytest.mark.parametrize(
+    ("limit", "changes", "said"),
+    [
+        ("function=5", {"run;parse;decode": 1600}, "parse → decode, +1,000 of +1,000"),
+        ("share=5", {"run;store;decode": 900}, "store → decode, +900 of +900"),
+        ("share=5", {"run;store;decode": 500, "run;parse;decode": 1100}, ""),  # decode itself, as the reason says
+        ("function=5", {"run;store": 1600, "run;parse;decode": 1600}, ""),
+        ("function:decode=5", {"run;store": 1600, "run;parse;decode": 1600}, "parse → decode, +1,000 of +1,000"),
+        (
+            "function:store=5",
+            {"run;store": 1600, "run;parse;decode": 1600},
+            "",
+        ),  # which has one caller before and after
+        ("function=5", {"run;parse;decode": 1800, "run;render;decode": 600}, ""),  # decode is slower for all
+        ("object=5", {"run;parse;decode": 1600}, "parse → decode, +1,000 of +1,000"),
+    ],
+)
+def test_cause_of_a_slower_function(tmp_path: Path, limit: str, changes: dict[str, int], said: str) -> None:
+    assert cause(tmp_path, BASE, BASE | changes, "--fail-above", limit) == said
