@@ -1,177 +1,98 @@
-"""A growing hash index: gives rows numbers that do not change as more rows arrive."""
+"""A growing hash index: numbers for rows that stay the same while more rows come."""
 
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, GrowableColumns, arange, flatnonzero, take
+from perf2x.base.columnar.arrays import I64, U64, Bools, cumsum, falses, flatnonzero, searchsorted, take
 from perf2x.base.columnar.hashing import digests
+from perf2x.base.columnar.unique import group_rows
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-_MOVED, _MISTAKEN, _FAR = np.uint8(1), np.uint8(8), np.uint8(64)
-"""Costs of passing a slot with another hash, and of comparing with an unequal row; and the total at which a lookup
-gives up. With half of the slots free, one in 2⁶⁴ lookups takes that long.
-"""
-
-_LARGE = 1 << 20
-"""The table grows in finer steps from this number of slots on."""
+_GROWTH = 4
+"""A run of words is merged with the next one unless it is so many times as long."""
 
 
 class HashIndex:
-    """Numbers rows by their hash, exactly: the caller compares rows whose hashes collide.
+    """Numbers rows by their hash, exactly: the caller compares rows whose hashes are equal.
 
-    Open addressing, with all lookups advancing together: each examines the slot for its hash, then others in a fixed
-    order, until it finds an equal row or a free slot. If several rows claim one free slot, one gets it, and the others
-    look again. The cost of a lookup does not depend on the number of known rows::
+    A word holds the upper half of a hash and the number of the first row that has it. Sorted words lie in a few runs;
+    the words of a batch become a run, and runs of similar length are merged, so that a row moves a few times at most::
 
-        slots   | – | 7 | 2 | – |        hash 1: slot 1 holds row 7, not equal; slot 2 holds row 2, equal
-                | – | 7 | 2 | – |        hash 0: slot 0 is free: a new row
+        runs    | 1·0  4·2  7·1 |   | 3·3 |        hash 4: row 2, if it is equal
+                                                   hash 5: a new row
 
-    A lookup that takes too long ends in a dictionary of digests, so that not even rows made to collide make lookups
-    expensive. Slots are never freed, so a later lookup of such a row ends in the dictionary again.
+    Rows with the hash of a row that is not their equal are numbered by a dictionary of digests. By chance that is one
+    row in thousands; and rows that are made to collide cost a digest each, no search.
     """
 
-    def __init__(self, known: Callable[[I64], Iterable[bytes]]) -> None:
-        """``known(numbers)`` returns the contents of the rows with these numbers."""
-        self._slots = np.zeros(1 << 10, np.uint64)
-        """Upper half of the hash, and number + 1; 0 is a free slot."""
-        self._hashes = GrowableColumns(np.uint64)
-        self._known = known
-        self._far: dict[bytes, int] = {}
-        """Numbers of rows by their digest, for rows that found no slot."""
-        self.probes = 0
-        """Number of slots and digests examined so far, as a measure of work."""
+    def __init__(self) -> None:
+        self._count = 0
+        self._runs: list[U64] = []
+        self._by_digest: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return self._count
 
     def number(
         self,
         hashes: U64,
-        equal: Callable[[I64, I64], Bools],
+        equal: Callable[[I64], Bools],
         add: Callable[[I64], None],
-        asked: Callable[[I64], Iterable[bytes]],
+        contents: Callable[[I64], Iterable[bytes]],
     ) -> I64:
-        """Return (n,) int64: a number for each row, counted from 0; rows of one call may be equal.
+        """Return (n,) int64: one number per row, counted from 0; rows of one call may repeat each other.
 
-        ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones, which get
-        the next numbers in the given order; ``asked(rows)`` returns the contents of rows of this call, as ``known``
-        does for known ones.
+        ``equal(numbers)`` compares each row with a known one; ``add(rows)`` stores new ones, whose numbers count on in
+        the order given; ``contents(rows)`` are bytes that identify rows.
         """
-        self._reserve(len(hashes))
-        numbers = np.empty(len(hashes), np.int64)
-        left, (slot, step) = arange(len(hashes)), self._walks(hashes)
-        cost = np.zeros(len(hashes), np.uint8)
-        while len(left):  # repeats only if hashes collide
-            if self._walk(left, hashes, slot, step, cost, numbers, add):
-                left = left[cost[left] < _FAR]
-            wrong = left[~equal(left, numbers[left])]
-            slot[wrong] = self._on(slot[wrong], step[wrong])
-            cost[wrong] += _MISTAKEN
-            left = wrong[cost[wrong] < _FAR]
-        far = flatnonzero(cost >= _FAR)
-        if len(far):
-            numbers[far] = self._number_far(far, hashes, add, asked)
+        upper = hashes >> _HALF
+        first, group = group_rows([upper])
+        found = self._find(upper[first])
+        fresh = flatnonzero(found < 0)
+        is_new = falses(len(hashes))
+        is_new[first[fresh]] = True
+        found[fresh] = take(cumsum(is_new), first[fresh]) + (self._count - 1)
+        self._add(flatnonzero(is_new), add)
+        self._insert(upper[first[fresh]] << _HALF | found[fresh].view(np.uint64))
+        numbers = found[group]
+        unlike = flatnonzero(~equal(numbers))
+        if len(unlike):
+            numbers[unlike] = self._number_by_digest(unlike, add, contents)
         return numbers
 
-    def _walk(
-        self, left: I64, hashes: U64, slot: I64, step: I64, cost: U8, numbers: I64, add: Callable[[I64], None]
-    ) -> bool:
-        """Number the rows ``left`` by their hashes alone, and advance ``slot`` to where each one stops.
+    def _find(self, hashes: U64) -> I64:
+        """Return (n,) the number of each hash, or −1."""
+        numbers = np.full(len(hashes), -1, np.int64)
+        for run in self._runs:
+            words = take(run, searchsorted(run, hashes << _HALF), "clip")
+            is_known = words >> _HALF == hashes
+            numbers[is_known] = (words[is_known] & _LOW).view(np.int64)
+        return numbers
 
-        Returns whether any row gave up because of its ``cost``.
-        """
-        gave_up = False
-        added: list[I64] = []
-        while len(left):
-            self.probes += len(left)
-            at = take(slot, left)
-            held = take(self._slots, at)
-            numbers[left] = known = (held & _LOW).view(np.int64) - 1
-            is_free = known < 0
-            held ^= take(hashes, left)
-            settled = (held <= _LOW) & ~is_free
-            free = flatnonzero(is_free)
-            if len(free):
-                won = free[self._claim(left[free], at[free], hashes)]
-                numbers[left[won]] = arange(len(self) - len(won), len(self))
-                settled[won] = True
-                added.append(left[won])
-            rest = flatnonzero(~settled)
-            # rows that lost their free slot examine the same slot again: its new row may be equal
-            on = rest[known[rest] >= 0]
-            slot[left[on]] = self._on(at[on], step[left[on]])
-            cost[left[on]] += _MOVED
-            left = left[rest]
-            is_far = cost[left] >= _FAR
-            if is_far.any():
-                gave_up, left = True, left[~is_far]
-        if added:
-            add(np.concatenate(added))
-        return gave_up
+    def _insert(self, words: U64) -> None:
+        if not len(words):
+            return
+        self._runs.append(words)
+        while len(self._runs) > 1 and len(self._runs[-2]) < _GROWTH * len(self._runs[-1]):
+            self._runs[-2:] = [np.concatenate(self._runs[-2:])]
+        self._runs[-1].sort()
 
-    def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:
-        """Give each free slot to one of the rows that claim it; return which rows won, numbered in this order."""
-        self._slots[slot] = rows.view(np.uint64)
-        won = flatnonzero(self._slots[slot] == rows.view(np.uint64))
-        first = len(self)
-        self._hashes.extend(hashes[rows[won]])
-        self._slots[slot[won]] = self._entries(first)
-        return won
+    def _add(self, rows: I64, add: Callable[[I64], None]) -> None:
+        if len(rows):
+            add(rows)
+            self._count += len(rows)
 
-    def _entries(self, first: int) -> U64:
-        """Return the slot contents of the rows from number ``first`` on."""
-        entries: U64 = self._hashes[0][first:] >> _HALF << _HALF
-        entries |= np.arange(first + 1, len(self) + 1, dtype=np.uint64)
-        return entries
-
-    def _number_far(
-        self, rows: I64, hashes: U64, add: Callable[[I64], None], asked: Callable[[I64], Iterable[bytes]]
+    def _number_by_digest(
+        self, rows: I64, add: Callable[[I64], None], contents: Callable[[I64], Iterable[bytes]]
     ) -> list[int]:
-        """Number rows by their digests."""
-        self.probes += len(rows)
         numbers: list[int] = []
         fresh: list[int] = []
-        for row, digest in zip(rows.tolist(), digests(asked(rows)), strict=True):
-            new = len(self) + len(fresh)
-            numbers.append(self._far.setdefault(digest, new))
+        for row, digest in zip(rows.tolist(), digests(contents(rows)), strict=True):
+            new = self._count + len(fresh)
+            numbers.append(self._by_digest.setdefault(digest, new))
             if numbers[-1] == new:
                 fresh.append(row)
-        if fresh:
-            self._hashes.extend(hashes[fresh])
-            add(np.array(fresh, np.int64))
+        self._add(np.array(fresh, np.int64), add)
         return numbers
-
-    def _reserve(self, more: int) -> None:
-        """Keep most slots free, so that lookups stay short."""
-        needed = 2 * (len(self) + more)
-        if needed <= len(self._slots):
-            return
-        # steps of eight, because rebuilding is expensive; steps of two where slots are most of the memory
-        self._slots = np.zeros((4 if needed < _LARGE else 1) << needed.bit_length(), np.uint64)
-        entries, slot, step = self._entries(0), *self._walks(self._hashes[0])
-        cost = np.zeros(len(entries), np.uint8)
-        while len(entries):
-            self.probes += len(entries)
-            free = flatnonzero(self._slots[slot] == 0)
-            self._slots[slot[free]] = entries[free]
-            held = self._slots[slot]
-            left = flatnonzero(held != entries)
-            is_alike = held[left] >> _HALF == entries[left] >> _HALF
-            entries, slot, step = entries[left], self._on(slot[left], step[left]), step[left]
-            cost = cost[left] + np.where(is_alike, _MISTAKEN, _MOVED)
-            is_far = cost >= _FAR
-            if is_far.any():
-                numbers = (entries[is_far] & _LOW).view(np.int64) - 1  # found by their digests from now on
-                self.probes += len(numbers)
-                self._far.update(zip(digests(self._known(numbers)), numbers.tolist(), strict=True))
-                entries, slot, step, cost = entries[~is_far], slot[~is_far], step[~is_far], cost[~is_far]
-
-    def _walks(self, hashes: U64) -> tuple[I64, I64]:
-        """Return the first slot of each row and its step, an odd number, so that every slot is visited."""
-        mask = np.uint64(len(self._slots) - 1)
-        return (hashes & mask).view(np.int64), (hashes >> _HALF & mask | np.uint64(1)).view(np.int64)
-
-    def _on(self, slot: I64, step: I64) -> I64:
-        return (slot + step) & (len(self._slots) - 1)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from perf2x.base.columnar.arrays import (
     I32,
     I64,
-    U64,
     AnyArray,
     Bools,
     GrowableColumns,
@@ -21,6 +20,7 @@ from perf2x.base.columnar.arrays import (
     flatnonzero,
     searchsorted,
     take,
+    trues,
 )
 from perf2x.base.columnar.dictionary_column import TextInterner
 from perf2x.base.columnar.hash_index import HashIndex
@@ -36,11 +36,11 @@ class StringInterner(TextInterner[str]):
         super().__init__({"": 0})
 
 
-def _columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
-    """Return (n,) bool: whether the given rows of two tables are equal in every column."""
-    same = np.ones(len(rows), np.bool_)
+def _columns_equal(columns: Sequence[I64], others: Sequence[I64], rows: I64) -> Bools:
+    """Return (n,) bool: whether each row is equal in every column to the one of ``rows`` in another table."""
+    same = trues(len(rows))
     for mine, theirs in zip(columns, others, strict=True):
-        same &= mine[rows] == theirs[other_rows]
+        same &= mine == theirs[rows]
     return same
 
 
@@ -60,10 +60,8 @@ class RowInterner:
     """Numbers distinct rows of int64 columns that arrive batch by batch, counting from 0."""
 
     def __init__(self, columns: int) -> None:
-        self._rows = rows = GrowableColumns(np.int64, columns)
-        # not a closure over self: such a cycle would keep its memory until Python's cycle collector runs, which large
-        # tables do not trigger
-        self._index = HashIndex(lambda numbers: _row_bytes(rows.columns(), numbers))
+        self._rows = GrowableColumns(np.int64, columns)
+        self._index = HashIndex()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -71,8 +69,8 @@ class RowInterner:
     def number(self, *columns: I64) -> I64:
         """Return (n,) the number of each row."""
 
-        def equal(rows: I64, numbers: I64) -> Bools:
-            return _columns_equal(columns, rows, self._rows.columns(), numbers)
+        def equal(numbers: I64) -> Bools:
+            return _columns_equal(columns, self._rows.columns(), numbers)
 
         def add(rows: I64) -> None:
             self._rows.extend(*(column[rows] for column in columns))
@@ -91,14 +89,10 @@ class ListInterner:
     """
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
-        self._words = words = GrowableColumns(dtype)
-        self._spans = spans = GrowableColumns(np.int64, 2)
-        self._columns = besides = GrowableColumns(np.int64, columns) if columns else None
-
-        def known(numbers: I64) -> Iterator[bytes]:  # not a closure over self: see RowInterner
-            return _span_bytes(words[0], spans[0], spans[1], besides.columns() if besides is not None else (), numbers)
-
-        self._index = HashIndex(known)
+        self._words = GrowableColumns(dtype)
+        self._spans = GrowableColumns(np.int64, 2)
+        self._columns = GrowableColumns(np.int64, columns) if columns else None
+        self._index = HashIndex()
 
     def __len__(self) -> int:
         return len(self._spans)
@@ -111,12 +105,11 @@ class ListInterner:
     def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:
         """Return (n,) int64 numbers of the rows words[start : start + length]."""
 
-        def equal(rows: I64, numbers: I64) -> Bools:
-            known_starts, known_lengths = take(self._spans[0], numbers), take(self._spans[1], numbers)
-            mine = take(starts, rows), take(lengths, rows)
-            same = rows_equal(words, *mine, self._words[0], known_starts, known_lengths)
+        def equal(numbers: I64) -> Bools:
+            known = take(self._spans[0], numbers), take(self._spans[1], numbers)
+            same = rows_equal(words, starts, lengths, self._words[0], *known)
             if self._columns is not None:
-                same &= _columns_equal(columns, rows, self._columns.columns(), numbers)
+                same &= _columns_equal(columns, self._columns.columns(), numbers)
             return same
 
         def add(rows: I64) -> None:
@@ -130,10 +123,10 @@ class ListInterner:
             hashes = hash_columns(hashes, *columns)
         dtype = self._words[0].dtype
 
-        def asked(rows: I64) -> Iterator[bytes]:
+        def contents(rows: I64) -> Iterator[bytes]:
             return _span_bytes(words.astype(dtype, copy=False), starts, lengths, columns, rows)
 
-        return self._index.number(hashes, equal, add, asked)
+        return self._index.number(hashes, equal, add, contents)
 
     def number_rows(self, rows: ListArray, *columns: I64) -> I64:
         """Return (n,) int64 numbers of the rows of a list array."""

@@ -15,7 +15,7 @@ Costs, where 1 is np.sort of a column of random 64-bit numbers (2 million rows: 
 - `unique` 1; `unique_inverse` 0.5 for a sorted column or numbers in a small range, 6 to 9 for any others;
 - `group_rows` 4 where all columns of a row and the row's number fit 64 bits, 6 for a hundred bits, 12 for two hundred;
   `group_alike` 4 for four hundred;
-- `RowInterner` 15 to 20, most of it hashing and random access: only for numbers that must stay while rows come.
+- `RowInterner` 10 to 20, most of it hashing and searching: only for numbers that must stay while rows come.
 
 The first two number rows in the order of their values, so that outputs do not depend on the order of rows; interners
 number rows in order of arrival, and the caller sorts them in the end. All are exact. Python's ``set`` and
