@@ -9,6 +9,7 @@ from perf2x.model.profile.profile import Meta, Profile
 from perf2x.testing import ProfileBuilder
 from tests.browser.opened import opened
 from tests.browser.test_viewers import MS, write
+from tests.support.command import perf2x
 
 pytestmark = pytest.mark.browser
 
@@ -17,6 +18,11 @@ ADVICE = (
     Advice("cut_stacks", "41 % of the user stacks end early."),
     Advice("undated", "When was that?", for_dates=True),
 )
+NARROW = {"size": {"width": 390, "height": 844}}
+IN_SIGHT = """[...document.querySelectorAll('#trust button')].filter((one) => {
+  const { left, right } = one.getBoundingClientRect();
+  return left >= 0 && right <= innerWidth;
+}).map((one) => one.textContent)"""
 LINE = "[...document.querySelectorAll('#trust button')].map((one) => [one.textContent, one.className])"
 OPEN = "[...document.querySelectorAll('#trust :popover-open')].map((one) => one.innerText.split('\\n\\n'))"
 
@@ -38,12 +44,34 @@ def lossy(lost: int, *more: str, missing: int = 0) -> Profile:
     )
 
 
+def truncated() -> Profile:
+    """Eight of a hundred stacks were copied in part, two have no unwind information."""
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds", frequency=1000)
+    builder.thread("app", 7)
+    roots = [builder.location(0, lines=[name], synthetic=True) for name in ("[truncated stack]", "[no unwind info]")]
+    main = builder.function("main")
+    for step in range(100):
+        builder.sample([roots[step < 2], main] if step < 10 else [main], value=MS, time=step * MS)
+    return builder.build()
+
+
+def folded(folder: Path) -> Path:
+    """Weights of folded stacks, which need not be samples."""
+    text = folder / "weights.folded"
+    text.write_text("main;work 5189189184\nmain;wait 1234567890\n")
+    page = folder / "weights.html"
+    assert perf2x("convert", text, "-o", page, "-q").code == 0
+    return page
+
+
 def asked(folder: Path) -> dict[str, dict]:
     kinds = {
         "whole": lossy(0),
         "lost": lossy(34, missing=20),
         "a little": lossy(1),
         "cut": lossy(0, "file_cut:6657", "guessed_frames:9"),
+        "truncated": truncated(),
     }
     pages = {
         kind: {"viewer": "page", "file": str(write(folder, kind, "html", {}, lambda _, one=one: one)), "axe": True}
@@ -57,8 +85,12 @@ def asked(folder: Path) -> dict[str, dict]:
     ]
     made = {kind: page | {"evaluate": LINE} for kind, page in pages.items()}
     lost = pages["lost"]
+    weights = {"viewer": "page", "file": str(folded(folder)), "axe": True}
     return made | {
         "opened": lost | {"steps": [press], "evaluate": OPEN, "shot": "trust.png"},
+        "truncated, opened": pages["truncated"] | {"steps": [press], "evaluate": OPEN},
+        "narrow": lost | NARROW | {"evaluate": IN_SIGHT},
+        "weights": weights | {"evaluate": f"[{LINE}, document.querySelector('#detail p').textContent, frameName(0)]"},
         "left": lost | {"steps": [press, ["key", "Escape"]], "evaluate": OPEN},
         "again": lost | {"steps": [press, ["reload"]], "evaluate": OPEN},
         "dark": lost | {"steps": [["key", "t"], ["reload"]], "evaluate": "document.documentElement.dataset.theme"},
@@ -92,6 +124,23 @@ def test_losses_are_said_and_red_where_they_count(seen) -> None:
     assert seen["cut"]["value"] == [
         samples, time, ["6,657 bytes missing at the end of the file", "wrong"], cut, names,
     ]  # fmt: skip
+
+
+def test_stacks_that_end_early_say_why(seen) -> None:
+    assert seen["truncated"]["value"][2] == ["10.0 % in cut stacks", "wrong"]
+    ((_, copied, unwound),) = seen["truncated, opened"]["value"]
+    assert copied.startswith("8.00 % stand below [truncated stack]") and "--call-graph dwarf,65528" in copied
+    assert unwound.startswith("2.00 % stand below [no unwind info]")
+
+
+def test_what_is_wrong_is_in_sight_on_a_phone(seen) -> None:
+    assert seen["narrow"]["value"][:1] == ["25.4 % lost"]
+
+
+def test_weights_of_folded_stacks_are_no_samples(seen) -> None:
+    line, detail, root = seen["weights"]["value"]
+    assert line == [["weights of 6.42G", ""], ["names for 100 % of the weight", ""]]
+    assert (detail, root) == ("6.42G in all", "all")
 
 
 def test_a_part_opens_what_it_means_and_stays_closed(seen) -> None:

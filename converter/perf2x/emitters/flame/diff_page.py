@@ -51,7 +51,7 @@ class DifferencePage(Frozen):
         names, thread = number_keys(comms)
         strings: dict[str, int] = {}
         facts = [*self._facts(before, after), *self.notes]
-        yield b"{" + field("title", self.title or heading(after)) + field("facts", facts)
+        yield b"{" + field("facts", facts)
         yield field("runtimes", RUNTIMES) + field("direction", "icicle") + field("defaultEvent", profile.default_event)
         yield field("compare", {"normalize": self.normalize, "samples": self.samples})
         yield field("events", event_table(profile))

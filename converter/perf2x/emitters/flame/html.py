@@ -74,14 +74,11 @@ class Html(Format):
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write the page; the data is encoded while it is computed."""
-        write_page(self._title(profile), self._data(profile), out, compress=self.compress)
+        write_page(self.title or heading(profile), self._data(profile), out, compress=self.compress)
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Report that stacks over time are not in the page."""
         return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
-
-    def _title(self, profile: Profile) -> str:
-        return self.title or heading(profile)
 
     def _data(self, profile: View) -> Iterator[bytes]:
         """Yield the profile as one JSON object, for emitters/flame/page/data.js."""
@@ -92,7 +89,7 @@ class Html(Format):
         tracks, track = tracks_of(profile)
         track = narrow(track)
         strings: dict[str, int] = {}
-        yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
+        yield b"{" + field("facts", facts(profile))
         yield field("elapsed", profile.meta.duration_ns) + field("losses", losses(profile.meta.comments))
         yield field("advice", [(one.about, one_line(one.words())) for one in profile.meta.advice if not one.for_dates])
         yield (

@@ -16,36 +16,6 @@ from perf2x.base.files.background_writer import BackgroundGzipWriter
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.model.printable_text import printable
 
-_SCRIPTS = (
-    "view_state.js",
-    "trees.js",
-    "data.js",
-    "bursts.js",
-    "compare.js",
-    "layout.js",
-    "moments.js",
-    "lanes.js",
-    "strips.js",
-    "colours.js",
-    "draw.js",
-    "page.js",
-    "boxes.js",
-    "numbers.js",
-    "choices.js",
-    "trust.js",
-    "range.js",
-    "heat.js",
-    "focus.js",
-    "columns.js",
-    "table.js",
-    "changes.js",
-    "words.js",
-    "code.js",
-    "panels.js",
-    "actions.js",
-    "picture.js",
-    "input.js",
-)
 _PACKED = ("DATA", "SCRIPT")
 _BYTES_PER_LINE = 57 * 1024
 
@@ -57,7 +27,7 @@ def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: 
         "TITLE": iter([html.escape(printable(title)).encode()]),
         "STYLE": iter([(folder / "page.css").read_bytes()]),
         "UNPACK": iter([(folder / "unpack.js").read_bytes()]),
-        "SCRIPT": ((folder / name).read_bytes() for name in _SCRIPTS),
+        "SCRIPT": (one.read_bytes() for one in sorted(folder.iterdir(), key=str) if one.name.endswith(".js")),
         "DATA": pieces if compress else map(_inside_script, pieces),
     }
     for number, text in enumerate(re.split(r"\{\{(\w+)\}\}", (folder / "page.html").read_text("utf-8"))):

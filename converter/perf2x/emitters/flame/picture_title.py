@@ -1,6 +1,6 @@
 """Title and subtitle of a picture of a recording."""
 
-from perf2x.base.columnar import sum_at, sum_of
+from perf2x.base.columnar import sum_at, sum_of, take_rows_of
 from perf2x.base.diagnostics import losses
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name, one_line
@@ -19,10 +19,11 @@ def heading(profile: Profile) -> str:
 
 
 def facts(profile: Profile, event: int | None = None) -> list[str]:
-    """Return short facts for a subtitle: samples (of one event), threads, time, machine, and losses."""
+    """Return short facts for a subtitle: samples (of one event), threads that are known, time, machine, and losses."""
     meta, samples = profile.meta, profile.samples
     count = sum_of(samples.count if event is None else samples.count[samples.event == event])
-    said = [plural(count, "sample"), plural(count_threads(profile.threads), "thread")]
+    known = take_rows_of(profile.threads, profile.threads.tid >= 0)
+    said = [plural(count, "sample"), *[plural(count_threads(known), "thread")] * (len(known) > 0)]
     said += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
     said += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
     return said + [words for _, _, words in losses(meta.comments)]

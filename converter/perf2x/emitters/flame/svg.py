@@ -20,6 +20,7 @@ from perf2x.model.profile import LocationFrames, Profile, find_event, full_names
 from perf2x.model.setting import Setting
 
 _LEVEL, _TOP, _SIDE = 17, 46, 10  # as in picture.js
+_HUES = 6  # of objects, as in picture.css
 
 
 class Svg(Format):
@@ -82,7 +83,7 @@ class Svg(Format):
         x, width = _SIDE + boxes.start * scale, np.maximum(boxes.total * scale - 0.5, 0.3)
         level = boxes.depth if self.direction == "icicle" else levels - 1 - boxes.depth
         columns = (boxes.frame, boxes.start, boxes.total, x, _TOP + level * _LEVEL, width)
-        made = []
+        made, objects = [], dict[str, int]()
         for frame, start, total, left, top, size in zip(*(column.tolist() for column in columns), strict=True):
             said = (names[frame], full[frame], f"{total:,} ({100 * (total / whole):.2f} %)")
             place = f'x="{left:.1f}" y="{top}" width="{size:.1f}" height="{_LEVEL - 1}" rx="1"'
@@ -90,22 +91,24 @@ class Svg(Format):
             text = f'<text x="{left + 3:.1f}" y="{top + 12}">{xml(label)}</text>' if label else ""
             made.append(
                 f'<g data-at="{start} {total}"><title>{xml(chr(10).join(filter(None, said)))}</title>'
-                f'<rect class="{_look(frames, frame)}" {place}/>{text}</g>\n'
+                f'<rect class="{_look(frames, frame, objects)}" {place}/>{text}</g>\n'
             )
         return made
 
 
-def _look(frames: LocationFrames, frame: int) -> str:
-    """Return the CSS class of a box: kernel, user, unresolved, hypervisor or guest.
+def _look(frames: LocationFrames, frame: int, objects: dict[str, int]) -> str:
+    """Return the CSS classes of a box: kernel, object of user code, unresolved, hypervisor or guest; inlined.
 
-    Inlined frames are a shade lighter.
+    ``objects`` numbers those that were drawn.
     """
     if frame < 0:
         return "a"
     if frames.function[frame] < 0:
         return "x"
-    lighter = "2" if frames.inlined[frame] else ""
-    return {int(CpuMode.KERNEL): "k" + lighter, int(CpuMode.USER): "u" + lighter}.get(int(frames.mode[frame]), "h")
+    kind = {int(CpuMode.KERNEL): "k", int(CpuMode.USER): "u"}.get(int(frames.mode[frame]), "h")
+    if kind == "u":
+        kind += str(objects.setdefault(frames.object[frame], len(objects)) % _HUES)
+    return kind + " i" * int(frames.inlined[frame])
 
 
 def _part(name: str) -> str:

@@ -75,6 +75,8 @@ def test_unknown_ids_are_no_numbers(builder) -> None:
         threads = replace(profile, threads=replace(profile.threads, **changed))
         (row,) = data(page(threads))["threads"]
         assert (row["pid"], row["tid"]) == (-1 if "pid" in changed else 7, -1)
+        assert data(page(threads))["facts"] == ["1 sample"]
+    assert data(page(profile))["facts"] == ["1 sample", "1 thread"]
 
 
 def test_a_wait_is_a_moment_as_long_as_it_lasted(builder) -> None:

@@ -75,8 +75,19 @@ def test_the_subtitle_tells_of_the_event_that_is_drawn(builder) -> None:
 
 def test_classes_tell_kernel_user_and_unresolved_apart(builder) -> None:
     builder.sample([builder.function("main"), builder.function("sys_read", CpuMode.KERNEL), builder.location(0x77)])
-    found = boxes(drawn(builder.build()))
-    assert {name: box[3] for name, box in found.items()} == {"all": "a", "main": "u", "sys_read": "k", "[unknown]": "x"}
+    looks = {name: box[3] for name, box in boxes(drawn(builder.build())).items()}
+    assert looks == {"all": "a", "main": "u0", "sys_read": "k", "[unknown]": "x"}
+
+
+def test_objects_of_user_code_have_colours_of_their_own(builder) -> None:
+    """As they come, six in all; the kernel takes none, inlined code is paler."""
+    objects = [builder.mapping(f"/lib/{number}.so", 0x1000 * number) for number in range(8)]
+    frames = [builder.location(0x10 + 0x1000 * number, row, [f"f{number}"]) for number, row in enumerate(objects)]
+    inlined = builder.location(0x20, objects[0], ["within", "around"])
+    builder.sample([builder.function("start_kernel", CpuMode.KERNEL), *frames, inlined])
+    looks = {name: box[3] for name, box in boxes(drawn(builder.build())).items()}
+    assert [looks[f"f{number}"] for number in range(8)] == ["u0", "u1", "u2", "u3", "u4", "u5", "u0", "u1"]
+    assert (looks["start_kernel"], looks["around"], looks["within"]) == ("k", "u0", "u0 i")
 
 
 def test_narrow_boxes_are_left_out(builder) -> None:
@@ -157,7 +168,7 @@ def test_labels_can_be_read_on_every_box_in_both_themes(builder) -> None:
     style = drawn(builder.build()).find(f"{NS}style").text
     for theme in style.split("@media"):
         fills = dict(re.findall(r"([\w.>]+)\{[^{}]*fill:(#\w{6})", theme))
-        assert {"text", ".u", ".u2", ".k", ".k2", ".x", ".a", ".h", ".g", ".m>rect"} <= {*fills}
+        assert {"text", *(f".u{hue}" for hue in range(6)), ".k", ".x", ".a", ".h", ".g", ".m>rect"} <= {*fills}
         for name, ground in fills.items():
             if name not in ("text", ".s", ".m>text"):
                 label = "#22211f" if name == ".m>rect" else fills["text"]

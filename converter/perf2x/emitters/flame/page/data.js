@@ -176,7 +176,7 @@ function spoken(value, unit) {
     const [size, name] = TIME_STEPS.find(([step]) => Math.abs(value) >= step) || TIME_STEPS[3];
     return `${trimmed(value / size)} ${name}`;
   }
-  const step = COUNT_STEPS.find(([size]) => Math.abs(value) >= size * 10);
+  const step = COUNT_STEPS.find(([size]) => Math.abs(value) >= Math.max(size, 10_000));
   const text = step ? `${trimmed(value / step[0])}${step[1]}` : counted(value);
   return unit ? `${text} ${value === 1 && unit.endsWith("s") ? unit.slice(0, -1) : unit}` : text;
 }

@@ -20,7 +20,7 @@ let costs = new Map(); // of functions, by number
 let selected = -1, hovered = -1, matcher = null, total = 0;
 
 async function start() {
-  profile = new Profile(JSON.parse(await unpacked(embedded("data"))));
+  profile = new Profile({ title: document.title, ...JSON.parse(await unpacked(embedded("data"))) });
   prepare();
   prepareBursts();
   colours = new Colours(profile);
@@ -50,7 +50,7 @@ function viewFields() {
     function: { initial: "", read: (text) => (profile.functionNamed.has(text) ? text : undefined) },
     edits: { initial: [], read: readEdits, write: writeEdits },
     direction: oneOf(profile.direction, "icicle", "flame"),
-    colour: oneOf(compare ? "change" : "object", "object", "mode", "name", ...(profile.rows.off ? ["cpu"] : []), ...(compare ? ["change", "own"] : [])),
+    colour: oneOf(compare ? "change" : profile.objects.some(Boolean) ? "object" : "name", "object", "mode", "name", ...(profile.rows.off ? ["cpu"] : []), ...(compare ? ["change", "own"] : [])),
     weight: oneOf(latency ? "latency" : compare && compare.samples ? "count" : "value", "value", "count", ...(latency ? ["latency"] : [])),
     search: anyText(""),
     regex: oneOf("off", "on", "off"),
@@ -88,7 +88,7 @@ function compareFirst() {
 
 /** Names of threads, and where each track's moments begin. */
 function prepare() {
-  for (const thread of profile.threads) thread.label = numbered(thread.name, thread.pid, thread.tid);
+  for (const thread of profile.threads) thread.label = numbered(thread.name || (profile.threads.length > 1 ? "" : "all"), thread.pid, thread.tid);
   const { moments, lanes } = profile;
   profile.firstMoment = new Int32Array(profile.threads.length + 1);
   profile.duration = lanes ? lanes.parts * lanes.length : 0;

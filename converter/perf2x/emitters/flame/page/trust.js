@@ -3,6 +3,17 @@
 
 const STACK_MISSING = "[user stack missing]";
 const NOTICED = 0.01; // share from which on numbers are wrong
+const NOTICED_CUTS = 0.05; // as perf2x report has it
+/** Why stacks end before their outermost function, and what helps; docs/stacks.md. */
+const CUTS = {
+  "[truncated stack]": "more was on it than perf record copied. --call-graph dwarf,65528 copies the most.",
+  "[no unwind info]": "the object does not say how to find its callers. --symfs, --debug-dir or --debuginfod find debug files; perf inject --jit helps for code compiled at run time.",
+  "[stack not copied]": "the callers are on another stack, or beyond a page that nobody had touched.",
+  "[unknown caller]": "the return address is not in code.",
+  "[corrupt stack]": "the return address is not in code.",
+  "[stack too deep]": "it has more frames than a record holds.",
+  "[registers not recorded]": "record without --user-regs.",
+};
 /** Advice by the part of the line that it opens with; all other advice is a part of its own, {} being its share. */
 const ADVICE_OF = { samples: "samples", unnamed: "names" };
 const ADVICE_WORDS = { no_stacks: "no call stacks", kernel_stacks: "kernel stacks alone", no_kernel: "user code alone", cut_stacks: "{} of user stacks cut", missing_callers: "callers missing in {} of samples" };
@@ -21,14 +32,21 @@ function rowsThatRan() {
   return { event: events[defaultEvent] || { name: "", unit: "", samples: 0 }, ran: [] };
 }
 
-/** Cost of all rows, of those whose innermost function has a name, and of those whose user stack is missing. */
+/** Whether the numbers are those of folded stacks, which may be anything. */
+const isFolded = () => !profile.compare && profile.events.length > 0 && profile.events.every(({ name, unit }) => name === "weight" && unit === "count");
+
+/** Cost of all rows, of those whose innermost function has a name, of those whose user stack is missing, and of cut ones. */
 function trustSums(ran) {
   const { value } = profile.rows;
-  const sums = { all: sumOf(ran, value), named: 0, cut: 0 };
+  const sums = { all: sumOf(ran, value), named: 0, missing: 0, cut: 0, cuts: new Map() };
   for (const node of profile.fold(ran, value)) {
     const frame = profile.frame[node];
     if (profile.frames.resolved[frame]) sums.named += profile.own[node];
-    if (profile.names[frame] === STACK_MISSING) sums.cut += profile.sum[node];
+    const name = profile.names[frame];
+    if (name === STACK_MISSING) sums.missing += profile.sum[node];
+    if (!CUTS[name] || profile.objects[frame]) continue;
+    sums.cut += profile.sum[node];
+    sums.cuts.set(name, (sums.cuts.get(name) || 0) + profile.sum[node]);
   }
   return sums;
 }
@@ -46,7 +64,7 @@ function adviceOfItsOwn([about, text]) {
 function trustParts() {
   const { facts, elapsed, losses = [], advice = [] } = profile;
   const { event, ran } = rowsThatRan();
-  const { all, named, cut } = trustSums(ran);
+  const { all, named, missing, cut, cuts } = trustSums(ran);
   const samples = profile.events.reduce((sum, one) => sum + one.samples, 0);
   const lost = losses.reduce((sum, [name, number]) => sum + (name.startsWith("lost_") ? number : 0), 0);
   const isTime = event.unit === "nanoseconds";
@@ -55,18 +73,22 @@ function trustParts() {
   const told = (part) => advice.filter(([about]) => ADVICE_OF[about] === part).map(([, text]) => text);
   /** @type {([string, boolean, ...string[]] | false)[]} */
   const parts = [
-    [`${counted(samples)} sample${samples === 1 ? "" : "s"}`, false, facts.slice(1).join(" · "), ...told("samples")],
-    ran.length > 0 && [`${cost}${elapsed ? ` in ${spoken(elapsed, "nanoseconds")}` : ""}`, false,
+    isFolded() ? [`weights of ${spoken(all, "")}`, false, "Texts of folded stacks do not say what their numbers count: samples, time or bytes.", ...facts.slice(1)] : [`${counted(samples)} sample${samples === 1 ? "" : "s"}`, false, facts.slice(1).join(" · "), ...told("samples")],
+    ran.length > 0 && !isFolded() && [`${cost}${elapsed ? ` in ${spoken(elapsed, "nanoseconds")}` : ""}`, false,
       isTime ? "CPU time is what samples stand for, added up over all threads." : `The periods of all samples of ${event.name}, added up.`,
       ...(elapsed ? [`Elapsed time goes from the first sample to the last.${isTime ? ` On average, ${trimmed(all / elapsed)} CPUs were busy.` : ""}`] : [])],
     losses.length > 0 && [lost ? `${percent(lost, lost + samples)} lost` : losses[0][2], !lost || lost >= NOTICED * (lost + samples), ...losses.map(([, , words]) => words),
       lost ? "Shares are right as far as the losses are spread evenly; sums are too small. perf record -m 16M has a larger buffer, a lower -F has fewer samples." : "What comes behind is not in the numbers."],
-    cut > 0 && [`${percent(cut, all)} without callers`, cut >= NOTICED * all, `The user part of these stacks was lost, or the program ended before the kernel wrote it: they stand below ${STACK_MISSING}.`],
+    missing > 0 && [`${percent(missing, all)} without callers`, missing >= NOTICED * all, `The user part of these stacks was lost, or the program ended before the kernel wrote it: they stand below ${STACK_MISSING}.`],
+    cut > 0 && [`${percent(cut, all)} in cut stacks`, cut >= NOTICED_CUTS * all, "Self costs are right; totals of the callers that are missing are too small.", ...[...cuts].map(([name, sum]) => `${percent(sum, all)} stand below ${name}: ${CUTS[name]}`)],
     ...advice.filter(([about]) => !ADVICE_OF[about]).map(adviceOfItsOwn),
     all > 0 && [`names for ${percent(named, all)} of the ${what}`, false, "The share in functions that have a name. Others stand below their object, as [libc.so.6].", ...told("names")],
   ];
-  return parts.filter((part) => part !== false);
+  const shown = parts.filter((part) => part !== false);
+  return isNarrow() ? shown.sort((one, other) => Number(other[1]) - Number(one[1])) : shown; // what is wrong is in sight on a phone
 }
+
+const isNarrow = () => matchMedia("(max-width: 900px)").matches;
 
 const FEW = 100; // samples that tell little
 

@@ -1,7 +1,9 @@
 "use strict";
 // What the page runs first: scripts and data are texts in it, packed alike.
 
-const embedded = (id) => document.getElementById(id).textContent.trim();
+function embedded(id) {
+  return document.getElementById(id).textContent.trim();
+}
 
 /** The text in base64 of gzip, or itself where the file was written without compression. */
 async function unpacked(text) {
