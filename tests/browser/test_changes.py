@@ -34,7 +34,7 @@ def asked(folder: Path) -> dict[str, dict]:
     """Steps of the browser, by name."""
     target = folder / "changes.html"
     with target.open("wb") as out:
-        DifferencePage(notes=("takes app2 for app",)).emit(side(BEFORE, 7), side(AFTER, 9), out)
+        DifferencePage(notes=("treating app2 as the renamed app",)).emit(side(BEFORE, 7), side(AFTER, 9), out)
     page = {"viewer": "page", "file": str(target)}
     table = "[...$('rows').rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
     called = (
@@ -75,7 +75,7 @@ def test_names_have_room_and_the_panel_can_be_made_wider(seen) -> None:
 
 
 def test_what_is_taken_for_the_same_is_said(seen) -> None:
-    assert "takes app2 for app" in seen["note"]["value"]
+    assert "treating app2 as the renamed app" in seen["note"]["value"]
 
 
 def test_nothing_fails_and_axe_finds_nothing(seen) -> None:

@@ -25,7 +25,7 @@ class EventTable(Struct):
 
     events: list[Event] = field(default_factory=list)
     _owners: dict[bytes, int] = field(default_factory=dict)
-    """The first event that has each id, by the id's key (see base/columnar/hashing.py)."""
+    """The first event with each id, by the id's key (see base/columnar/hashing.py)."""
     _ids: KeyNumbers | None = None
     changes: int = 0
     """Incremented when records may belong to different events than before."""
@@ -39,11 +39,11 @@ class EventTable(Struct):
             self._owners.setdefault(secret_key(identifier), event.index)
 
     def update(self, index: int, **changes: object) -> None:
-        """Change fields of one event."""
+        """Change fields of an event."""
         self.events[index] = replace(self.events[index], **changes)
 
     def own(self, index: int, identifier: int) -> None:
-        """Give an event one more id."""
+        """Give an event another id."""
         if index < len(self.events):
             self._owners.setdefault(secret_key(identifier), index)
             self._ids = None
@@ -83,7 +83,7 @@ class EventTable(Struct):
         return owners if inside.all() else np.where(inside, owners, np.int32(-1))
 
     def _known_ids(self) -> KeyNumbers:
-        """Return events by id. The kernel counts ids up, so that they are close together."""
+        """Return events by id. The kernel assigns ids in ascending order, so they are close together."""
         if self._ids is None:
             ids = numbers_from_keys(self._owners)
             order = argsort(ids)
@@ -91,7 +91,7 @@ class EventTable(Struct):
         return self._ids
 
     def _id_position(self) -> int:
-        """Words between a sample's header and its id, −1 without one; equal for all events, as perf assumes."""
+        """Words between a sample's header and its id, −1 without an id; equal for all events, as perf assumes."""
         if not self.events:
             return -1
         kind = self.events[0].sample_type
@@ -100,7 +100,7 @@ class EventTable(Struct):
         return (kind & _BEFORE_ID).bit_count() if kind & SampleType.ID else -1
 
     def _id_position_from_end(self) -> int:
-        """Words from the id in a trailer to the record's end, −1 without one."""
+        """Words from the id in a trailer to the record's end, −1 without an id."""
         if not self.events or "sample_id_all" not in self.events[0].flags:
             return -1
         kind = self.events[0].sample_type

@@ -1,6 +1,6 @@
 """The first walk over a record stream: frames the records, unpacks compressed ones, and plans the blocks.
 
-Blocks are a few MiB each, so that they stay in cache.
+Blocks have a few MiB each, so that they stay in the CPU cache.
 """
 
 import struct
@@ -31,7 +31,7 @@ from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 SPAN = 4 << 20
 """Approximate bytes of records in a block: small enough for the cache, large enough to amortize numpy's calls."""
 FEW_RECORDS = 24576
-"""A block with fewer records continues beyond ``SPAN``.
+"""A block with fewer records than this continues beyond ``SPAN``.
 
 Records with user stack dumps are large, and unwinding few samples takes as many steps as unwinding many.
 """
@@ -61,24 +61,27 @@ Note = Callable[[str, str, int, str], None]
 
 
 class _Findings(Struct):
-    """Findings of the walk so far that are not in a block, in file order."""
+    """What the walk has found so far outside the blocks, in file order."""
 
     note: Note
     tracing_data: list[U8] = field(default_factory=list)
-    """Data of the HEADER_TRACING_DATA records."""
+    """The data of HEADER_TRACING_DATA records."""
     traces: list[TraceBlock] = field(default_factory=list)
     """Blocks of hardware trace."""
     kallsyms: U8 | None = None
-    """The kernel's symbols in a record of simpleperf."""
+    """The kernel's symbols, from a simpleperf record."""
     uncounted: Counter[int] = field(default_factory=Counter)
-    """Number of records that no block has, by type: compressed ones, and those of WIDE."""
+    """Number of records that are in no block, by type: compressed ones, and those of WIDE."""
 
 
 class FirstWalk:
-    """One walk over all sections: iterate ``blocks`` to the end, then call ``finish``."""
+    """The first walk over all sections: iterate over ``blocks`` to the end, then call ``finish``."""
 
     def __init__(self, sections: Sequence[DataSection], order: ByteOrder, note: Note) -> None:
-        """``note`` is called with damage, in file order: damage before a block's end before the block is yielded."""
+        """``note`` is called for damage, in file order.
+
+        Damage that lies before the end of a block is reported before the block is yielded.
+        """
         self._sections = list(sections)
         self._order: ByteOrder = order
         self.findings = _Findings(note)
@@ -132,7 +135,8 @@ class _BlockBuilder(Struct):
     def add_plain(self, section: U8, chunk: Chunk, headers: U64, sizes: Sizes) -> None:
         """Add the records of a chunk of the section."""
         last = self._chunks[-1] if self._chunks else None
-        if last is not None and last.complete < 0 and last.stop == chunk.start:  # one slice for both: nothing is copied
+        # a single slice, so that nothing is copied
+        if last is not None and last.complete < 0 and last.stop == chunk.start:
             chunk = Chunk(last.start, chunk.stop)
             self._parts[-1] = section[chunk.start : chunk.stop]
             self._chunks[-1] = chunk
@@ -142,7 +146,7 @@ class _BlockBuilder(Struct):
         self._add_records(headers, sizes)
 
     def add_unpacked(self, data: U8, chunk: Chunk, framed: FramedRecords) -> None:
-        """Add the records that were compressed in a chunk; even without records the chunk is kept."""
+        """Add the records that were compressed in a chunk; a chunk without records is kept, too."""
         if framed.length:
             self._parts.append(data)
             self._add_records(framed.headers, framed.sizes)
@@ -171,7 +175,7 @@ class _SectionWalk:
         self._findings = findings
         self._unpacker = Unpacker(section.decompressed_limit, len(section.data))
         self._split: list[U8] = []
-        """Parts of a record that simpleperf split."""
+        """Parts of a record that simpleperf has split."""
         self._room = record_limit(section.file.on_disk)
         """Number of further records allowed, because each makes tables grow."""
 
@@ -181,7 +185,7 @@ class _SectionWalk:
         careful, ends = False, False
         while not ends:
             framed = self._frame(SPAN, careful)
-            if not framed.length and not framed.special:  # at the end, or the next record is larger
+            if not framed.length and not framed.special:  # at the end, or before a larger record
                 framed = self._frame(_LARGEST_RECORD, careful)
             careful = framed.special != 0
             if framed.length:
@@ -220,7 +224,7 @@ class _SectionWalk:
         except ValueError as error:
             self._findings.note(
                 "compressed_records_broken",
-                "Records inside could not be unpacked, such as perf 6.16 wrote: record without -z.",
+                "Compressed records could not be unpacked; perf 6.16 writes some of these. Record without -z.",
                 1, f"{self._section.name}, byte {self._section.start + start:#x}: {error}",
             )  # fmt: skip
             return
@@ -238,14 +242,14 @@ class _SectionWalk:
             )
 
     def _pass_trailing_data(self, kind: int, size: int) -> None:
-        """Skip the bytes that follow AUXTRACE and HEADER_TRACING_DATA; ``at`` is after the record already."""
+        """Skip the bytes that follow AUXTRACE and HEADER_TRACING_DATA; ``at`` is already after the record."""
         record = self._section.data[self.at - size : self.at].data
         wide = kind == UserRecordType.AUXTRACE
         code, need = ("Q", HEADER_SIZE + 8) if wide else ("I", HEADER_SIZE + 4)
         if size < need:
             return
         (length,) = struct.unpack_from(self._order + code, record, HEADER_SIZE)
-        if not wide and 0 < length <= size - need:  # old simpleperf has the data in the record
+        if not wide and 0 < length <= size - need:  # old simpleperf has the data inside the record
             self._findings.tracing_data.append(self._section.data[self.at - size + need :][:length])
             return
         if not wide:
@@ -253,7 +257,7 @@ class _SectionWalk:
         data = self._section.data[self.at : self.at + length]
         if len(data) < length:
             self._findings.note(
-                "blobs_cut", "The file ends inside trace data; it was cut or never finished.",
+                "blobs_cut", "The file ends inside trace data; it was cut off or never finished.",
                 1, f"{self._section.name}, byte {self._section.start + self.at:#x}",
             )  # fmt: skip
         if not wide:
@@ -265,7 +269,7 @@ class _SectionWalk:
         self.at += len(data)
 
     def _pass_wide(self, kind: int) -> bool:
-        """Read simpleperf's record at ``at``, and skip it; False if it is damaged or truncated."""
+        """Read simpleperf's record at ``at``, and skip it; return False if it is damaged or truncated."""
         body = _wide_body(self._section.data[self.at :], self._order)
         if body is None:
             return False
@@ -303,8 +307,8 @@ class _SectionWalk:
             )  # fmt: skip
         if self._unpacker.leftover:
             advice = (
-                "The compressed data ends inside a record. perf (6.1, 7.2) does not write the end of what does not"
-                " compress if its buffers are above 64 KiB: record with -m 16, or without -z."
+                "The compressed data ends inside a record. perf (6.1, 7.2) with buffers above 64 KiB omits the end of"
+                " incompressible data: record with -m 16, or without -z."
             )
             self._findings.note("compressed_bytes_after_last_record", advice, self._unpacker.leftover, "")
 

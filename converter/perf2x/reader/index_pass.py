@@ -45,22 +45,24 @@ Owners = npt.NDArray[np.int16] | I32
 
 
 class RecordingIndex(Frozen, eq=False):
-    """Result of the index pass."""
+    """The result of the index pass."""
 
     session: Session
     sideband: Sideband
     stream: RecordStream
     sample_count: int
-    """Number of samples that perf script prints: split by group member, without those of unknown events."""
+    """The number of samples that perf script prints: group reads are split by member, unknown events are ignored."""
     owners: list[Owners]
-    """By block."""
+    """One entry per block."""
     others: list[I32]
-    """By block: rows of the records that are not samples."""
+    """One entry per block: the rows of the records that are not samples."""
     delivered: list[DeliveredSamples] | None
-    """By block: samples delivered from group reads; None if the recording has no group reads."""
+    """One entry per block: the samples delivered from group reads; None if the recording has none."""
     traces: list[TraceBlock]
     late_events: EventTable | None
-    """All events, if some were defined after records that may belong to them, so that those must be looked up again."""
+    """All events, if some were defined after records that may belong to them, so that those records must be looked up
+    again.
+    """
 
 
 def run_index_pass(
@@ -71,9 +73,9 @@ def run_index_pass(
 ) -> RecordingIndex:
     """Read all records once.
 
-    Damage is added to ``diagnostics`` in file order. ``progress`` is called with bytes done and in total. ``events``
-    are those that records may belong to, if already known. FormatError for more records than a file of this size can
-    have.
+    Damage is added to ``diagnostics`` in file order. ``progress`` is called with the bytes done and the total.
+    ``events`` are the events that records may belong to, if already known. Raises FormatError for more records than a
+    file of this size can have.
     """
     collector = _Collector(opened.builder, diagnostics, events)
     walk = FirstWalk(opened.sections, opened.builder.order, collector.note_damage)
@@ -101,12 +103,12 @@ def _note_unknown(read: "_Collector", diagnostics: Diagnostics) -> None:
 
 
 class _Collector:
-    """Builds an index from one block after another."""
+    """Builds an index, one block after another."""
 
     def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics, events: EventTable | None) -> None:
         self.counts = Counter[int]()
         self.strangers = 0
-        """Samples of unknown events."""
+        """The number of samples of unknown events."""
         self._builder = builder
         self._diagnostics = diagnostics
         self._events = events or builder.events
@@ -145,12 +147,12 @@ class _Collector:
         self._owners.append(narrow_owners(owners))
 
     def note_damage(self, *damage: Any) -> None:
-        """Add damage of the stream, after that of the records before it; arguments as of Diagnostics.add."""
+        """Report damage of the stream, after that of the records before it; arguments are those of Diagnostics.add."""
         self._sideband.note_damage()
         self._diagnostics.add(*damage)
 
     def finish(self, walk: FirstWalk) -> RecordingIndex:
-        """Return the index of the whole stream, which must have been walked to its end."""
+        """Return the index of the whole stream, whose walk must have reached the end."""
         stream = walk.finish()
         self.counts.update(walk.findings.uncounted)
         delivered = delivered_samples(self._readings, len(self._owners)) if self._readings else None
@@ -223,12 +225,12 @@ def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterR
 
 
 def narrow_owners(owners: I32) -> Owners:
-    """Store event numbers in 16 bits if they fit, as for up to 32,768 events, and once if all are equal."""
+    """Store event numbers in 16 bits if they fit (up to 32,768 events), and a single number if all are equal."""
     if len(owners) and (owners == owners[0]).all():
         return np.broadcast_to(owners[:1].copy(), len(owners))
     return owners.astype(np.int16) if owners.max(initial=0) <= np.iinfo(np.int16).max else owners
 
 
 def is_group_read(event: Event) -> bool:
-    """Return whether an event's samples are delivered as increments of the counters in them."""
+    """Return whether an event's samples are delivered from group reads, as increments of counters."""
     return bool(event.sample_type & SampleType.READ and event.read_format & ReadFormat.ID)

@@ -23,7 +23,7 @@ _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
 
 
 class JoinedRecording:
-    """A Recording made of several files of one session; order them with ``order_by_time`` first."""
+    """A Recording that consists of several files of one session; order them with ``order_by_time`` first."""
 
     def __init__(self, parts: Sequence[Recording], diagnostics: Diagnostics) -> None:
         self._parts = parts
@@ -46,7 +46,7 @@ class JoinedRecording:
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Yield the batches of each part in turn, at their positions in the session.
 
-        A shard has a share of each part.
+        A shard is a share of every part.
         """
         for part, shift in zip(self._parts, self._shift, strict=True):
             for batch in part.samples(want, shard):
@@ -56,7 +56,7 @@ class JoinedRecording:
 def session_key(session: Session) -> bytes:
     """Return a digest that is equal for files of one run of perf record: one machine, and the same kernel event ids.
 
-    simpleperf writes one file per run, with the names that this file needs.
+    simpleperf writes one file per run, with only the names that the file needs.
     """
     own = session.source if session.recorded_files else ""
     machine = session.hostname, session.os_release, session.arch, session.byte_order, own
@@ -71,8 +71,8 @@ def session_key(session: Session) -> bytes:
 def order_by_time(parts: Sequence[Recording]) -> list[Recording]:
     """Sort files by their first recorded time; files without times keep their order.
 
-    perf starts each file with synthesized records. A file without them continues another, and comes after those that
-    have them.
+    perf starts each file with synthesized records. A file without them is a continuation, and is sorted after those
+    that have them.
     """
     return sorted(parts, key=lambda part: (not _has_synthesized(part.sideband), _first_time(part.sideband)))
 

@@ -1,4 +1,4 @@
-"""Reports what the recording itself declares as missing, with advice."""
+"""Reports losses that the recording itself declares, with advice."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ _TRACE_LOSSES = {
 
 
 def note_lost_samples(events: Sequence[Event], losts: Losts, diagnostics: Diagnostics) -> None:
-    """Count the losses of a whole recording, which may be several files: each loss once."""
+    """Count the losses of a whole recording, each loss once even if there are several files."""
     losts = counted_losses(events, losts)
     for name, rows in (("lost_records", ~losts.samples_only), ("lost_samples", losts.samples_only)):
         count, where = sum_of(losts.lost[rows]), _by_event(events, losts.event[rows], losts.lost[rows])
@@ -49,12 +49,14 @@ def _trace_advice(session: Session) -> str:
     name = known.get("name") or "hardware trace"
     how = known.get("itrace", "i100usl")
     if not how:
-        return f"{name} is not decoded, and perf inject makes no samples of it"
-    return f"{name} is not decoded; where its programs are: perf inject --itrace={how} -i perf.data -o samples.data"
+        return f"{name} is not decoded, and perf inject cannot make samples from it"
+    return (
+        f"{name} is not decoded; on the recorded machine, run: perf inject --itrace={how} -i perf.data -o samples.data"
+    )
 
 
 def _by_event(events: Sequence[Event], owner: I32, numbers: U64) -> str:
-    """Format sums by event: ``cycles: 120, instructions: 3``; those of no event are omitted."""
+    """Format sums by event: ``cycles: 120, instructions: 3``; losses of unknown events are omitted."""
     sums = {index: sum_of(numbers[rows]) for index, rows in rows_by(owner)}
     totals = [(event.name, sums.get(event.index, 0)) for event in events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

@@ -29,9 +29,9 @@ class OpenedInput(Frozen):
 
 
 def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFile | None = None) -> OpenedInput:
-    """Open ``path``; "-" is standard input. FormatError if it is not a recording.
+    """Open ``path``; "-" is standard input. Raises FormatError if it is not a recording.
 
-    ``source`` is its name in the session; empty for the path. ``mapped`` is the input, if already mapped.
+    ``source`` is its name in the session, by default the path. ``mapped`` is the input, if already mapped.
     """
     name = input_name(path)
     directory = Path(path) if path != "-" and Path(path).is_dir() else None
@@ -43,7 +43,7 @@ def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFi
     builder = SessionBuilder(source or name, container.order, container.is_pipe, diagnostics, kcore_dir=kcore_dir)
     builder.add_container(container)
     limit = builder.features.get("compressed", {}).get("mmap_len", 0)
-    init_map = container.features.get(HeaderFeature.SIMPLEPERF_INIT_MAP)  # mappings, as if recorded first
+    init_map = container.features.get(HeaderFeature.SIMPLEPERF_INIT_MAP)  # these mappings count as recorded first
     parts = [container.records] if init_map is None else [init_map, container.records]
     sections = [DataSection(file, part.offset, part.end, container.name, limit) for part in parts]
     for thread_file in [] if directory is None else _thread_files(directory):

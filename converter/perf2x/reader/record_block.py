@@ -28,7 +28,7 @@ from perf2x.reader.record_framing import header_types
 Sizes = npt.NDArray[np.uint16]
 """(records,) bytes of each record, including the header."""
 PackedSizes = npt.NDArray[np.uint16] | U8
-"""The same, or in words instead of bytes if all records are at most 255 whole words, as most samples are."""
+"""Sizes in bytes or, if all records are at most 255 whole words, as most samples are, in words."""
 _WORD_SHIFT = np.uint16(3)
 
 
@@ -65,7 +65,10 @@ class Block(Frozen):
         return self.data[start + 8 : start + int(self.sizes[row])].tobytes()
 
     def only(self, rows: I64) -> "Block":
-        """Select records, in the same words. Rows must be in range: clipping takes a third of the time of checking."""
+        """Select records without copying their words.
+
+        Rows must be in range: numpy's clip mode takes a third of the time of range checks.
+        """
         return replace(
             self,
             starts=take(self.starts, rows, mode="clip"),
@@ -83,7 +86,7 @@ def make_block(
     left_out: I32 | None = None,
     headers: U64 | None = None,
 ) -> Block:
-    """Make a block of ``data``, which consists of records of these sizes, without the rows ``left_out``.
+    """Make a block from ``data``, which consists of records of these sizes, without the rows ``left_out``.
 
     ``headers``, if already read, are those of the remaining rows.
     """
@@ -103,7 +106,7 @@ def make_block(
 
 
 def copy_records(block: Block) -> Block:
-    """Copy the words of the block's records, so that all other records can be freed."""
+    """Copy the words of the block's records, so that the memory of all other records can be freed."""
     counts = (block.sizes + 7) >> 3
     data = take(block.data.view("V8"), ranges(block.starts, counts)).view(np.uint8)  # in the file's byte order
     return replace(block, data=data, words=_native_words(data, block.order), starts=offsets_of(counts)[:-1])
@@ -180,7 +183,7 @@ class Chunk(Frozen):
 
 
 class BlockPlan(Frozen):
-    """Instructions for reading one block again."""
+    """Instructions for reading a block again."""
 
     position: int
     """Offset of the block in the stream."""
@@ -210,7 +213,7 @@ class RecordStream(Frozen, eq=False):
             unpacker = Unpacker(section.decompressed_limit, len(section.data))
             for plan, number in zip(plans, numbers, strict=False):  # the numbers are endless
                 if not shard.holds(number, total) and all(chunk.complete < 0 for chunk in plan.chunks):
-                    continue  # compressed chunks are unpacked anyway, because later ones depend on them
+                    continue  # compressed chunks are unpacked even if skipped, because later ones depend on them
                 parts = [self._read(section, chunk, unpacker) for chunk in plan.chunks]
                 if shard.holds(number, total):
                     yield number, make_block(join_bytes(parts), plan.sizes, plan.position, self.order, left_out[number])
@@ -222,7 +225,7 @@ class RecordStream(Frozen, eq=False):
 
 
 def packed_sizes(sizes: Sizes) -> PackedSizes:
-    """Pack sizes for storage: there is one per record, tens of millions."""
+    """Pack sizes for storage, because there is one per record, for tens of millions of records."""
     words = sizes >> _WORD_SHIFT
     if np.bitwise_or.reduce(sizes) & 7 or words.max(initial=0) > np.iinfo(np.uint8).max:
         return sizes

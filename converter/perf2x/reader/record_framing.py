@@ -26,7 +26,7 @@ WIDE = frozenset(
         SimpleperfRecordType.SIMPLEPERF_TRACING_DATA,
     }
 )
-"""simpleperf's records that may exceed 64 KiB: framing stops before one."""
+"""simpleperf's records that may exceed 64 KiB: framing stops before them."""
 SPECIAL: frozenset[int] = WIDE | frozenset(
     {
         UserRecordType.HEADER_TRACING_DATA,
@@ -35,16 +35,16 @@ SPECIAL: frozenset[int] = WIDE | frozenset(
         UserRecordType.COMPRESSED2,
     }
 )
-"""Records that change how the bytes after or inside them are read: framing stops after one, except for WIDE."""
+"""Records after which bytes must be read differently: framing stops after them, or before them for WIDE."""
 
 _STEPS = 32
-"""Number of records followed one by one before looking for a run again."""
+"""Number of records to follow one by one before looking for a run again."""
 _SHORT_RUN = 8
-"""Shorter runs do not pay off: a payload full of lookalikes must not cost more than one without."""
+"""Shorter runs are not worthwhile: a payload full of lookalikes must not cost more than one without."""
 _LARGE = 128
 """Words per record above which following sizes one by one is cheaper than examining every word."""
 _USER_TYPES = 64
-"""Record types from here on are perf's own, those below are the kernel's (PERF_RECORD_USER_TYPE_START)."""
+"""Record types from here on are perf's own, lower ones are the kernel's (PERF_RECORD_USER_TYPE_START)."""
 
 
 class FramedRecords(Frozen):
@@ -57,7 +57,7 @@ class FramedRecords(Frozen):
     length: int
     """Sum of the sizes."""
     special: int
-    """Type of the last record if it is one of SPECIAL, of the next one if that is one of WIDE, else 0."""
+    """Type of the last record if it is in SPECIAL, or of the next one if that is in WIDE; otherwise 0."""
     broken: bool
     """The bytes after ``length`` start with an impossible header."""
 
@@ -65,9 +65,9 @@ class FramedRecords(Frozen):
 def frame_records(
     data: U8, order: ByteOrder, careful: bool = False, specials: frozenset[int] = SPECIAL
 ) -> FramedRecords:
-    """Follow the sizes to the last complete record of ``data``, a special or an impossible one (size below 8).
+    """Follow the sizes to the last complete record of ``data``, a special record or an impossible one (size below 8).
 
-    ``careful`` is for bytes where special records are expected, so that nothing after them is framed.
+    ``careful``: expect special records, and frame nothing after one.
     """
     if careful:
         return _follow_carefully(data, order, specials)
@@ -99,9 +99,10 @@ def _first_irregular(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrd
 
 
 def _follow_words(words: U64, order: ByteOrder) -> U64:
-    """Return the headers of complete records; wrong from the first record whose size is not a multiple of 8.
+    """Return the headers of complete records.
 
-    Small records are found in runs, large ones are followed one by one.
+    They are wrong from the first record whose size is not a multiple of 8. Small records are found in runs, large ones
+    are followed one by one.
     """
     parts = [np.zeros(0, np.uint64)]
     at, end, going = 0, len(words), True
@@ -139,7 +140,10 @@ class _HeaderRuns:
         self._ends = flatnonzero(np.append(self.following[:-1] != self.words[1:], True))
 
     def at(self, start: int) -> tuple[U64, int]:
-        """Return the headers of the run that begins at word ``start``, and the word after it; none without a run."""
+        """Return the headers of the run that begins at word ``start``, and the word after it.
+
+        None if no run begins there.
+        """
         first = int(self.words.searchsorted(start))
         if first == len(self.words) or self.words[first] != start:
             return self._headers[:0], start
@@ -165,7 +169,7 @@ def _size(header: U64, order: ByteOrder) -> I64:
 
 
 def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[U64, int, bool]:
-    """Return up to ``_STEPS`` headers, the word after them, and False if that is not a header."""
+    """Return up to ``_STEPS`` headers, the word after them, and False if that word is not a header."""
     shift, view, end = 48 if order == "<" else 0, words.data, len(words)
     headers = array("Q")
     while at < end and len(headers) < _STEPS:

@@ -1,6 +1,6 @@
 """An opened recording: indexed, ready for any number of sample passes.
 
-Its fingerprint covers what it has in common with every earlier or truncated state of it: events, and the records up to
+The fingerprint covers what all earlier or truncated states of a recording have in common: events, and records up to
 the first sample.
 
 ::
@@ -70,10 +70,10 @@ def open_recording(
 ) -> Recording:
     """Open a recording and run the index pass; ``path`` "-" is standard input.
 
-    ``source`` is the input's name in the session, if it is not the path. ``progress`` is called with bytes done and in
-    total. ``itrace`` selects the samples to make from Arm SPE trace, as in perf; "": all. ``mapped`` is the input, if
-    already mapped. FormatError if the input cannot be read, SettingError for an ``itrace`` that selects none of its
-    trace.
+    ``source`` is the input's name in the session, if it is not the path. ``progress`` is called with the bytes done and
+    the total. ``itrace`` selects the samples to make from Arm SPE trace, as in perf; "": all. ``mapped`` is the input,
+    if already mapped. Raises FormatError if the input cannot be read, SettingError for an ``itrace`` that selects
+    nothing of its trace.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     if path == "-" and mapped is None:
@@ -96,12 +96,12 @@ def open_recording(
 
 
 class PerfRecording(Frozen, eq=False):
-    """The Recording of model/recording/events.py: an index, and the stream from which samples are decoded."""
+    """Implements Recording of model/recording/events.py: an index, and the stream from which samples are decoded."""
 
     session: Session
     sideband: Sideband
     sample_count: int
-    """Number of samples that perf script prints."""
+    """The number of samples that perf script prints."""
     diagnostics: Diagnostics
     _index: RecordingIndex
     _groups: "_DecodingGroups"
@@ -147,7 +147,7 @@ def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) 
         return batch
     plain = flatnonzero(~split)
     sources = searchsorted(batch.position, delivered.position)
-    whole = take(batch.position, sources, mode="clip") == delivered.position  # the others are malformed
+    whole = take(batch.position, sources, mode="clip") == delivered.position  # the other group reads are malformed
     sources = sources[whole]
     rows = np.concatenate([plain, sources])
     order = argsort(rows)
@@ -160,16 +160,16 @@ def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) 
 
 
 class _DecodingGroups(Frozen):
-    """Groups of samples that are decoded together: those of one layout, read in the same way."""
+    """Groups of samples that are decoded together, because they have the same layout."""
 
     groups: list[tuple[SampleLayout, bool]]
-    """Layout, and whether a BPF program's measurement overrides the fields."""
+    """Each layout, and whether a BPF program's measurement overrides the fields."""
     of_event: I64
-    """(events,) row of ``groups``."""
+    """(events,) index in ``groups``."""
     periods: U64
-    """(events,) period of a sample without one."""
+    """(events,) period of samples that do not have one."""
     is_group_read: Bools
-    """(events,) whether samples are delivered as increments of the counters in them."""
+    """(events,) whether samples are delivered from group reads, as increments of counters."""
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> "_DecodingGroups":
@@ -195,7 +195,7 @@ class _DecodingGroups(Frozen):
         if off_cpu:
             samples, whole = override_off_cpu(samples, whole, want, block.order)
         damage.add(
-            "samples_malformed", "Samples whose fields do not fit in them were left out.",
+            "samples_malformed", "Samples that are too short for their fields were left out.",
             len(whole) - sum_of(whole),
         )  # fmt: skip
         damage.add(
@@ -211,7 +211,7 @@ _LAST = (int(RecordType.SAMPLE), int(UserRecordType.FINISHED_INIT))
 
 
 def _fingerprint(events: Sequence[Event], stream: RecordStream) -> bytes | None:
-    """16-byte digest of the events and of all records up to the first sample; None if there is no sample.
+    """Return a 16-byte digest of the events and of all records up to the first sample; None without samples.
 
     The first sample's time, thread and address distinguish recordings. The files of a directory are written in
     parallel, so only the first one counts, up to perf's FINISHED_INIT.

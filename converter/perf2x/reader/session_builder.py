@@ -36,7 +36,7 @@ from perf2x.reader.record_block import Block
 from perf2x.reader.records.record_names import RECORD_NAMES, SESSION_RECORDS
 
 _SHORT_CLOCK = 18
-"""Bytes that newer versions of perf added to TIME_CONV, for clocks that wrap."""
+"""Bytes that newer versions of perf added to TIME_CONV, for clocks that wrap around."""
 _NAMES = {int(feature): feature.name.lower() for feature in HeaderFeature}
 
 
@@ -54,7 +54,7 @@ class SessionBuilder(Struct):
     trace: dict[str, Any] = field(default_factory=dict)
     """Kind of hardware trace, from AUXTRACE_INFO."""
     ticks: dict[str, int] = field(default_factory=dict)
-    """Clock of the processor in nanoseconds, from TIME_CONV."""
+    """The processor's clock in nanoseconds, from TIME_CONV."""
     thread_map: list[tuple[int, str]] = field(default_factory=list)
     aggregation: int = -1
     recorded_files: dict[str, RecordedFile] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class SessionBuilder(Struct):
                     self._named.add(index)
 
     def _name_by_type(self, known: Mapping[str, str]) -> None:
-        """Name events as simpleperf lists them, in lines of name, type and config, with perf's modifiers."""
+        """Name events as simpleperf lists them, in lines with name, type and config; perf's modifiers are added."""
         listed = (line.split(",") for line in known.get("event_type_info", "").splitlines())
         names = {(kind, config): name for name, kind, config in (line for line in listed if len(line) == 3)}
         for event in self.events.events:
@@ -110,7 +110,7 @@ class SessionBuilder(Struct):
                 self._named.add(event.index)
 
     def _name_tracepoints(self) -> None:
-        """Name tracepoints without recorded names by the format files: config is the tracepoint's id."""
+        """Name tracepoints without recorded names by the format files; their config is the tracepoint's id."""
         formats = self.features.get("tracing_data", {}).get("formats", {})
         for event in self.events.events:
             found = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
@@ -134,7 +134,7 @@ class SessionBuilder(Struct):
             self.events.update(index, group_leader=leader)
 
     def add_records(self, block: Block) -> None:
-        """Add the records of a block that perf writes into pipes (and sometimes into files) for header sections."""
+        """Add the records that perf writes into pipes (and sometimes files) in place of header sections."""
         types, misc = block.types, block.misc
         for row in flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
             self._add_record(int(types[row]), int(misc[row]), block.payload(row))
@@ -167,7 +167,7 @@ class SessionBuilder(Struct):
             self.diagnostics.add("records_malformed", "A record is cut short or damaged.", where=where)
 
     def _add_trace(self, kind: int, section: SectionReader) -> None:
-        """Add a fact on hardware trace: its kind, or the conversion of its ticks."""
+        """Add a property of the hardware trace: its kind, or the conversion of its ticks."""
         if kind == UserRecordType.AUXTRACE_INFO:
             number, _ = section.numbers("II")
             self.trace = hardware_trace(number, section.numbers(f"{section.left // 8}Q"))
@@ -185,18 +185,18 @@ class SessionBuilder(Struct):
             self.add_feature(number, data)
 
     def _add_attr(self, payload: bytes) -> None:
-        """struct { perf_event_attr attr; u64 ids[]; }: the attr holds its own size."""
+        """Add struct { perf_event_attr attr; u64 ids[]; }, where the attr states its own size."""
         if len(payload) < ATTR_SIZE_VER0:
             raise SectionError(f"an attribute of {len(payload)} bytes")
         (size,) = struct.unpack_from(self.order + "I", payload, 4)
         size = size or ATTR_SIZE_VER0
         if size < ATTR_SIZE_VER0 or size > len(payload):
-            raise SectionError(f"an attribute that says it has {size} bytes, in {len(payload)}")
+            raise SectionError(f"an attribute states a size of {size} bytes, but has {len(payload)}")
         ids = struct.unpack_from(f"{self.order}{(len(payload) - size) // 8}Q", payload, size)
         self.events.add(parse_attr(payload[:size], self.order, len(self.events.events), ids))
 
     def _update_event(self, section: SectionReader) -> None:
-        """struct { u64 type; u64 id; data; }."""
+        """Apply struct { u64 type; u64 id; data; } to the event with this id."""
         what, identifier = section.numbers("QQ")
         index = self.events.by_id(identifier)
         if index < 0 or index >= len(self.events.events):
@@ -221,18 +221,19 @@ class SessionBuilder(Struct):
             at += size
 
     def _add_build_id(self, misc: int, payload: bytes) -> None:
-        """struct { s32 pid; u8 build_id[20]; u8 size; u8, u16 reserved; char filename[]; }."""
+        """Add struct { s32 pid; u8 build_id[20]; u8 size; u8, u16 reserved; char filename[]; }."""
         raw, size, name = payload[4:24], payload[24:25], text(payload[28:])
         if not size or not name:
             raise SectionError(f"a build id of {len(payload)} bytes")
         minor, inode, generation = struct.unpack(self.order + "IQQ", raw)
         if minor < 1 << 20 and 0 < inode < 1 << 32 and generation < 1 << 32:
-            return  # perf took them from a mapping for a build id (see record_decoders.py); no hash has so many zeros
+            # perf mistook fields of a mapping for a build id (see record_decoders.py); no hash has so many zeros
+            return
         length = min(size[0], BUILD_ID_SIZE) if misc & MISC_BUILD_ID_SIZE and size[0] else BUILD_ID_SIZE
         self.build_ids[name] = raw[:length]
 
     def session(self) -> Session:
-        """Return the session, as far as it is known."""
+        """The session, as far as it is known."""
         known, clock = self.features, self.features.get("clock_data")
         self._name_tracepoints()
         self._join_groups()
@@ -283,7 +284,7 @@ _COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")
 def with_vdso(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
     """Name the copies of vDSOs made by perf and perf-read-vdso32 ``[vdso]``, ``[vdso32]`` and ``[vdsox32]``.
 
-    Several different copies of one name keep theirs.
+    If several different copies would get one name, they keep their own.
     """
     named = dict(build_ids)
     for kind in ("vdso", "vdso32", "vdsox32"):

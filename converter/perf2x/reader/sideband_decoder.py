@@ -1,9 +1,9 @@
 """Decodes side-band records (all but samples) of many blocks together, and collects them in tables.
 
 Records without a time get the latest time of the samples before them in the file. Only recordings without sample_id_all
-(kernels before 2.6.38, or on request) have such records. perf handles them as it reads them, which is that time up to
-one round of its buffers (perf_session__process_event in tools/perf/util/session.c). In a recording without any times,
-all times are 0 and the file's order counts.
+(kernels before 2.6.38, or on request) have such records. perf handles them as it reads them, which amounts to the same
+within one round of its buffers (perf_session__process_event in tools/perf/util/session.c). In a recording without any
+times, all times are 0 and the file's order counts.
 """
 
 from collections.abc import Sequence
@@ -48,13 +48,13 @@ def _has_trailer(event: Event | None) -> bool:
 
 
 class FileClock(Struct):
-    """Latest sample time up to each position of the current block."""
+    """The latest sample time up to each position of the current block."""
 
     _positions: I64 = field(default_factory=lambda: zeros(0))
     _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
     """(positions + 1,) latest time before the block, then after each of its samples."""
     is_running: bool = False
-    """Whether records take their time from the clock; ``at`` must then be called before the next block."""
+    """Whether records get their time from this clock; ``at`` must then be called before the next block."""
 
     def pass_samples(self, block: Block, events: Sequence[Event]) -> None:
         """Read the times of a block of samples, unless every record has its own time."""
@@ -68,7 +68,7 @@ class FileClock(Struct):
         self._positions = block.positions
 
     def at(self, positions: I64, own: U64 | None = None) -> U64:
-        """Return the time at positions in the block; ``own`` times (of FORK and EXIT) if the clock runs."""
+        """Return the time at positions in the block, or, if the clock is used, ``own`` times (of FORK and EXIT)."""
         if own is not None and self.is_running:
             return own
         return self._times[searchsorted(self._positions, positions)]
@@ -80,10 +80,10 @@ class _TableBuilder(Struct):
     kind: type[ColumnTable]
     parts: list[Any] = field(default_factory=list)
     chains: ListInterner = field(default_factory=ListInterner)
-    """Deferred chains, each once: a long system call repeats one user stack a thousand times."""
+    """Unique deferred chains, because a long system call repeats one user stack a thousand times."""
 
     def append(self, columns: dict[str, Any], keep: Bools) -> None:
-        """Add the rows of ``columns`` where ``keep`` (n,) holds; columns that the table lacks are dropped."""
+        """Add the rows of ``columns`` where ``keep`` (n,) is True; columns that the table lacks are dropped."""
         part: Any = self.kind(**{name: columns[name] for name in self.kind.__struct_fields__})
         if not keep.all():
             part = take_rows_of(part, flatnonzero(keep))
@@ -93,7 +93,7 @@ class _TableBuilder(Struct):
         self.parts.append(part)
 
     def finish(self) -> ColumnTable:
-        """Return the table, sorted; empties the builder."""
+        """Return the sorted table, and empty the builder."""
         table: ColumnTable = join_tables(self.parts)
         self.parts.clear()
         if isinstance(table, DeferredChains):
@@ -110,14 +110,14 @@ def in_order(table: ColumnTable) -> ColumnTable:
 
 
 _MANY = 4096
-"""Number of records decoded at once, because calls cost per block."""
+"""Number of records to decode at once, because each call has a fixed cost."""
 
 
 class SidebandDecoder(Struct):
     """Decodes the side-band records of one block after another; ``finish`` returns the tables.
 
     Records are buffered until there are enough. ``note_damage`` must be called before anything that affects a record's
-    meaning or the order of diagnostics: a new event, damage in the stream.
+    meaning or the order of diagnostics: a new event, or damage in the stream.
     """
 
     _events: EventTable

@@ -1,1 +1,1 @@
-"""Event tables to complete stacks: recorded, deferred, from branch records, or unwound."""
+"""Turns event tables into complete stacks: recorded, deferred, from branch records, or unwound."""

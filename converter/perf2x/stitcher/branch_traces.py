@@ -75,7 +75,7 @@ class CodeCounter:
             self._samples = [sum_addresses(self._samples)]
 
     def result(self) -> tuple[BranchCounts, AddressCounts]:
-        """Return the counts."""
+        """Return the counts so far."""
         return sum_branches(self._branches), sum_addresses(self._samples)
 
     def _counted(self, branches: Branches, epoch: I64) -> BranchCounts:
@@ -95,9 +95,10 @@ class CodeCounter:
 
 
 def _next_branches(source: U64, target: U64, sample: I64) -> U64:
-    """Return (n,) the source of the next branch, of branches newest first; NOT_RECORDED for the newest of a sample.
+    """Return (n,) the source of the next branch, given branches newest first.
 
-    Also where that source, or the branch's target, is outside the object.
+    It is NOT_RECORDED for the newest branch of a sample, and where that source or the branch's target lies outside the
+    object.
     """
     newer = of_previous(source, NOT_RECORDED)
     return np.where(~begins_run(sample) & (newer != EXTERNAL) & (target != EXTERNAL), newer, NOT_RECORDED)

@@ -7,7 +7,7 @@ from perf2x.model.plugin_options import SAMPLES
 from perf2x.model.setting import Setting
 
 MAX_DEPTH = 1024
-"""Default limit of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
+"""Default maximum number of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
 
 
 class CallGraphOptions(Frozen):
@@ -25,4 +25,4 @@ class CallGraphOptions(Frozen):
             asks="stitching",
         ),
     ] = False
-    """Like perf's ``--stitch-lbr``."""
+    """Corresponds to perf's ``--stitch-lbr``."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.find.object_finder import Finder
     from perf2x.stitcher.unwind.unwinder import Unwinder
 
-DESCRIBED_CODE = "compilers describe theirs with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
+DESCRIBED_CODE = "compilers write it with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
 """Advice on JIT-compiled code without call frame information."""
 _MAX_COPY = 65528
 """Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
@@ -63,32 +63,32 @@ _ROOTS = {
 
 
 class UnwindReport(Frozen):
-    """Figures on the unwinding of user stack dumps; ``ends`` counts samples by ``End``."""
+    """Results of unwinding user stack dumps; ``ends`` counts samples by ``End``."""
 
     ends: dict[End, int]
     frames: int = 0
     guessed: int = 0
-    """Frames left by frame pointer because there was no unwind information."""
+    """Frames that were left by frame pointer, because there was no unwind information."""
     asked: int = 0
-    """Requested bytes of stack, 0 if nothing was unwound."""
+    """The requested number of stack bytes, 0 if nothing was unwound."""
     cut_in_jit: int = 0
-    """Samples with the end NO_UNWIND_INFO whose last frame is JIT-compiled code."""
+    """Samples that end with NO_UNWIND_INFO and have JIT-compiled code in their last frame."""
     dumps_missing: bool = False
     """Whether a runtime announced a jitdump that was not found."""
 
     @property
     def samples(self) -> int:
-        """Samples with a user stack to unwind."""
+        """The number of samples with a user stack to unwind."""
         return sum(count for end, count in self.ends.items() if end is not End.NO_REGISTERS)
 
     @property
     def better_size(self) -> int:
-        """The dump size to record with, if dumps were too short."""
+        """A larger dump size, to recommend if dumps were too short."""
         return min(max(4 * self.asked, 32768), _MAX_COPY)
 
 
 class UnwindCounts(Struct):
-    """Counts of one process, for ``absorb`` in another."""
+    """Counts of one process, to be passed to ``absorb`` in another."""
 
     ends: I64 = field(default_factory=lambda: zeros(len(End)))
     """(len(End),) samples by their end"""
@@ -162,11 +162,11 @@ class CallGraphs:
 
     @property
     def in_order(self) -> bool:
-        """Whether batches must be processed in order, because one depends on those before."""
+        """Whether batches must be processed in order, because each depends on those before it."""
         return self._options.stitch_lbr and len(self._called) > 0
 
     def counted(self) -> UnwindCounts:
-        """Counts of all batches so far."""
+        """The counts of all batches so far."""
         problems = self._unwinder.problems() if self._unwinder is not None else []
         return replace(self._counts, problems=self._counts.problems + problems)
 
@@ -175,7 +175,7 @@ class CallGraphs:
         self._counts.add(unwound)
 
     def report(self, diagnostics: Diagnostics) -> UnwindReport:
-        """Return figures of all batches so far; ``diagnostics`` shows whether jitdumps are missing."""
+        """Return the results of all batches so far; ``diagnostics`` shows whether jitdumps are missing."""
         counts, missing = self._counts, diagnostics["jitdump_missing"] > 0
         ends = {end: int(counts.ends[end]) for end in End if counts.ends[end]}
         return UnwindReport(ends, counts.frames, counts.guessed, self._asked if ends else 0, counts.cut_in_jit, missing)
@@ -183,7 +183,7 @@ class CallGraphs:
     def note(self, diagnostics: Diagnostics) -> None:
         """Report guessed frames, unsupported processors and damaged objects."""
         counts = self.counted()
-        advice = "code without unwinding information was unwound by frame pointer; install its debug info."
+        advice = "code without unwind information was unwound by frame pointer; install its debug symbols."
         diagnostics.add("guessed_frames", advice, counts.guessed - counts.guessed_in_jit)
         advice = f"just-in-time compiled code was unwound by frame pointer; {DESCRIBED_CODE}."
         diagnostics.add("guessed_jit_frames", advice, counts.guessed_in_jit)
@@ -262,7 +262,7 @@ def _copies_stack(event: Event) -> bool:
 
 
 def _keeps_link(event: Event) -> bool:
-    """Return whether AArch64's link register is sampled along with chains by frame pointer."""
+    """Return whether AArch64's link register is sampled in addition to chains by frame pointer."""
     kept = SampleType.REGS_USER | SampleType.STACK_USER | SampleType.CALLCHAIN
     needed = SampleType.REGS_USER | SampleType.CALLCHAIN
     return event.sample_type & kept == needed and bool(event.sample_regs_user >> 30 & 1)

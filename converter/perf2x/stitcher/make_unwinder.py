@@ -1,4 +1,4 @@
-"""Makes the unwinder of a recording from its mappings and their files."""
+"""Creates the unwinder of a recording from its mappings and their files."""
 
 from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.binaries.find.object_finder import Finder
@@ -12,11 +12,11 @@ from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import UserMappings
 
 _DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
-"""Recorded as executable at exec, before their protection is settled (fs/exec.c setup_arg_pages)."""
+"""Recorded as executable at exec, before its protection is final (fs/exec.c setup_arg_pages)."""
 
 
 def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arch: str, max_depth: int) -> Unwinder:
-    """Make the unwinder of a recording; ``arch`` is uname -m of the recording machine."""
+    """Create the unwinder of a recording; ``arch`` is uname -m of the recording machine."""
     mmaps = history.mmaps
     recorded = RecordedFiles(session, mmaps)
 
@@ -36,6 +36,6 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
 
 
 def _is_jit(name: str) -> bool:
-    """Return True for a jitdump and for memory without a file: neither a path nor a part of the kernel."""
+    """Return whether a name is that of a jitdump or of memory without a file, and not a part of the kernel."""
     by_kernel = name.startswith("[") and not name.startswith("[anon")
     return is_jitdump(name) or not (by_kernel or is_real_path(name))

@@ -54,7 +54,7 @@ from perf2x.stitcher.stitch import SampleTotals, StitchResult
 from perf2x.stitcher.timeline_tables import losses, parents, thread_names, thread_switches
 
 _NO_CGROUP = 2**64 - 1
-"""The id of samples without one."""
+"""The id of samples without a cgroup."""
 _CgroupNames = Callable[[I64], I64]
 """Returns the name of each row's cgroup, as a string index."""
 
@@ -94,7 +94,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
 
 
 def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringInterner) -> tuple[Threads, I32]:
-    """Return threads sorted by pid, tid and name, and (threads,) the row of each; equal threads share one.
+    """Return threads sorted by pid, tid and name, and (threads,) the row of each; equal threads share a row.
 
     A process is named after its main thread at the time of the first sample.
     """
@@ -171,7 +171,7 @@ def _sum_rows(rows: SampleRows) -> ProfileSamples:
 
 
 def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _CgroupNames) -> ProfileSamples:
-    """Return one row per sample; samples of equal times are sorted by content.
+    """Return one row per sample; samples with equal times are sorted by content.
 
     Columns change in place, one by one, because a second copy of millions of samples takes too much memory.
     """
@@ -222,7 +222,7 @@ def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
 
 
 def profile_events(events: Sequence[Event], *, is_count: bool = False) -> tuple[ProfileEvent, ...]:
-    """Convert events to the profile's terms, each with the event that reads it."""
+    """Convert events to the profile's terms, each with its group leader."""
     reads = [_is_read_by_leader(event) and not _is_read_by_leader(events[event.group_leader]) for event in events]
     leaders = [event.group_leader if read else -1 for event, read in zip(events, reads, strict=True)]
     found = (profile_event(event, leader) for event, leader in zip(events, leaders, strict=True))
@@ -248,7 +248,7 @@ def profile_event(event: Event, leader: int = -1) -> ProfileEvent:
 def _is_read_by_leader(event: Event) -> bool:
     """Return whether an event is in a group of which only the leader is sampled (``{a,b}:S``).
 
-    Its period is not set.
+    Such events have no sampling period.
     """
     reads = event.sample_type & SampleType.READ and event.read_format & ReadFormat.GROUP
     return bool(reads) and event.sample_period == 0 and event.group_leader not in (-1, event.index)

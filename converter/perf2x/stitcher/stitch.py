@@ -65,17 +65,17 @@ class SampleTotals(Frozen):
     """None without samples that have a time."""
     last_ns: int | None = None
     period: float = 0.0
-    """The sum of all periods, as a float, which shows when it exceeds int64."""
+    """The sum of all periods as a float, which shows whether it exceeds int64."""
 
     def plus(self, other: "SampleTotals") -> "SampleTotals":
-        """Totals of both."""
+        """Return the totals of both."""
         first = [time for time in (self.first_ns, other.first_ns) if time is not None]
         last = [time for time in (self.last_ns, other.last_ns) if time is not None]
         return SampleTotals(min(first, default=None), max(last, default=None), self.period + other.period)
 
 
 def _totals_of(samples: Samples) -> SampleTotals:
-    """Return the totals of one batch; the last possible time stands for none."""
+    """Return the totals of one batch; the last possible time means that a sample has no time."""
     period = float(samples.period.sum(dtype=float))
     time = np.zeros(0, np.uint64) if samples.time is None else samples.time
     known = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
@@ -87,7 +87,7 @@ def _totals_of(samples: Samples) -> SampleTotals:
 class StitchResult(Frozen):
     """Distinct threads and stacks of many samples, and sums of equal samples.
 
-    Numbers of threads, stacks and side-table addresses are only valid within one result. Columns may be views of the
+    Numbers of threads, stacks and side-table addresses are valid only within one result. Columns may be views of the
     stitcher that made it, so take the result last.
     """
 
@@ -114,17 +114,17 @@ class ThreadEpochs:
     """Looks up the interner's thread of samples, and the epoch of its process."""
 
     def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool = True) -> None:
-        """Without ``by_thread``, a thread is the first one of its name (``StackInterner.namesakes``)."""
+        """If not ``by_thread``, the first thread with a name stands for all of them (``StackInterner.namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
         self._moments = DirectMappedCache(columns=2, bits=13)
         """(thread << 32 | epoch) by sequence number and by pid and tid."""
         self._named = DirectMappedCache(columns=2, bits=12)
-        """Threads by name and start, and pid and tid: most changes concern other threads."""
+        """Threads by name and start, and pid and tid, because most changes concern other threads."""
 
     def of(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
         """Return (n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
 
-        A CPU's samples are contiguous in a recording, so that most runs of them have one thread.
+        A CPU's samples are contiguous in a recording, so most runs of them have one thread.
         """
         ids = pid << _HALF | tid & _LOW
         begins = begins_run(ids, sequence)
@@ -159,12 +159,13 @@ class StitchOptions(Frozen):
     by_thread: bool = True
     """False: sum samples of threads with the same name; all threads are listed, and unnamed ones stay separate."""
     extra: tuple[str, ...] = ()
-    """Columns in addition to event, thread and stack by which samples stay separate.
+    """Columns by which samples stay separate, in addition to event, thread and stack.
 
     ``cpu``, ``cgroup``, ``data_src``, and ``position`` for a timeline.
     """
     per_process: bool = False
-    """Keep each process's own addresses, as in a history built with ``per_process``; else a file has one address."""
+    """Keep each process's own addresses, as in a history built with ``per_process``; otherwise a file has one address.
+    """
     deferred_missing: str = "mark"
     """``mark``: add a root frame with the reason; ``kernel-only``: add none; ``drop``: drop such samples."""
     as_recorded: bool = False
@@ -172,7 +173,7 @@ class StitchOptions(Frozen):
     merge_callchains: bool = True
     """False: join nothing; a root frame marks the samples whose user part is in another record."""
     user_only: frozenset[int] = frozenset()
-    """Events that exclude the kernel. Since Linux 7.3 their samples taken in the kernel have address 0."""
+    """Events that exclude the kernel. Since Linux 7.3, their samples taken in the kernel have address 0."""
 
 
 class Stitcher:
@@ -190,7 +191,7 @@ class Stitcher:
         self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)
         self._timeline = TimedSamples(options.extra if options.timeline else ())
         self.recorded = RecordedSpools() if options.as_recorded else None
-        """Thread and stack of each sample."""
+        """The thread and stack of each sample, if kept."""
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -219,7 +220,7 @@ class Stitcher:
             self.recorded.add(whole, kept, *found)
 
     def located(self, samples: Samples) -> I32:
-        """Return (n,) the stack of each sample's instruction alone; nothing is counted."""
+        """Return (n,) a stack with each sample's instruction alone; nothing is counted."""
         none = minus_ones(len(samples))
         chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         sequence, (pid, tid) = self._history.sequence_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
@@ -264,7 +265,7 @@ class Stitcher:
         return roots
 
     def _hidden(self, samples: Samples, chain: ListArray, alone: Bools) -> I64:
-        """Return rows with address 0 of events that exclude the kernel, and whose chain has only markers."""
+        """Return the rows with address 0 of events that exclude the kernel, whose chains have only markers."""
         rows = flatnonzero(alone & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
         held = chain[rows]
@@ -273,7 +274,7 @@ class Stitcher:
         return found
 
     def _add_rows(self, samples: Samples, chain: ListArray, record: I64, roots: I64) -> tuple[I32, I32]:
-        """Intern threads and stacks of samples, and sum or keep their rows; return both numbers."""
+        """Intern threads and stacks of samples, and sum or keep their rows; return the numbers of both."""
         sequence = self._history.sequence_of(samples)
         pid, tid = as_int64(samples.pid), as_int64(samples.tid)
         thread, epoch = self._threads.of(pid, tid, sequence)

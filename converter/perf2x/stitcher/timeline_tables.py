@@ -29,11 +29,11 @@ from perf2x.model.recording import Event, Losts, Switches, Tasks, final_counts
 from perf2x.stitcher.history.process_history import ProcessHistory
 
 _EXIT_DEAD = 0x10
-"""The bit of prev_state (include/linux/sched.h) of an exiting thread."""
+"""The bit of prev_state (include/linux/sched.h) for an exiting thread."""
 
 
 def thread_switches(history: ProcessHistory, threads: Threads, strings: StringInterner) -> ThreadSwitches | None:
-    """Return the context switches, and exits, of threads with samples; None if no switches were recorded."""
+    """Return the context switches and exits of threads with samples; None if no switches were recorded."""
     if not len(history.sideband.switches):
         return None
     switches = _with_exits(history.sideband.switches, history.sideband.exits)
@@ -68,7 +68,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
 
 
 def _with_exits(switches: Switches, exits: Tasks) -> Switches:
-    """Add exits as switches out: the last time that a thread leaves its CPU is not recorded as a switch."""
+    """Add exits as switches out, because the last time that a thread leaves its CPU is not recorded as a switch."""
     count = len(exits)
     left = Switches(
         time=exits.time,
@@ -83,7 +83,10 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
 
 
 def losses(events: Sequence[Event], losts: Losts) -> Losses:
-    """Return the recorded losses; of losses reported twice, the rows with times, and the remainder at the end."""
+    """Return the recorded losses.
+
+    If losses were reported twice, these are the rows with times, and the remainder at the end.
+    """
     table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
     is_final = final_counts(events, losts)
     if is_final.any():
@@ -96,9 +99,9 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
 
 
 def parents(forks: Tasks, threads: Threads) -> I32:
-    """Return (threads,) a thread of the parent of each one's process, −1 if the parent has no samples.
+    """Return (threads,) a thread of each process's parent, −1 if the parent has no samples.
 
-    Of a reused pid, the last fork counts.
+    If a pid was reused, the last fork counts.
     """
     born = flatnonzero(forks.pid != forks.ppid)
     born = born[argsort_rows([forks.time[born], forks.position[born]])]

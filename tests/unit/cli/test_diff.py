@@ -108,7 +108,7 @@ def test_modes_that_differ_are_said(tmp_path: Path) -> None:
     pair = [forged(tmp_path / f"{name}.data", [0x1010] * 10, event=f"cpu-clock:{name}") for name in ("u", "k")]
     ran = perf2x("diff", *pair, *QUICK)
     assert ran.code == 0
-    assert ran.err.startswith("perf2x: compares cpu-clock:u with cpu-clock:k, which count in different modes")
+    assert ran.err.startswith("perf2x: comparing cpu-clock:u with cpu-clock:k, which count in different modes")
 
 
 def test_shares_compare_recordings_of_different_length(pair: tuple[Path, Path]) -> None:
@@ -162,16 +162,16 @@ def test_usage(words: tuple[str, ...], sentence: str, pair: tuple[Path, Path]) -
 def test_renamed_objects_are_compared_and_named(renamed_pair: tuple[Path, Path], tmp_path: Path) -> None:
     """In every form, by the name before; the gate holds its limits against them, too."""
     ran = perf2x("diff", *renamed_pair, "--no-symbols", "--fail-above", "object:libz.so.1.2=5%")
-    note = "perf2x: takes libz.so.1.3 for libz.so.1.2 (--map OLD=NEW chooses)\n"
+    note = "perf2x: treating libz.so.1.3 as the renamed libz.so.1.2; use --map OLD=NEW to override\n"
     assert ran.code == 3 and ran.err.startswith(note) and "libz.so.1.2 grew by +25.0 %" in ran.err
     assert "libz.so.1.3" not in ran.out and "gone" not in ran.out
     facts = json.loads(perf2x("diff", *renamed_pair, *QUICK, "--json").out)
     assert facts["renamed_objects"] == [["libz.so.1.2", "libz.so.1.3"]]
     assert [row["self"] for row in facts["rows"] if row["object"] == "libz.so.1.2"] == [[100_000, 150_000]]
     markdown = perf2x("diff", *renamed_pair, *QUICK, "--format", "markdown").out
-    assert "; takes `libz.so.1.3` for `libz.so.1.2`" in markdown
+    assert "; treating `libz.so.1.3` as the renamed `libz.so.1.2`" in markdown
     report = perf2x("report", renamed_pair[1], "--before", renamed_pair[0], "--no-symbols").out
-    assert "- `takes libz.so.1.3 for libz.so.1.2 (--map OLD=NEW chooses)`" in report
+    assert "- `treating libz.so.1.3 as the renamed libz.so.1.2; use --map OLD=NEW to override`" in report
     page = tmp_path / "diff.html"
     assert perf2x("diff", *renamed_pair, *QUICK, "-o", page).code == 0
     assert note.removeprefix("perf2x: ").strip() in page_data(page.read_text())["facts"]

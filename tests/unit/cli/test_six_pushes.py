@@ -160,7 +160,7 @@ THIRTEEN: tuple[tuple[str, Mapping[str, int], int, str, str, str], ...] = (
         "",
     ),
     ("other machine", {stack: cost * 118 // 100 for stack, cost in BASE.items()}, 0, "passed", f"{PASSED} +18.0 %", ""),
-    ("other perf", BASE, 0, "passed", f"{PASSED} +0.0 %", "compares cpu-clock with task-clock:ppp"),
+    ("other perf", BASE, 0, "passed", f"{PASSED} +0.0 %", "comparing cpu-clock with task-clock:ppp"),
     ("no baseline", BASE, 0, "no baseline", "there is no earlier recording", ""),
     (
         "new benchmark",

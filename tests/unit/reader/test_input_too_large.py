@@ -19,5 +19,5 @@ def test_a_file_too_large_to_map_is_refused(error: Exception, tmp_path: Path, mo
     monkeypatch.setattr("perf2x.reader.containers.input_file.map_file", refuse)
     source = recording("calls")
     ran = perf2x("convert", source, "-o", tmp_path / "out.folded")
-    said = f"{source}: too large for this process: a Python of 32 bits, or ulimit -v"
+    said = f"{source}: too large for this process: Python has 32 bits, or ulimit -v is set"
     assert (ran.code, ran.err) == (1, f"perf2x: {said}\n")

@@ -191,11 +191,11 @@ def test_trace_data_between_records_is_skipped(tmp_path: Path, expected: object)
     [
         (
             1,
-            "Intel PT is not decoded; where its programs are: perf inject --itrace=i100usl -i perf.data",
+            "Intel PT is not decoded; on the recorded machine, run: perf inject --itrace=i100usl -i perf.data",
         ),
-        (3, "Arm CoreSight ETM is not decoded; where its programs are: perf inject --itrace=i1000il "),
-        (6, "HiSilicon PTT is not decoded, and perf inject makes no samples of it"),
-        (99, "hardware trace is not decoded, and perf inject makes no samples of it"),
+        (3, "Arm CoreSight ETM is not decoded; on the recorded machine, run: perf inject --itrace=i1000il "),
+        (6, "HiSilicon PTT is not decoded, and perf inject cannot make samples from it"),
+        (99, "hardware trace is not decoded, and perf inject cannot make samples from it"),
     ],
 )
 def test_hardware_trace_is_named_with_the_command_that_helps(

@@ -12,13 +12,13 @@ FILES = {
     b"\x7fELF\2\1\1" + bytes(64): "an ELF program",
     b"\x89PNG\r\n\x1a\n" + bytes(64): "an image",
     b"SIMPLEPERF\1\0" + bytes(64): "simpleperf's protobuf",
-    b'{"traceEvents": []}': "JSON of another tool",
+    b'{"traceEvents": []}': "JSON from another tool",
     b"<?xml version='1.0'?><svg/>": "a page or an image",
-    b"\n\n# Total Lost Samples: 0\n#\n# Samples: 3\n": "text of perf report",
-    b"  42 0x401136/0x401140/P/-/-/0  0x1/0x2/P/-/-/0 \n": "text of branches alone",
-    b"7/9 4.88: 1 branches:uH: call 401140 main (/p) => 401100 work (/p)\n": "text of branches",
+    b"\n\n# Total Lost Samples: 0\n#\n# Samples: 3\n": "output of perf report",
+    b"  42 0x401136/0x401140/P/-/-/0  0x1/0x2/P/-/-/0 \n": "branches as text, printed by",
+    b"7/9 4.88: 1 branches:uH: call 401140 main (/p) => 401100 work (/p)\n": "branches as text",
     b"@[\n    read+1\n]: 1\n": "output of bpftrace",
-    b"Sampling at 49 Hertz of all threads by user + kernel stack... Hit Ctrl-C to end.\n": "a tool of bcc",
+    b"Sampling at 49 Hertz of all threads by user + kernel stack... Hit Ctrl-C to end.\n": "output of a bcc tool",
     b"starting" + bytes(9): "starts with b'starting'",
 }
 
@@ -38,7 +38,7 @@ def test_what_a_file_is(data: bytes, tmp_path: Path) -> None:
 def test_own_profiles_are_known(tmp_path: Path) -> None:
     path = tmp_path / "own.pb.gz"
     assert perf2x("convert", recording("calls"), "-o", path, "-q").code == 0
-    assert "a pprof profile, which was converted already" in perf2x("top", path).said
+    assert "a pprof profile, not a recording" in perf2x("top", path).said
 
 
 @pytest.mark.parametrize("data", [b"\n" * 4096, b" " * 4096, b"#\n" * 2048, b" 0x1/0x1" * 512])

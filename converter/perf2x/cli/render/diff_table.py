@@ -16,13 +16,13 @@ from perf2x.tools.tables.library_tables import COLUMNS
 
 def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = None) -> Report:
     """The comparison in every format; ``confidence`` is that of its intervals, ``verdict`` the outcome of limits."""
-    renamed = ", ".join(f"{code(new)} for {code(old)}" for old, new in table.renamed_objects)
+    renamed = ", ".join(f"{code(new)} as the renamed {code(old)}" for old, new in table.renamed_objects)
     return table_report(
         table,
         f"perf2x diff: {' → '.join(map(code, table.sources))}",
         change_layouts,
         lambda table: change_facts(table, confidence) | ({"verdict": to_builtins(verdict)} if verdict else {}),
-        [*[table.unmoved_note] * bool(table.rows and table.unmoved), *[f"takes {renamed}"] * bool(renamed)],
+        [*[table.unmoved_note] * bool(table.rows and table.unmoved), *[f"treating {renamed}"] * bool(renamed)],
         verdict.markdown() if verdict else (),
     )
 

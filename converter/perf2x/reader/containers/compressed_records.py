@@ -21,13 +21,13 @@ from perf2x.errors import FormatError
 from perf2x.reader.record_framing import FramedRecords, frame_records
 
 _MOST_EACH = 64 << 20
-"""Maximum bytes that a compressed record, of at most 64 KiB, may unpack to; less if the ring buffers are smaller."""
+"""Maximum bytes that a compressed record of at most 64 KiB may unpack to; smaller ring buffers lower the limit."""
 
 
 class Unpacker:
     """Unpacks the compressed records of one section in file order.
 
-    Bounded by ``limit`` for each, and by the policy of base/files/unpack_limit.py for all. The first bytes that are not
+    ``limit`` bounds each record, and the policy of base/files/unpack_limit.py all of them. The first bytes that are not
     zstd, or not records, end the stream, because later ones depend on them.
     """
 
@@ -47,7 +47,7 @@ class Unpacker:
     def unpack(self, record: U8, order: ByteOrder) -> tuple[U8, FramedRecords]:
         """Return the complete records that this one contains or completes, framed.
 
-        ValueError if it cannot be unpacked.
+        Raises ValueError if it cannot be unpacked.
         """
         if self._broken:
             raise ValueError(self._broken)
@@ -82,14 +82,15 @@ class Unpacker:
 def _zstd_payload(record: U8, order: ByteOrder) -> bytes:
     """Return the zstd bytes of a record.
 
-    COMPRESSED2 gives their number, COMPRESSED fills its record. perf 6.16 left out data_size, and the padding that it
-    is for, in all but the first record of a batch: an impossible size is replaced by the size of the record.
+    COMPRESSED2 states their number; COMPRESSED fills its record. perf 6.16 wrote data_size, and the padding that
+    requires it, only in the first record of a batch; an impossible size is therefore replaced by the size of the
+    record.
     """
     kind, _, size = struct.unpack_from(order + "IHH", record.data)
     if kind == UserRecordType.COMPRESSED:
         return record[HEADER_SIZE:].tobytes()
     if size < HEADER_SIZE + 8:
-        raise ValueError("no room for data_size")
+        raise ValueError("the record is too short for data_size")
     (data_size,) = struct.unpack_from(order + "Q", record.data, HEADER_SIZE)
     start = HEADER_SIZE + 8
     return record[start : start + data_size if 0 < data_size <= size - start else size].tobytes()
@@ -102,7 +103,8 @@ class _TooLargeError(ValueError):
 class _ZstdStream:
     """One zstd stream that arrives in chunks, as perf writes it: flushed after every chunk, never ended.
 
-    ``feed`` raises ValueError for bytes that are not zstd, _TooLargeError for those that unpack to more than the limit.
+    ``feed`` raises ValueError for bytes that are not zstd, _TooLargeError for chunks that unpack to more than the
+    limit.
     """
 
     def __init__(self) -> None:

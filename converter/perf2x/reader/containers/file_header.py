@@ -21,19 +21,19 @@ from perf2x.errors import FormatError
 _KINDS = (
     (rb"\x7fELF", "an ELF program or library; record it first: perf record -g -- ./program"),
     (rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|BM....\0{4}", "an image"),
-    (rb"SIMPLEPERF", "simpleperf's protobuf; give the perf.data that it was made of"),
+    (rb"SIMPLEPERF", "simpleperf's protobuf; pass the perf.data that it was made from"),
     (rb"%PDF", "a PDF document"),
     (rb"PK\x03\x04", "a zip archive; unpack it"),
     (rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml|<!doctype|<html|<svg)", "a page or an image of another tool"),
-    (rb"(?:\xef\xbb\xbf)?\s*[{\[]\s*(?:[\"{\[\]}]|$)", "JSON of another tool"),
-    (rb"\x0a[\x02-\x20]\x08[\x01-\x7f]\x10", "a pprof profile, which was converted already"),
+    (rb"(?:\xef\xbb\xbf)?\s*[{\[]\s*(?:[\"{\[\]}]|$)", "JSON from another tool"),
+    (rb"\x0a[\x02-\x20]\x08[\x01-\x7f]\x10", "a pprof profile, not a recording"),
     (rb"[ \t]{0,16}(?:\d{1,10}[ \t]{1,16})?0x[0-9a-f]{1,16}/0x[0-9a-f]{1,16}/",
-     "text of branches alone, as perf script -F brstack prints it for perf2bolt; it has no stacks"),
-    (rb"[^\n]*branches(?::\w+)?:[^\n]*=>", "text of branches; perf script --itrace=i10us prints samples"),
-    (rb"(?:#[^\n]*\n|\n)*#[ \t]*(?:Samples:|Overhead)", "text of perf report; give that of perf script"),
+     "branches as text, printed by perf script -F brstack for perf2bolt; it has no stacks"),
+    (rb"[^\n]*branches(?::\w+)?:[^\n]*=>", "branches as text; to print samples, use perf script --itrace=i10us"),
+    (rb"(?:#[^\n]*\n|\n)*#[ \t]*(?:Samples:|Overhead)", "output of perf report; pass the output of perf script"),
     (rb"@\w*\[|Attaching \d+ probe", "output of bpftrace; fold it: stackcollapse-bpftrace.pl"),
     (rb"CPU +ID +FUNCTION:NAME", "output of DTrace; fold it: stackcollapse.pl"),
-    (rb"Sampling at \d+ Hertz|Tracing [^\n]*Hit Ctrl-C", "text of a tool of bcc; let it fold stacks: -f"),
+    (rb"Sampling at \d+ Hertz|Tracing [^\n]*Hit Ctrl-C", "output of a bcc tool; rerun the tool with -f to fold stacks"),
 )  # fmt: skip
 _NAMES = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), name) for pattern, name in _KINDS]
 _FIRST = 1 << 12
@@ -76,7 +76,7 @@ _LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80,
 
 
 def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
-    """Read the header. FormatError when the data is no recording."""
+    """Read the header. Raises FormatError when the data is not a recording."""
     magic = data[:8].tobytes()
     is_known = magic == perffile.MAGIC_LEGACY or magic in _MAGICS
     if not len(data):
@@ -123,7 +123,7 @@ def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Di
 def _clamp_to_file(
     name: str, file_size: int, records: FileSection, unfinished: bool, diagnostics: Diagnostics
 ) -> FileSection:
-    """Return the data section, as far as it is in the file; an unfinished header has size 0."""
+    """Return the data section, limited to the size of the file; an unfinished header has size 0."""
     if records.offset > file_size:
         raise FormatError(f"{name}, byte 0x28: data starts at {records.offset:#x}, the file has {file_size:#x} bytes")
     if unfinished:
@@ -133,7 +133,7 @@ def _clamp_to_file(
         )  # fmt: skip
     elif records.end > file_size:
         diagnostics.add(
-            "file_cut", "The file is shorter than its header says: copy it again, whole.",
+            "file_cut", "The file is shorter than its header states: copy it again completely.",
             count=records.end - file_size,
         )  # fmt: skip
     else:
@@ -166,8 +166,8 @@ def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> li
 def _feature_numbers(bits: bytes, order: ByteOrder) -> list[int]:
     """Return the numbers of the set bits.
 
-    The bitmap consists of unsigned longs, so that on a big-endian machine it depends on their width. perf takes the
-    width that sets HOSTNAME (perf_file_header__read in tools/perf/util/header.c); otherwise known numbers decide.
+    The bitmap consists of unsigned longs, so on a big-endian machine it depends on their width. perf chooses the width
+    for which HOSTNAME is set (perf_file_header__read in tools/perf/util/header.c); if neither is, known numbers decide.
     """
     wide, narrow = _set_bits(bits, order, "Q"), _set_bits(bits, order, "I")
     if order == "<" or perffile.HeaderFeature.HOSTNAME in wide:

@@ -29,16 +29,16 @@ CHUNK = 1 << 20
 FIRST = 1 << 16
 """Number of bytes needed to recognize an input."""
 IsOther = Callable[[bytes], bool]
-"""Returns whether an input that is not a recording can be read, too, by its first bytes."""
+"""Decides by the first bytes of an input that is not a recording whether it can be read, too."""
 MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
 
 
 class InputFile(Frozen):
-    """All bytes of an input, read-only and mostly unread yet."""
+    """All bytes of an input, read-only and mostly not read yet."""
 
     data: U8
     mapping: mmap.mmap | None = None
-    """The map behind ``data``, None for a plain buffer."""
+    """The map behind ``data``; None for a plain buffer."""
     on_disk: int = 0
     """Size of the input before unpacking, in bytes."""
 
@@ -49,9 +49,10 @@ class InputFile(Frozen):
 
 
 def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _: False) -> InputFile:
-    """Map a file ("-" is standard input), decompressed if necessary. FormatError if it cannot be read.
+    """Map a file ("-" is standard input), decompressed if necessary.
 
-    Pipes and compressed files are only read if they are recordings, or ``is_other`` accepts them.
+    Pipes and compressed files are read only if they are recordings, or ``is_other`` accepts them. Raises FormatError if
+    the file cannot be read.
     """
     name = input_name(path)
     try:
@@ -71,7 +72,7 @@ def input_name(path: str) -> str:
 def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: False) -> Iterator[bytes]:
     """Yield the data of a pipe or a device: all of a recording; of anything else, enough to recognize it.
 
-    FormatError for more data than the limit.
+    Raises FormatError for more data than the limit.
     """
     total, limit = 0, unpack_limit.stream_limit()
     chunk = file.read(len(MAGIC))
@@ -89,14 +90,17 @@ def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: Fals
 
 
 def _try_map(file: IO[bytes], name: str) -> InputFile | None:
-    """Map a whole file; None if it cannot be mapped (a pipe, a terminal, an empty file), FormatError for its size."""
+    """Map a whole file; None if it cannot be mapped (a pipe, a terminal, an empty file).
+
+    Raises FormatError if it is too large.
+    """
     try:
         if file.tell() != 0:
             return None
         mapping = map_file(file)
     except (OSError, ValueError) as error:
         if is_out_of_memory(error):
-            raise FormatError(f"{name}: too large for this process: a Python of 32 bits, or ulimit -v") from None
+            raise FormatError(f"{name}: too large for this process: Python has 32 bits, or ulimit -v is set") from None
         return None
     kept = mapping if isinstance(mapping, mmap.mmap) else None
     return InputFile(np.frombuffer(mapping, np.uint8), kept, len(mapping))
@@ -128,7 +132,7 @@ def _unpacked_chunks(
             chunk = unpacked.read1(CHUNK)
         except damage_errors() as error:
             diagnostics.add(
-                "wrapper_damaged", "The compressed file is cut or damaged: copy it again, whole.",
+                "wrapper_damaged", "The compressed file is cut off or damaged: copy it again completely.",
                 where=f"{name}: {error}",
             )  # fmt: skip
             return
@@ -147,4 +151,4 @@ def _check_beginning(chunk: bytes, name: str, is_other: IsOther) -> None:
     if len(chunk) >= len(MAGIC) and not chunk.startswith(MAGICS) and not is_other(chunk[:FIRST]):
         what = named_file(chunk)
         said = f"is {what}" if what else f"starts with {chunk[: len(MAGIC)]!r}"
-        raise FormatError(f"{name}: no perf.data file in it: the unpacked data {said}")
+        raise FormatError(f"{name}: it contains no perf.data file: the unpacked data {said}")

@@ -19,7 +19,7 @@ _AS_RECORDED = (
     "type", "config", "config1", "config2", "sample_period", "sample_type", "read_format", "branch_sample_type",
     "sample_regs_user", "sample_stack_user", "sample_regs_intr",
 )  # fmt: skip
-"""Fields of Event with the same name in the attribute."""
+"""Fields that Event has under the same name as the attribute."""
 
 
 def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = ()) -> Event:
@@ -94,7 +94,7 @@ def _cache_name(config: int) -> str:
 
 
 def modifiers(flags: frozenset[str], precise_ip: int) -> str:
-    """Return what perf adds to an event's name: ``:u``."""
+    """Return the modifiers that perf appends to an event's name, such as ``:u``."""
     letters = ""
     if flags & {"exclude_kernel", "exclude_user", "exclude_hv"}:
         letters += "k" * ("exclude_kernel" not in flags)

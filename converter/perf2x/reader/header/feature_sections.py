@@ -41,8 +41,9 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
 def _cpus_before_dies(words: I64) -> int:
     """Return the least number of CPUs for which a list of strings exactly fills the gap before the dies; 0 for none.
 
-    All numbers of CPUs are tried at once: each step doubles the strings that ``following`` skips, so that a crafted
-    section costs n log n, not as many reads as its counts suggest. Strings take whole words, padded by do_write_string.
+    All numbers of CPUs are tried at once: each step doubles the number of strings that ``following`` skips, so that a
+    crafted section takes n log n time, not as many reads as its counts suggest. do_write_string pads strings to whole
+    words.
     """
     end = len(words)
     cpus = arange(1, (end + 1) // 2)
@@ -50,7 +51,7 @@ def _cpus_before_dies(words: I64) -> int:
     possible = (strings > 0) & (strings < end - 3 * cpus)  # a string takes at least a word
     cpus, strings = cpus[possible], strings[possible]
     after = arange(1, end + 1) + words // 4
-    following = np.append(np.where((words % 4 == 0) & (after < end), after, end), end)  # ``end`` leads to itself
+    following = np.append(np.where((words % 4 == 0) & (after < end), after, end), end)  # ``end`` points to itself
     at = 2 * cpus + 1
     for bit in range(int(strings.max(initial=0)).bit_length()):
         at = np.where(strings >> bit & 1, following[at], at)
@@ -162,7 +163,7 @@ def _simpleperf_meta_info(section: SectionReader) -> dict[str, str]:
 
 
 def _named(codes: str, *names: str) -> Callable[[SectionReader], dict[str, Any]]:
-    """Return a decoder of a section of a few numbers, by struct codes."""
+    """Return a decoder of a section that has a few numbers, by struct codes."""
     return lambda section: section.named(codes, *names)
 
 

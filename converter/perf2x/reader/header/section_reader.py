@@ -16,7 +16,7 @@ class SectionError(Exception):
 
 
 class SectionReader(Struct):
-    """Reads a section's bytes in order; SectionError if they do not suffice."""
+    """Reads a section's bytes in order. Raises SectionError at their end."""
 
     data: bytes
     order: ByteOrder
@@ -30,7 +30,7 @@ class SectionReader(Struct):
     def take(self, size: int) -> bytes:
         """Read ``size`` bytes."""
         if size < 0 or size > self.left:
-            raise SectionError(f"{size} bytes wanted at {self.at:#x}, {self.left} left")
+            raise SectionError(f"{size} bytes expected at {self.at:#x}, {self.left} left")
         self.at += size
         return self.data[self.at - size : self.at]
 
@@ -48,7 +48,7 @@ class SectionReader(Struct):
         return [read(self) for _ in range(self.count(least))]
 
     def entries(self, codes: str) -> list[tuple[Any, ...]]:
-        """Read a u64 count, and that many entries of these struct codes."""
+        """Read a u64 count, and that many entries with these struct codes."""
         return [self.numbers(codes) for _ in range(self.fitting(self.u64(), struct.calcsize(self.order + codes)))]
 
     def u32(self) -> int:
@@ -62,13 +62,13 @@ class SectionReader(Struct):
         return number
 
     def count(self, least: int) -> int:
-        """Read a u32 count of entries of at least ``least`` bytes each; SectionError if they cannot fit."""
+        """Read a u32 count of entries of at least ``least`` bytes each. Raises SectionError if they cannot fit."""
         return self.fitting(self.u32(), least)
 
     def fitting(self, count: int, size: int) -> int:
-        """Return ``count`` if that many entries of ``size`` bytes are left, else raise SectionError."""
+        """Return ``count`` if that many entries of ``size`` bytes are left. Raises SectionError otherwise."""
         if count * size > self.left:
-            raise SectionError(f"{count} entries of {size} bytes in {self.left}")
+            raise SectionError(f"{count} entries of {size} bytes do not fit in {self.left} bytes")
         return count
 
     def string(self) -> str:
@@ -79,7 +79,7 @@ class SectionReader(Struct):
         """Read bytes up to a NUL, and the NUL."""
         end = self.data.find(b"\0", self.at)
         if end < 0:
-            raise SectionError("a string without an end")
+            raise SectionError("an unterminated string")
         return text(self.take(end + 1 - self.at))
 
     def strings(self) -> list[str]:

@@ -17,7 +17,9 @@ from perf2x.reader.header.section_reader import SectionError, SectionReader, tex
 
 _UNKNOWN = 2**64 - 1
 _MOST_FILES, _MOST_SYMBOLS = 1 << 16, 1 << 19
-"""Limits of files in a section, and symbols of a file; real ones have samples. Each costs more than its bytes."""
+"""Limits of files in a section, and of symbols in a file; simpleperf lists only files with samples. Each takes more
+memory than its bytes in the section.
+"""
 
 
 class _Draft(Struct):
@@ -36,7 +38,7 @@ class _Draft(Struct):
         self.added += 1
         if self.added > _MOST_SYMBOLS:
             raise SectionError(f"more than {_MOST_SYMBOLS:,} symbols in a file")
-        if length and name:  # no address is inside the others
+        if length and name:  # a symbol without length contains no address
             self.starts.append(start)
             self.lengths.append(length)
             self.names.append(name)
@@ -56,7 +58,7 @@ class _Draft(Struct):
 
 
 def read_files(number: int, section: SectionReader) -> Iterator[tuple[str, RecordedFile]]:
-    """Yield name and contents of each file that has symbols; SectionError if the section is damaged.
+    """Yield name and contents of each file that has symbols. Raises SectionError if the section is damaged.
 
     { u32 size; file }: in FILE a struct, in FILE2 a message FileFeature.
     """
@@ -112,11 +114,14 @@ def debug_unwind_files(section: SectionReader) -> list[dict[str, object]]:
 
 
 _SIZES = {1: 8, 5: 4}
-"""Size of fields by wire types without a length."""
+"""Sizes of fields, by wire type; types with a length are missing."""
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield (number, value) of each field of a protobuf message; SectionError if it is truncated or not a message."""
+    """Yield (number, value) of each field of a protobuf message.
+
+    Raises SectionError if it is truncated or not a message.
+    """
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -138,16 +143,16 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 127) << 7 * shift
         if byte < 128:
             return value & _UNKNOWN, at + shift + 1
-    raise SectionError("a number without an end")
+    raise SectionError("an unterminated number")
 
 
 def _number(value: int | bytes) -> int:
     if isinstance(value, bytes):
-        raise SectionError("bytes where a number belongs")
+        raise SectionError("it has bytes where a number is expected")
     return value
 
 
 def _bytes(value: int | bytes) -> bytes:
     if isinstance(value, int):
-        raise SectionError("a number where bytes belong")
+        raise SectionError("it has a number where bytes are expected")
     return value

@@ -31,7 +31,7 @@ def is_off_cpu(event: Event) -> bool:
 
 
 def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrder) -> tuple[Samples, Bools]:
-    """Replace fields by those in RAW; return the samples, and ``whole`` without rows with malformed RAW."""
+    """Replace fields by those in RAW; return the samples, and ``whole`` without rows whose RAW is malformed."""
     if samples.raw is None:
         return samples, whole
     at = _payload_cursor(samples.raw, order)
@@ -60,7 +60,7 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
 
 
 def _payload_cursor(raw: ListArray, order: ByteOrder) -> FieldCursor:
-    """Return a cursor at the first word of every payload; the payloads are copied to word boundaries."""
+    """Return a cursor at the first word of every payload; payloads are copied to word boundaries."""
     sizes = np.minimum(-(-raw.lengths // 8) * 8 + _HEADER, _LARGEST)
     used = np.minimum(raw.lengths, sizes - _HEADER)
     aligned = offsets_of(sizes)

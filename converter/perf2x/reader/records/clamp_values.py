@@ -1,6 +1,6 @@
-"""Clamps impossible numbers where they are read, so that later stages can add and subtract without overflow.
+"""Clamps impossible numbers as they are read, so that later stages can add and subtract without overflow.
 
-One flipped bit makes a time of 292 years, a period that no counter reaches or a CPU that no machine has.
+One flipped bit can make a time of 292 years, a period beyond any counter, or a CPU that no machine has.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,8 @@ _LIMITS: dict[str, tuple[str, Any, Any]] = {
     "period": ("implausible_period", np.minimum, np.uint64(MOST_PERIOD)),
     "cpu": ("implausible_cpu", np.maximum, np.int32(-1)),
 }
-"""By column: name of the damage, and the range of numbers. CPUs from 2³¹ on are negative as int32; −1 is none."""
+"""By column: the name of the damage, and the range of numbers. CPUs from 2³¹ on are negative as int32; −1 means none.
+"""
 _ADVICE = "the recording is damaged; such numbers were replaced by possible ones"
 
 
@@ -30,7 +31,7 @@ def clamp_samples(samples: Samples, damage: Diagnostics) -> Samples:
 
 
 def clamped(columns: Mapping[str, Any], damage: Diagnostics) -> dict[str, Any]:
-    """Return the columns with impossible numbers, corrected; count the changes."""
+    """Return the columns with impossible numbers corrected; count the changes."""
     found = {}
     for name, column in columns.items():
         if name not in _LIMITS or column is None:

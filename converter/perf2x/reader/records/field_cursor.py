@@ -24,7 +24,7 @@ _WORDS_EACH = {"words": 1, "pairs": 2}
 
 
 class FieldCursor:
-    """Points to the same field of every record in the block; each read advances it."""
+    """Points to the same field of every record in a block; each read advances it."""
 
     def __init__(self, block: Block, trailer_words: int = 0) -> None:
         self.block = block
@@ -36,7 +36,7 @@ class FieldCursor:
         self._at = block.starts
         self._step = 1
         self._room = (int(block.sizes.min()) >> 3) - trailer_words if len(block.sizes) else 1 << 30
-        """Least number of words in a record from ``_at`` on; −1 if not computed yet."""
+        """Least number of words left in any record from ``_at`` on; −1 if not computed yet."""
         self.bad: Bools = falses(len(self.start)) if self._room > 0 else self.end <= self.start
         self.given_up: Bools | None = None
         """(n,) complete records whose remaining fields cannot be read; None if there are none."""
@@ -103,10 +103,10 @@ class FieldCursor:
         return flag
 
     def fields(self, layout: str) -> dict[str, Any]:
-        """Read fields by name, as ``pid/tid:i start:Q chain:words comm:text is_exec:8192 lifted:no``.
+        """Read fields by name: ``pid/tid:i start:Q chain:words comm:text is_exec:8192 lifted:no``.
 
-        Two i32 that share a word; a u64 (which may have two names); a count followed by that many words (``pairs``:
-        twice as many); the rest as text; bits of header.misc; a constant.
+        In this order: two i32 that share a word; a u64 (which may have two names); a count followed by that many words
+        (``pairs``: twice as many); the rest as text; bits of header.misc; a constant.
         """
         columns: dict[str, Any] = {}
         for names, code in (field.split(":") for field in layout.split()):
@@ -151,7 +151,7 @@ class FieldCursor:
             count = np.where(too_many, np.uint64(0), count)
         lengths = count.view(np.int64)
         self._at = first + (lengths * words_each if words_each > 1 else lengths)
-        self._step, self._room = 0, -1  # computed on the next read
+        self._step, self._room = 0, -1  # computed at the next read
         return first, lengths
 
     def give_up(self, rows: Bools) -> None:
@@ -163,7 +163,7 @@ class FieldCursor:
 
     @property
     def whole(self) -> Bools:
-        """Return (n,) records that contain all fields that were read."""
+        """Return (n,) records that contain all fields read so far."""
         return ~self.bad if self.given_up is None else ~self.bad | self.given_up
 
     def ragged(self, first: I64, lengths: I64) -> ListArray:

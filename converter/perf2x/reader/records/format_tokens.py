@@ -1,4 +1,4 @@
-"""Tokens of a tracepoint's ``print fmt``: literals, numbers, names and signs of C."""
+"""Tokens of a tracepoint's ``print fmt``: literals, numbers, names and punctuation of C."""
 
 import re
 from collections.abc import Iterator
@@ -35,25 +35,25 @@ class Tokens:
         return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
 
     def next(self) -> str:
-        """Take any token."""
+        """Return the next token, of any kind, and advance."""
         text = self.text
         self._at += 1
         return text
 
     def take(self, kind: str) -> str:
-        """Take a token of this kind."""
+        """Return the next token, which must be of this kind, and advance."""
         if self.kind != kind:
             raise PrintFormatError(self.text)
         return self.next()
 
     def accept(self, sign: str) -> bool:
-        """Take the next token if it is this sign."""
+        """Skip the next token if it is this sign; return whether it was."""
         found = self.text == sign and self.kind in ("sign", "name")
         self._at += found
         return found
 
     def expect(self, sign: str) -> None:
-        """Take this sign; PrintFormatError if the next token is another."""
+        """Skip this sign. Raises PrintFormatError if the next token is another one."""
         if not self.accept(sign):
             raise PrintFormatError(f"{sign} expected, not {self.text}")
 
@@ -83,7 +83,7 @@ def unescaped(literal: str) -> str:
 
 
 def strings(tokens: Tokens) -> str:
-    """Take adjacent literals as one."""
+    """Return adjacent literals as one text, and advance."""
     literal = unescaped(tokens.take("string"))
     while tokens.kind == "string":
         literal += unescaped(tokens.next())

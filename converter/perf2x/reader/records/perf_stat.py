@@ -34,13 +34,15 @@ from perf2x.model.value_limits import MOST_PERIOD
 
 _ALL = "all threads"
 _AGGR_GLOBAL = 1
-"""enum aggr_mode in tools/perf/util/stat.h: CPUs are added up; other modes have several numbers in perf's versions."""
+"""enum aggr_mode in tools/perf/util/stat.h: counts of all CPUs are added up. The numbers of other modes differ between
+versions of perf.
+"""
 _BEGIN = np.uint64(1)
-"""Counters begin at 0, a nanosecond after the clock does: samples at 0 have no time."""
+"""Counters begin with 0 at a time of 1 ns, because samples at time 0 count as samples without a time."""
 
 
 def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
-    """Return the side-band with the names of the threads that were watched."""
+    """Return the side-band with the names of the monitored threads."""
     named = [(tid, comm or _ALL) for tid, comm in session.thread_map if comm or tid < 0]
     tid = as_int32([tid for tid, _ in named])
     zeros = np.zeros(len(named), np.int64)
@@ -49,12 +51,12 @@ def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
 
 
 def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) -> None:
-    """Report what perf stat read, what it did not count, and what is extrapolated."""
+    """Report counters that were read, not counted, or extrapolated."""
     readings = sideband.readings
     diagnostics.add("counter_readings", COUNTED, len(readings))
     for event in session.events:
         is_idle = not readings.running[readings.event == event.index].any()
-        advice = "perf stat did not count it: the machine cannot, or what was watched did not run"
+        advice = "perf stat did not count it: the machine does not support it, or the monitored program did not run"
         diagnostics.add("events_not_counted", advice, int(is_idle), event.name)
     shared = (readings.running > 0) & (readings.running < readings.enabled)
     advice = "counters took turns in the hardware; their counts are extrapolated, as perf's are"
@@ -62,7 +64,7 @@ def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) 
 
 
 def delivered_readings(sideband: Sideband, session: Session) -> Samples:
-    """Return the samples: one per event, thread, CPU and round, and one of nothing where each counter begins."""
+    """Return the samples: one per event, thread, CPU and round, and a sample of value 0 where each counter begins."""
     readings, rounds = sideband.readings, sideband.rounds
     ended = searchsorted(rounds.position, readings.position)
     is_known = (readings.event >= 0) & (readings.event < len(session.events))
@@ -70,7 +72,7 @@ def delivered_readings(sideband: Sideband, session: Session) -> Samples:
     held = held[lexsort((readings.position[held], *(column[held] for column in _counter(readings))))]
     readings, ended = take_rows_of(readings, held), ended[held]
     cpu = np.full(len(held), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
-    known = as_int32([*(tid for tid, _ in session.thread_map), -1])  # -1 for all threads, and where the map ends
+    known = as_int32([*(tid for tid, _ in session.thread_map), -1])  # -1 for all threads, and at the end of the map
     place = np.where((readings.thread >= 0) & (readings.thread < len(known)), readings.thread, -1)
     keys = (readings.event, known[place], cpu)
     first, row = group_rows([*keys, ended])
@@ -98,9 +100,9 @@ def _counter(readings: Readings) -> tuple[AnyArray, ...]:
 
 
 def _growth(readings: Readings) -> U64:
-    """Return (n,) what each counter counted since its reading before.
+    """Return (n,) the growth of each counter since its previous reading.
 
-    Rows are in order of counters, then as recorded.
+    Rows are sorted by counter, and in recorded order for each.
     """
     begins = begins_run(*_counter(readings))
 

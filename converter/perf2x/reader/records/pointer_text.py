@@ -1,4 +1,4 @@
-"""Formats the target of a kernel's ``%p`` with letters: network addresses, UUIDs, dumps, bitmaps.
+"""Formats the targets of the kernel's ``%p`` with letters: network addresses, UUIDs, dumps, bitmaps.
 
 Source of truth: tools/lib/traceevent (event-parse.c: print_arg_pointer, print_bitmask_to_seq, print_cpumask_to_seq).
 """
@@ -8,13 +8,16 @@ from typing import Literal
 
 Order = Literal["little", "big"]
 SPECIAL = re.compile(r"[SsFf]|U[bBlL]?|[Ii](?:4[hnbl]?|6c?|Sp?c?[hnbl]?)|MF|[Mm]R?|h[CDN]?|bl?")
-"""Letters after ``%p`` that belong to it."""
+"""The letters after ``%p`` that select a format."""
 _AF_INET, _AF_INET6 = 2, 10
 _GUID = (3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 
 
 def pointed_text(special: str, part: bytes, most: int, order: Order) -> str:
-    """Format a field's bytes by the letters after ``%p``; ``most`` is the width before them, below 0 for none."""
+    """Format a field's bytes by the letters after ``%p``.
+
+    ``most`` is the width before the letters, negative for none.
+    """
     kind, letters = special[0], special[1:]
     if kind in "Mm":
         return _mac(special, part)

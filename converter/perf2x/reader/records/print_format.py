@@ -36,7 +36,7 @@ _LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
 Function = Callable[[int, bool], str]
 """Formats a kernel address: the function's name, and optionally the offset in it."""
 PARTS, ORDER = "", " "
-"""Keys of a sample's fields for the bytes of all fields by name, and for the byte order."""
+"""Keys in a sample's fields: of the bytes of all fields by name, and of the byte order."""
 _MOST_DEPTH = 200
 _MASK = 2**64 - 1
 
@@ -46,7 +46,7 @@ def compile_format(
     function: Function = lambda address, _: f"{address:#x}",
     strings_at: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Fields], str]:
-    """Return a function that formats the fields of a sample; PrintFormatError for unsupported formats.
+    """Return a function that formats the fields of a sample. Raises PrintFormatError for unsupported formats.
 
     ``strings_at``: the kernel's strings by address, ``0xffffffff8281a2a4``, for ``%s`` of a pointer.
     """
@@ -82,7 +82,10 @@ class _PrintedField(Struct):
 
 
 class _Name(Struct):
-    """A name that the kernel left in, of an enumeration or a variable: 0 in expressions, as in libtraceevent."""
+    """A name that the kernel left in the format, of an enumeration or a variable.
+
+    Returns 0 in expressions, as in libtraceevent.
+    """
 
     name: str
 
@@ -143,7 +146,7 @@ def _words(tokens: Tokens) -> list[str]:
     while not tokens.accept(")"):
         words.append(tokens.next())
         if not words[-1]:
-            raise PrintFormatError("a bracket is not closed")
+            raise PrintFormatError("an unclosed bracket")
     return words
 
 
@@ -236,7 +239,7 @@ def _call(name: str, tokens: Tokens, depth: int) -> _Expression:
 
 
 def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
-    """Parse ``, { 1, "S" }, { 2, "D" }``: numbers are constant; names left in by the kernel are −1, as in eval_flag."""
+    """Parse ``, { 1, "S" }, { 2, "D" }``: numbers are constant; names are −1, as in eval_flag."""
     while tokens.accept(","):
         tokens.expect("{")
         if tokens.accept("}"):
@@ -269,7 +272,7 @@ def _worded(shown: Callable[[bytes, Order], Any], field: _PrintedField) -> _Expr
 
 def _part(value: _Expression) -> Callable[[Fields], bytes]:
     if not isinstance(value, _PrintedField):
-        raise PrintFormatError("bytes of what is no field")
+        raise PrintFormatError("the bytes of something that is not a field")
     return value.part
 
 
@@ -304,7 +307,7 @@ _FUNCTIONS: dict[str, Callable[..., _Expression]] = {
 
 
 def _used(special: str | None) -> int:
-    """Return the number of letters after ``%p`` that belong to it; others are text."""
+    """Return how many letters after ``%p`` belong to it; others are text."""
     known = SPECIAL.match(special or "")
     return known.end() if known else 0
 
@@ -331,7 +334,7 @@ def _converted(
     spec = f"%{found['flags']}{found['width'] or ''}{'.' + found['precision'] if found['precision'] else ''}{number}"
 
     def alternate(sizes: tuple[int, ...], shown: int) -> str:
-        """Return the alternate form: 0 has no prefix in C, and octal numbers one digit."""
+        """Return numbers in C's alternate form (``#``): 0 has no prefix, octal numbers begin with one 0."""
         plain: str = (spec if shown and kind != "o" else spec.replace("#", "")) % (*sizes, shown)
         return "0" + plain if shown and kind == "o" else plain
 

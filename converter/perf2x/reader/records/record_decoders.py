@@ -63,9 +63,9 @@ class Decoder(Frozen):
 
     table: str
     layout: str
-    """As for ``FieldCursor.fields``."""
+    """The layout, as in ``FieldCursor.fields``."""
     further: Callable[[FieldCursor, Columns], Columns] = _nothing
-    """Reads further fields, and converts columns."""
+    """Reads further fields and converts columns."""
 
     def decode(self, at: FieldCursor) -> Columns:
         """Read the fields of all records."""
@@ -107,15 +107,16 @@ def _mmap2(at: FieldCursor, columns: Columns) -> Columns:
 
 
 def _holds_build_id(at: FieldCursor) -> Bools:
-    """Return (n,) whether the union of a MMAP2 is a build id: the flag may be left over from another perf's record.
+    """Return (n,) whether the union of a MMAP2 is a build id; the flag may be left over from another perf.
 
-    perf_event_mmap_output (kernel/events/core.c) passes a mapping to all listeners, one after the other, and leaves the
-    flag set for those after one that wants build ids; they get device and inode.
+    perf_event_mmap_output (kernel/events/core.c) passes a mapping to all listeners, one after the other. It leaves the
+    flag set for those after a listener that wants build ids, but gives them device and inode.
     """
     found = at.has(uapi.MISC_MMAP_BUILD_ID)
     begin = take(at.block.data.view("<u8"), at.at[found], mode="clip")
     size = begin & np.uint64(0xFFFFFFFF)  # including the reserved bytes, which are 0
-    is_inode = (size <= np.uint64(12)) & (begin >> np.uint64(52) == np.uint64(0))  # a major and a minor number
+    # plausible major and minor device numbers
+    is_inode = (size <= np.uint64(12)) & (begin >> np.uint64(52) == np.uint64(0))
     found[found] = (size > np.uint64(0)) & (size <= np.uint64(20)) & ~is_inode
     return found
 
@@ -154,11 +155,11 @@ def _ksymbol(at: FieldCursor, columns: Columns) -> Columns:
 
 
 _NO_PROTECTION = 0xFF0000
-"""Bits that no prot has (mman-common.h; simpleperf's own is 0x4000), except as a byte of a name."""
+"""Bits that no prot has (mman-common.h; simpleperf's own is 0x4000), unless it is part of a name."""
 _MAPPING = "pid/tid:i start:Q length:Q pgoff:Q"
 _TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
 _SWITCH = f"is_out:{uapi.MISC_SWITCH_OUT} preempted:{uapi.MISC_SWITCH_OUT | uapi.MISC_SWITCH_OUT_PREEMPT}"
-"""The thread in the trailer switches."""
+"""The switching thread is the one in the trailer."""
 
 DECODERS: dict[int, Decoder] = {
     RecordType.MMAP: Decoder("mmaps", _MAPPING, _mmap),

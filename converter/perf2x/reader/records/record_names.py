@@ -5,7 +5,7 @@ from perf2x.base.abi import RecordType, SimpleperfRecordType, UserRecordType
 RECORD_NAMES = {
     int(kind): kind.name for family in (RecordType, UserRecordType, SimpleperfRecordType) for kind in family
 }
-"""Record type to its kernel name without PERF_RECORD_."""
+"""Record types → kernel names without PERF_RECORD_."""
 
 SESSION_RECORDS = frozenset(
     {

@@ -53,11 +53,11 @@ def sample_layout(event: Event) -> SampleLayout:
 def decode_samples(
     block: Block, event: I32, layout: SampleLayout, periods: U64, want: Want
 ) -> tuple[Samples, Bools, Bools | None]:
-    """Decode the samples of a block that contains nothing else, all of one layout.
+    """Decode the samples of a block that contains only samples of one layout.
 
-    Returns the samples, (n,) complete ones, and (n,) those with registers in a newer kernel's layout, whose later
-    fields are missing (None if there are none). ``periods`` (events,) are for samples without a period. Fields that are
-    not wanted are skipped but checked: which samples are complete does not depend on ``want``.
+    Returns the samples, (n,) complete ones, and (n,) those whose registers have a newer kernel's layout and whose later
+    fields are missing (None if there are none). ``periods`` (events,) are for samples without a period. Unwanted fields
+    are skipped but checked: which samples are complete does not depend on ``want``.
     """
     at = FieldCursor(block)
     columns: _Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
@@ -72,7 +72,7 @@ def decode_samples(
     _variable_fields(at, layout, want, columns)
     _last_fields(at, layout, want, columns)
     mode = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
-    mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # 6 and 7 are undefined; perf treats both like 0
+    mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # versions 6 and 7 are undefined; perf treats both like 0
     columns["cpumode"] = mode
     if Want.EXTRA not in want:
         columns["extra"] = {}
@@ -114,7 +114,7 @@ def words_before_read(kind: int) -> int:
 
 
 def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
-    """READ, and CALLCHAIN: { u64 nr; u64 ips[nr]; }."""
+    """Read READ, and CALLCHAIN: { u64 nr; u64 ips[nr]; }."""
     if layout.sample_type & SampleType.READ:
         columns["extra"]["read"] = read_values(at, layout.read_format)
     if layout.sample_type & SampleType.CALLCHAIN:
@@ -126,7 +126,7 @@ def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, colum
 
 
 def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
-    """RAW, BRANCH_STACK, REGS_USER, STACK_USER."""
+    """Read RAW, BRANCH_STACK, REGS_USER and STACK_USER."""
     kind = layout.sample_type
     if kind & SampleType.RAW:
         columns["raw"] = raw_bytes(at, Want.RAW in want)
@@ -141,7 +141,7 @@ def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns:
 
 
 def _last_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
-    """WEIGHT or WEIGHT_STRUCT, DATA_SRC, TRANSACTION, REGS_INTR, PHYS_ADDR, CGROUP, page sizes, AUX."""
+    """Read WEIGHT or WEIGHT_STRUCT, DATA_SRC, TRANSACTION, REGS_INTR, PHYS_ADDR, CGROUP, page sizes and AUX."""
     kind, extra = layout.sample_type, columns["extra"]
     has_extra = Want.EXTRA in want
     has_memory = has_extra or Want.MEMORY in want

@@ -32,7 +32,7 @@ def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
     """
     head = SectionReader(data, order)
     if head.take(len(_MAGIC)) != _MAGIC:
-        raise SectionError("tracing data starts with other bytes")
+        raise SectionError("the tracing data does not start with its magic number")
     version = head.terminated()
     big_endian, long_size = head.take(1)[0], head.take(1)[0]
     section = SectionReader(data[head.at :], ">" if big_endian else "<")
@@ -75,7 +75,7 @@ def parse_format(text: str) -> dict[str, Any]:
     name = re.search(r"^name: (\S+)", text, re.MULTILINE)
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
     if not name or not number:
-        raise SectionError("a format without name or ID")
+        raise SectionError("a format has no name or ID")
     shown = re.search(r"^print fmt: (.*)", text, re.MULTILINE | re.DOTALL)
     fields = [_parse_field(match) for match in _FIELD.finditer(text)]
     return {"name": name[1], "id": int(number[1]), "fields": fields, "print": shown[1].rstrip() if shown else ""}
@@ -94,7 +94,7 @@ def _parse_field(match: re.Match[str]) -> dict[str, Any]:
 
 
 def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, order: ByteOrder) -> dict[str, Any]:
-    """Decode a sample's RAW bytes to numbers, texts, and bytes as hex; fields beyond its end are omitted."""
+    """Decode a sample's RAW bytes to numbers, texts, and bytes as hex; fields that lie beyond the end are omitted."""
     whole = {
         field["name"]: _field_value(field, raw, order)
         for field in fields
@@ -104,7 +104,7 @@ def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, order: ByteOrder)
 
 
 def field_bytes(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> bytes:
-    """Return a field's bytes; for __data_loc and __rel_loc those that it points to."""
+    """Return a field's bytes; for __data_loc and __rel_loc, the bytes that it points to."""
     kind, start, size = field["type"], field["offset"], field["size"]
     part = raw[start : start + size]
     if not kind.startswith(_PLACED):

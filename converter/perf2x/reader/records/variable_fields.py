@@ -50,24 +50,24 @@ ENTRY_WORDS = 3
 _BIG_ENDIAN_FLAGS = (
     (63, 1, 0), (62, 1, 1), (61, 1, 2), (60, 1, 3), (44, 16, 4), (40, 4, 20), (38, 2, 24), (34, 4, 26), (31, 3, 30),
 )  # fmt: skip
-"""Bit in the file, width, bit in Branches.flags.
-
-In this order: mispred, predicted, in_tx, abort, cycles, type, spec, new_type, priv."""
+"""Bit in the file, width, bit in Branches.flags; in this order: mispred, predicted, in_tx, abort, cycles, type, spec,
+new_type, priv.
+"""
 
 
 def raw_bytes(at: FieldCursor, wanted: bool) -> ListArray | None:
-    """PERF_SAMPLE_RAW: { u32 size; u8 data[size]; }, size + 4 being a multiple of 8."""
+    """Read PERF_SAMPLE_RAW: { u32 size; u8 data[size]; }, where size + 4 is a multiple of 8."""
     size = at.split(at.peek())[0]
     return _sized_bytes(at, size, 4, wanted)
 
 
 def bytes_with_size(at: FieldCursor, wanted: bool) -> ListArray | None:
-    """PERF_SAMPLE_AUX: { u64 size; u8 data[size]; }."""
+    """Read PERF_SAMPLE_AUX: { u64 size; u8 data[size]; }."""
     return _sized_bytes(at, at.u64(), 0, wanted)
 
 
 def _sized_bytes(at: FieldCursor, size: U64, begin: int, wanted: bool) -> ListArray | None:
-    """Read ``size`` (n,) bytes, from byte ``begin`` of the next word on, and skip the words of all."""
+    """Read ``size`` (n,) bytes, from byte ``begin`` of the next word on, and skip all words of these fields."""
     end = size + np.uint64(begin)
     first, lengths = at.counted((end >> np.uint64(3)) + ((end & np.uint64(7)) != 0))
     if not wanted:
@@ -76,7 +76,7 @@ def _sized_bytes(at: FieldCursor, size: U64, begin: int, wanted: bool) -> ListAr
 
 
 def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tuple[Branches | None, ListArray | None]:
-    """PERF_SAMPLE_BRANCH_STACK: { u64 nr; [u64 hw_idx]; { from, to, flags } [nr]; [u64 counters[nr]]; }."""
+    """Read BRANCH_STACK: { u64 nr; [u64 hw_idx]; { from, to, flags } [nr]; [u64 counters[nr]]; }."""
     count = at.u64()
     hw_index = at.u64() if branch_sample_type & BranchSampleType.HW_INDEX else None
     first, lengths = at.counted(count, words_each=ENTRY_WORDS)
@@ -100,12 +100,12 @@ def _flags_from_big_endian(flags: U64) -> U64:
 
 
 def registers(at: FieldCursor, mask: int, wanted: bool) -> tuple[U8, U64] | None:
-    """PERF_SAMPLE_REGS_*: { u64 abi; if abi: u64 regs[popcount(mask)], and vector registers where abi has SIMD }.
+    """Read PERF_SAMPLE_REGS_*: { u64 abi; if abi: u64 regs[popcount(mask)], and vector registers if abi has SIMD }.
 
     Returns (n,) abi without its SIMD bit and (n, popcount(mask)) values; rows without registers are zeros. Kernels
-    after 7.2 make ``abi`` a bit field and may append { u16 nr_vectors, vector_qwords, nr_pred, pred_qwords;
-    u64 data[] }, which is skipped. With any other bit in ``abi`` the length of the registers is unknown: the rest of
-    such a record is given up.
+    after 7.2 make ``abi`` a bit field and may append { u16 nr_vectors, vector_qwords, nr_pred, pred_qwords; u64 data[]
+    }, which is skipped. With any other bit in ``abi`` the length of the registers is unknown, and the rest of the
+    record is skipped.
     """
     abi = at.u64()
     width = mask.bit_count()
@@ -125,11 +125,11 @@ def registers(at: FieldCursor, mask: int, wanted: bool) -> tuple[U8, U64] | None
 
 
 def _skip_vector_registers(at: FieldCursor, has_some: Bools) -> None:
-    """Skip vector and predicate registers: a word with two (count, width) pairs, and as many words as they give."""
+    """Skip vector and predicate registers: a word with two (count, width) pairs, and the words that these describe."""
     head, one = at.counted(as_uint64(has_some))
     word = np.where(one > 0, take(at.block.words, head, mode="clip"), np.uint64(0))
     first, second, third, fourth = (word >> np.uint64(shift) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48))
-    at.counted(first * second + third * fourth)  # the pairs stay pairs in either byte order
+    at.counted(first * second + third * fourth)  # the pairs keep their order in either byte order
 
 
 def user_stacks(
@@ -193,14 +193,14 @@ class CounterReadings(ColumnTable):
     """Event with this ``id``, −1 for none."""
     id: U64
     task: I32
-    """Thread of the counter if threads have counters of their own (``inherit``), else 0."""
+    """The counter's thread if threads have counters of their own (``inherit``), otherwise 0."""
     value: U64
 
 
 def delivered_samples(parts: Sequence[tuple[int, CounterReadings]], blocks: int) -> list[DeliveredSamples]:
-    """Return the delivered samples of each block, from the values of all samples, because increments follow time.
+    """Return the delivered samples of each block; increments need the values of all blocks in time order.
 
-    ``parts`` have numbers of blocks, and the values of the block's samples of one layout.
+    ``parts`` are pairs of a block's number and the values of its samples of one layout.
     """
     numbers = np.concatenate([np.full(len(part), block, np.int64) for block, part in parts])
     whole = join_tables([part for _, part in parts])

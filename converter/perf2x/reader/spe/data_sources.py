@@ -1,7 +1,7 @@
-"""Data sources of memory operations (perf_mem_data_src), as perf derives them from Arm SPE records.
+"""Data sources of memory operations (perf_mem_data_src), derived from Arm SPE records as perf does.
 
 Source of truth: arm_spe__synth_data_source and what it calls in tools/perf/util/arm-spe.c. The meaning of a data source
-packet depends on the CPU; if it has no level, events do.
+packet depends on the CPU; if it has no level, the record's events determine one.
 """
 
 from functools import reduce
@@ -25,7 +25,7 @@ _BITS = {
 
 
 def _words(text: str) -> dict[int, int]:
-    """Parse words by code, from lines ``CODE BITS …``."""
+    """Parse words by code, from lines of ``CODE BITS …``."""
     rows = (line.split() for line in text.splitlines())
     return {int(code): reduce(or_, map(_BITS.__getitem__, bits)) for code, *bits in rows}
 
@@ -66,7 +66,7 @@ _SOURCES = {
     (0xC0, 0xAC4): _AMPEREONE,
     (0x48, 0xD06): _HIP12,
 }
-"""Words by implementer and part of the CPU, and by the code in a packet."""
+"""Words by the CPU's implementer and part, and by the code in a packet."""
 _CODES = 20
 _CACHES = (
     (Happened.L1D_ACCESS, Happened.L1D_MISS, _L1),
@@ -117,14 +117,14 @@ def _by_packet(records: TraceRecords, store: Bools, midr: int) -> U64:
 
 
 def _loaded(records: TraceRecords) -> U64:
-    """Return (n,) level of loads by their events: the innermost hit, else the outermost miss."""
+    """Return (n,) the level of loads by their events: the innermost hit, otherwise the outermost miss."""
     hits = [(records.had(seen) & ~records.had(missed), cache | _HIT) for seen, missed, cache in _CACHES]
     hits.insert(1, (records.had(Happened.RECENTLY_FETCHED), 0x10 << 5 | 12 << 33 | _HIT))
     return _first([*hits, *((records.had(missed), cache | _MISS) for _, missed, cache in reversed(_CACHES))])
 
 
 def _stored(records: TraceRecords) -> U64:
-    """Return (n,) level of stores by their events: the outermost accessed."""
+    """Return (n,) the level of stores by their events: the outermost level accessed."""
     ways = (
         (event, cache | how)
         for seen, missed, cache in reversed(_CACHES)
@@ -134,6 +134,6 @@ def _stored(records: TraceRecords) -> U64:
 
 
 def _first(choices: list[tuple[Bools, int]]) -> U64:
-    """Return (n,) the value of the first condition that is True, else that of an unknown level."""
+    """Return (n,) the value of the first True condition, otherwise that of an unknown level."""
     words = [np.uint64(word) for _, word in choices]
     return np.select([holds for holds, _ in choices], words, np.uint64(_UNKNOWN))

@@ -33,7 +33,7 @@ _KINDS = (
     ("instructions", "i"), ("memory", "M"), ("remote-access", "a"), ("branch", "b"), ("tlb-access", "t"),
     ("tlb-miss", "t"), ("llc-access", "m"), ("llc-miss", "m"), ("l1d-access", "f"), ("l1d-miss", "f"),
 )  # fmt: skip
-"""Names of events with their letters: the reverse of perf's order, because formats of one event show the first."""
+"""Names of events with their letters, in the reverse of perf's order, because formats of one event show the first."""
 _ALL = "bfmtaMi"
 _TOKEN = r"[bfmtaM]|i[0-9]{0,9}i?|l[0-9]{0,9}"
 _MOST_BRANCHES = 2
@@ -67,11 +67,11 @@ class SampleKinds(Frozen):
 
 
 def sample_kinds(itrace: str) -> SampleKinds:
-    """Parse the letters of ``--itrace``, "" for all; SettingError for others than Arm SPE has."""
+    """Parse the letters of ``--itrace``, "" for all. Raises SettingError for letters that Arm SPE does not support."""
     given = {found[0]: found[1:].rstrip("i") for found in re.findall(_TOKEN, itrace or _ALL)}
     names = tuple(name for name, letter in _KINDS if letter in given)
     if not names or not re.fullmatch(f"(?:{_TOKEN}|[ ,])*", itrace):
-        raise SettingError("", "itrace", f" {itrace!r} chooses no samples; those of Arm SPE are {_ALL}, iNi, l and lN")
+        raise SettingError("", "itrace", f" {itrace!r} selects no samples; Arm SPE supports {_ALL}, iNi, l and lN")
     branches = min(int(given["l"] or _MOST_BRANCHES), _MOST_BRANCHES) if "l" in given else 0
     return SampleKinds(names, max(int(given.get("i") or 1), 1), branches)
 
@@ -87,7 +87,7 @@ _TYPES = as_uint64([[0, 1], [4, 9], [6, 10], [2, 1]])
 
 
 class Told(Frozen):
-    """Facts on records beyond their packets."""
+    """Properties of records that are not in their packets."""
 
     position: I64
     time: U64 | None
@@ -98,7 +98,7 @@ class Told(Frozen):
 
 
 def kinds_of(records: TraceRecords, kinds: SampleKinds) -> Bools:
-    """Return (n, kinds) which samples each record makes."""
+    """Return (n, kinds) which kinds of samples each record makes."""
     return np.stack([_makes(records, name) for name in kinds.names], axis=1)
 
 
@@ -158,7 +158,7 @@ def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction:
 
 
 def _branch_flags(records: TraceRecords) -> U64:
-    """(n,) flags of struct perf_branch_entry, and bit 33: not taken (branch_flags in tools/perf/util/branch.h)."""
+    """Return (n,) flags of struct perf_branch_entry; bit 33: not taken (branch_flags in tools/perf/util/branch.h)."""
 
     def bit(holds: Bools, place: int) -> U64:
         return as_uint64(holds) << np.uint64(place)

@@ -20,7 +20,7 @@ from perf2x.base.columnar.byte_streams import reached
 
 
 class Field(IntEnum):
-    """Part of a record that a packet gives."""
+    """The part of a record that a packet contains."""
 
     BAD = 0
     NONE = 1
@@ -49,16 +49,16 @@ _HEADERS = {
     Field.PHYSICAL: "b3", Field.PREVIOUS: "b4", Field.LATENCY: "98", Field.OTHER: "48", Field.ACCESS: "49",
     Field.BRANCH: "4a", Field.EXTENDED: "20 21 22 23",
 }  # fmt: skip
-"""Headers of one byte; all others are bad."""
+"""Headers of one byte; all others are invalid."""
 _FIELDS = np.zeros(256, np.uint8)
 for _field, _bytes in _HEADERS.items():
     _FIELDS[list(bytes.fromhex(_bytes))] = _field
 _SIZES = np.where(_FIELDS != Field.BAD, 1 << (arange(256) >> 4 & 3), 0).astype(np.uint8)
 """Bytes of payload by header."""
 _SIZES[[0x00, 0x01, *range(0x20, 0x24)]] = 0
-_SIZES[0x4B] = 1  # an operation of a class that is not defined
+_SIZES[0x4B] = 1  # an operation of an undefined class
 _LOW = as_uint64([(1 << 8 * size) - 1 for size in range(9)])
-"""Mask of the lowest bytes by their number."""
+"""Masks of the lowest bytes, by their number."""
 
 
 class Packets(Frozen):
@@ -88,12 +88,12 @@ def find_packets(data: U8, base: int) -> Packets:
     whole = int(np.searchsorted(end, count, "right"))  # ends are ascending
     length = int(at[whole]) if whole < len(at) else count
     size, end = size[:whole], end[:whole]
-    words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))  # one at each byte
+    words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))  # one for each byte
     return Packets(field[at[:whole]], words[end - size] & _LOW[size], end, length)
 
 
 def _read_extended(padded: U8, base: int, field: U8, size: U8, step: U8) -> None:
-    """Correct the columns at headers of two bytes, whose second byte looks like a short header."""
+    """Correct the columns at two-byte headers, whose second byte looks like a short header."""
     at = flatnonzero(field == Field.EXTENDED)
     first, second = padded[at], padded[at + 1]
     known = ((second & 0xF8) == 0xB0) | ((second & 0xF8) == 0x98)

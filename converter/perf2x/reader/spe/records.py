@@ -1,4 +1,4 @@
-"""Makes a row of each sampled operation in Arm SPE trace: its packets up to a timestamp or an end.
+"""Builds one row for each sampled operation in Arm SPE trace, from its packets up to a timestamp or an end.
 
 Sources of truth: as in packets.py; tools/perf/util/arm-spe-decoder/arm-spe-decoder.c for addresses.
 """
@@ -22,7 +22,7 @@ NO_CONTEXT = np.uint64(2**64 - 1)
 
 
 class Happened(IntEnum):
-    """Bit of the events of an operation."""
+    """Bits of the events of an operation."""
 
     L1D_ACCESS = 2
     L1D_MISS = 3
@@ -42,7 +42,7 @@ class Happened(IntEnum):
 
 
 class OpClass(IntEnum):
-    """Class of an operation, in ``TraceRecords.operation`` above the subclass byte."""
+    """Class of an operation, above the subclass byte in ``TraceRecords.operation``."""
 
     OTHER = 1 << 8
     ACCESS = 2 << 8
@@ -57,7 +57,7 @@ class TraceRecords(ColumnTable):
     pc: U64
     target: U64
     data: U64
-    """Virtual address that was accessed."""
+    """The virtual address of the accessed memory."""
     physical: U64
     previous: U64
     """Target of the previous branch."""
@@ -90,7 +90,7 @@ class TraceRecords(ColumnTable):
 def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     """Return the complete records, the number of others, and the offset after the last record and its padding.
 
-    A record is complete if its program counter was recorded and no byte in it is damaged.
+    A record is complete if its program counter was recorded and none of its bytes is damaged.
     """
     ends = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     behind = packets.end[ends]

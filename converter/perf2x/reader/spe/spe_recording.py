@@ -1,6 +1,6 @@
 """A recording whose Arm SPE trace is read as samples: recorded samples first, then those of the trace.
 
-A record has its thread, or gets the one that was switched in last. Trace is cut into chunks of complete records, some
+A record without a thread gets the one that was last switched in. Trace is cut into chunks of complete records, a few
 hundred kB each, so that each can be read alone.
 
 ::
@@ -45,7 +45,7 @@ from perf2x.reader.spe.packets import find_packets
 from perf2x.reader.spe.records import TraceRecords, read_records
 
 SPAN = 1 << 17
-"""Approximate bytes of a chunk, so that decoding it stays in the cache."""
+"""Approximate bytes of a chunk, so that the data of its decoding stays in the CPU cache."""
 
 
 class _TraceChunk(Frozen):
@@ -53,7 +53,7 @@ class _TraceChunk(Frozen):
 
     pieces: tuple[TraceBlock, ...]
     position: int
-    """Offset of its first byte among all trace of the recording."""
+    """Offset of its first byte within all trace of the recording."""
     first: int
     """Number of complete records before it, since the buffer's last gap."""
 
@@ -118,7 +118,7 @@ def _behind(pieces: Sequence[TraceBlock], used: int) -> list[TraceBlock]:
 
 
 class _TraceThreads:
-    """Threads of CPUs, and processes of threads, over time."""
+    """Threads on CPUs, and processes of threads, over time."""
 
     def __init__(self, sideband: Sideband) -> None:
         switches, tables = sideband.switches, (sideband.comms, sideband.forks, sideband.mmaps)
@@ -150,14 +150,17 @@ class _TraceThreads:
 
 
 _BEGINNING = 4096
-"""Bytes of trace in the fingerprint."""
+"""Bytes of trace that the fingerprint covers."""
 
 
 class SpeRecording:
-    """The Recording of model/recording/events.py, with Arm SPE's samples and events after the recorded ones."""
+    """Implements Recording of model/recording/events.py, with Arm SPE's samples and events after the recorded ones."""
 
     def __init__(self, recording: Recording, blocks: Sequence[TraceBlock], itrace: str) -> None:
-        """Read all blocks once, to cut and to count. SettingError for an ``itrace`` that Arm SPE does not have."""
+        """Read all blocks once, to cut and to count.
+
+        Raises SettingError for an ``itrace`` that Arm SPE does not support.
+        """
         self._recording, self._blocks = recording, blocks
         session, sideband = recording.session, recording.sideband
         known: Any = session.features["hardware_trace"]
@@ -177,7 +180,7 @@ class SpeRecording:
         self.sample_count = recording.sample_count + self._count(timed)
 
     def _count(self, timed: bool) -> int:
-        """Cut the trace and count its samples; note damage."""
+        """Cut the trace and count its samples; report damage."""
         count = bad = 0
         for chunk, records, damaged in _cut_trace(self._blocks):
             bad += damaged
@@ -193,7 +196,7 @@ class SpeRecording:
 
     @property
     def fingerprint(self) -> bytes | None:
-        """16-byte digest of the first samples and the first bytes of trace; None without either."""
+        """A 16-byte digest of the first samples and the first bytes of trace; None without either."""
         first = self._blocks[0]
         data = first.section.data[first.start : first.stop][:_BEGINNING].tobytes()
         seen = (self._recording.fingerprint or b"") + data
@@ -221,7 +224,7 @@ class SpeRecording:
         return clamp_samples(make_samples(records, told, self._kinds, first, want), Diagnostics())
 
     def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
-        """Return (n,) times: without any tick (ts_enable=0), those at which the kernel delivered the trace."""
+        """Return (n,) times; without any tick (ts_enable=0), the times at which the kernel delivered the trace."""
         auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
         if records.ticks.any() or not len(auxes):
             return _times(records.ticks, clock)
@@ -254,7 +257,10 @@ def _times(ticks: U64, clock: Mapping[str, int]) -> U64:
 
 
 def _cpus(known: Mapping[str, Any], session: Session, blocks: Sequence[TraceBlock]) -> dict[int, tuple[int, int]]:
-    """Return identity (MIDR) and event filters of each buffer's CPU; −1: of all CPUs, if they are equal."""
+    """Return the identity (MIDR) and event filters of each buffer's CPU.
+
+    CPU −1 stands for a buffer of all CPUs; it is missing if they differ.
+    """
     if "cpus" not in known:
         found = re.match(r"(?:0x)?([0-9a-fA-F]{1,16})", str(session.features.get("cpuid", "")))
         return dict.fromkeys((block.cpu for block in blocks), (int(found[1], 16) if found else 0, 0))

@@ -1,1 +1,1 @@
-"""Matches deferred user chains to samples, and finds out why one is missing."""
+"""Matches deferred user chains to samples, and determines why one is missing."""

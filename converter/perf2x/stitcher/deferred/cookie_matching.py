@@ -36,21 +36,21 @@ from perf2x.base.columnar.keyed_values import distance
 from perf2x.model.recording import Comms, DeferredChains
 
 COOKIE_REUSE_NS = 100_000_000_000
-"""A cookie cannot recur sooner: its counter has 31 bits, and 2³¹ kernel entries on one CPU take longer."""
+"""A cookie cannot recur sooner: its counter has 31 bits, and 2³¹ kernel entries on one CPU take longer than this."""
 
 
 class JoinOutcome(IntEnum):
-    """Outcome of joining a sample with its deferred record."""
+    """The outcome of joining a sample with its deferred record."""
 
     NONE = 0
     """The sample has no cookie."""
     JOINED = 1
     JOINED_EARLY_RECORD = 2
-    """Joined, though the record precedes the sample in time.
+    """Joined, although the record precedes the sample in time.
 
-    perf 7.2 leaves these unjoined: a record is for samples that were queued before it
-    (evlist__deliver_deferred_callchain in util/session.c), and session__flush_deferred_samples delivers what is left
-    with the cookie as its outermost frame.
+    perf 7.2 leaves these unjoined: it joins a record only with samples that were queued before it
+    (evlist__deliver_deferred_callchain in util/session.c), and session__flush_deferred_samples delivers the others with
+    the cookie as their outermost frame.
     """
     JOINED_ACROSS_EXEC = 3
     """Joined with a record under the leader's thread id (perf 7.2 never does)."""
@@ -63,7 +63,7 @@ class JoinOutcome(IntEnum):
 class DeferredRecords:
     """The deferred records of a recording, found by cookie, thread and time.
 
-    ``has_time`` False: the recording has no timestamps, and positions in the file stand in for times.
+    If ``has_time`` is False, the recording has no timestamps, and positions in the file replace times.
     """
 
     def __init__(self, records: DeferredChains, comms: Comms, has_time: bool) -> None:
@@ -79,19 +79,19 @@ class DeferredRecords:
 
     @cached_property
     def threads(self) -> KeyedTimes:
-        """Times of each thread's records; built on first use, because healthy recordings never need it."""
+        """Times of each thread's records; computed on first use, because healthy recordings never need it."""
         return KeyedTimes(self._records.tid, self._when)
 
     @property
     def duplicates(self) -> int:
-        """Number of records that repeat the cookie, thread and time of another."""
+        """Number of records with the same cookie, thread and time as another."""
         columns = (self._records.cookie, self._records.tid, self._when)
         return sum_of(~begins_run(*columns))
 
     def orphans(self, used: Bools) -> int:
         """Return the number of records whose cookie no sample has.
 
-        ``used`` (records,) are those joined with a sample.
+        ``used`` (records,) tells which of them were joined with a sample.
         """
         cookie = self._records.cookie
         if not len(cookie):
@@ -105,9 +105,9 @@ class DeferredRecords:
         return time if self.has_time and time is not None else position.view(np.uint64)
 
     def match(self, cookie: U64, pid: I32, tid: I32, when: U64) -> tuple[I64, I64]:
-        """Return (n,) record row or −1, and (n,) JoinOutcome, of samples that all have a cookie.
+        """Return (n,) the record's row or −1, and (n,) JoinOutcome, of samples that all have a cookie.
 
-        ``when`` of ``time_keys``.
+        ``when`` comes from ``time_keys``.
         """
         low = searchsorted(self._records.cookie, cookie, "left")
         high = searchsorted(self._records.cookie, cookie, "right")
@@ -132,7 +132,10 @@ class DeferredRecords:
         return np.where((earlier < 0) | ((later >= 0) & closer), later, earlier)
 
     def _lower_bound(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
-        """Return (n,) first row in low … high − 1 whose (tid, time) is not less; all bisections advance together."""
+        """Return (n,) the first row in low … high − 1 whose (tid, time) is not less.
+
+        All bisections advance together.
+        """
         low, high = low.copy(), high.copy()
         while len(todo := flatnonzero(low < high)):
             middle = (low[todo] + high[todo]) >> 1
@@ -166,7 +169,7 @@ class DeferredRecords:
         outcome[rows[(anonymous < 0) & (leader >= 0)]] = JoinOutcome.JOINED_ACROSS_EXEC
 
     def _exec_between(self, pid: I32, when: U64, found: I64) -> Bools:
-        """(n,) whether the leader's record belongs to the same process, which called exec between sample and record."""
+        """Return (n,) whether the leader's record is of the same process, which called exec after the sample."""
         same: Bools = self._records.pid[found] == pid
         if not self.has_time:
             return same
@@ -185,7 +188,7 @@ class DeferredRecords:
         far, time = rows[is_far], time[is_far]
         if not len(far):
             return
-        # another record of the thread in between: it returned to user space, so the counter wrapped around
+        # the thread has another record in between, so it returned to user space, and the counter wrapped around
         low, high = np.minimum(time, when[far]) + np.uint64(1), np.maximum(time, when[far]) - np.uint64(1)
         other_round = far[self.threads.between(tid[far], low, high)]
         record[other_round] = -1

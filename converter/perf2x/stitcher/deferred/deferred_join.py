@@ -27,18 +27,18 @@ from perf2x.stitcher.history.process_history import ProcessHistory
 
 
 class DeferredTally(Struct):
-    """The outcome of every join so far."""
+    """The outcomes of all joins so far."""
 
     outcomes: I64
     """(len(JoinOutcome),) samples with each outcome."""
     missing: list[MissingUserStacks]
-    """Samples without their record, one part per batch."""
+    """Samples whose record is missing, one part per batch."""
     used: Bools
-    """(deferred records,) whether a sample was joined with each."""
+    """(deferred records,) whether a sample was joined with each record."""
 
 
 class DeferredJoin:
-    """Finds the deferred record of each sample with a cookie; without ``merge``, nothing is joined."""
+    """Finds the deferred record of each sample with a cookie; if ``merge`` is False, nothing is joined."""
 
     def __init__(self, records: DeferredRecords, merge: bool = True) -> None:
         self._records = records
@@ -48,7 +48,7 @@ class DeferredJoin:
         """The outcomes of all batches so far; updated by later batches."""
 
     def join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
-        """Return (n,) row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
+        """Return (n,) the row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
         record = minus_ones(len(samples))
         outcome = zeros(len(samples))
         rows = flatnonzero(has_cookie)
@@ -69,7 +69,7 @@ class DeferredJoin:
         self.tally.used |= other.used
 
     def _add_missing(self, samples: Samples, cookies: U64, when: U64, rows: I64) -> None:
-        """Keep what explains why these samples have no record: one row per stay in the kernel, not per sample."""
+        """Keep the data that explains why records are missing: one row per stay in the kernel, not per sample."""
         if not len(rows):
             return
         cpu = samples.cpus[rows]
@@ -87,21 +87,23 @@ class DeferredReport(Frozen):
     """PERF_RECORD_CALLCHAIN_DEFERRED records in the file."""
     joined: int = 0
     joined_early_record: int = 0
-    """Of ``joined``: the record comes before the sample; perf 7.2 delivers such samples with the cookie as a frame."""
+    """The part of ``joined`` where the record precedes the sample; perf 7.2 delivers such samples with the cookie as a
+    frame.
+    """
     joined_across_exec: int = 0
-    """Of ``joined``: the record carries another thread id because the thread executed a program."""
+    """The part of ``joined`` where the record has another thread id, because the thread executed a program."""
     missing: int = 0
     missing_reasons: dict[str, int] = field(default_factory=dict)
     refused: int = 0
     """Samples whose cookie only occurs in records of another thread, or of an earlier round of the cookie counter."""
     duplicates: int = 0
-    """Records that repeat another."""
+    """Records with the same cookie, thread and time as another."""
     orphans: int = 0
-    """Records whose cookie no sample has: requested by another perf session, or of samples in another file."""
+    """Records whose cookie no sample has: another perf session requested them, or the samples are in another file."""
 
 
 def deferred_report(history: ProcessHistory, tally: DeferredTally) -> DeferredReport:
-    """Return the figures of all batches counted in the tally."""
+    """Return the counts of all batches in the tally."""
     outcomes = tally.outcomes
     missing = sum_missing(join_tables([no_rows(MissingUserStacks), *tally.missing]))  # a stay may span batches
     early, across = int(outcomes[JoinOutcome.JOINED_EARLY_RECORD]), int(outcomes[JoinOutcome.JOINED_ACROSS_EXEC])

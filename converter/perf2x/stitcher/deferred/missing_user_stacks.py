@@ -30,18 +30,18 @@ from perf2x.stitcher.deferred.cookie_matching import DeferredRecords
 
 
 class MissingReason(StrEnum):
-    """Reasons, by their names in ``info --json``."""
+    """Reasons for missing stacks, by their names in ``info --json``."""
 
     STOPPED = "recording_stopped"
     """The thread was still in the kernel when the recording ended."""
     EXITED = "task_exited"
-    """Per-task events are gone before an exiting task's record would be written (do_exit in kernel/exit.c)."""
+    """The task was exiting: per-task events are gone before its record would be written (do_exit in kernel/exit.c)."""
     LOST = "record_lost"
     """The ring buffer was full: a PERF_RECORD_LOST follows the sample."""
     ELSEWHERE = "in_another_file"
-    """The thread returned and nothing was lost: the record is in the file before or after this one."""
+    """The thread returned and nothing was lost: the record is in the previous or the next file."""
     INJECTED = "dropped_by_inject"
-    """No record at all, though threads returned repeatedly: perf inject drops them."""
+    """No records at all, although threads returned repeatedly: perf inject drops them."""
 
 
 class MissingUserStacks(ColumnTable):
@@ -53,12 +53,12 @@ class MissingUserStacks(ColumnTable):
     cpu: I32
     """−1 if the samples have no CPU."""
     when: U64
-    """Time of the last such sample."""
+    """Time of the last of these samples."""
     count: I64
 
 
 def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
-    """Sum the rows of each stay in the kernel, identified by cookie and thread."""
+    """Merge the rows of each stay in the kernel, identified by cookie and thread."""
     first, stay = group_rows([missing.cookie, as_int64(missing.tid)])
     last = np.zeros(len(first), np.uint64)
     np.maximum.at(last, stay, missing.when)
@@ -66,7 +66,7 @@ def sum_missing(missing: MissingUserStacks) -> MissingUserStacks:
 
 
 def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: DeferredRecords) -> dict[str, int]:
-    """Return number of samples by reason, in the order of MissingReason; they add up to all missing samples."""
+    """Return the number of samples by reason, in the order of MissingReason; all missing samples are counted."""
     if not len(missing):
         return {}
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
@@ -76,7 +76,7 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
     exit_when = records.time_keys(exits.time, exits.position)
     exited = KeyedTimes(exits.tid, exit_when).after(missing.tid, missing.when) != FOREVER
     lost = _lost_after(sideband.losts, missing, records)
-    # a thread that another thread's exec ended loses its id to that thread: later records under it are not its own
+    # a thread that another thread's exec ended loses its id to that thread: later records under the id are not its own
     replaced = records.execs.between(missing.pid, missing.when, back)
     came_back = (back != FOREVER) & ~replaced
     exited |= replaced
@@ -92,7 +92,7 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
 def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecords) -> Bools:
     """Return (n,) whether a record was lost after the sample, on its CPU if both CPUs are known.
 
-    The kernel writes LOST after the loss, when there is room again.
+    The kernel writes LOST after the loss, once there is room again.
     """
     rows = flatnonzero(~losts.samples_only & (losts.lost > 0))
     when = records.time_keys(losts.time, losts.position)[rows]

@@ -88,7 +88,7 @@ def find_lives(
 
 
 def _generations(parent: I64) -> I64:
-    """Return (n,) the number of ancestors of each, by pointer doubling."""
+    """Return (n,) the number of ancestors of each life, by pointer doubling."""
     up, count = np.append(parent, -1), as_int64(np.append(parent >= 0, False))
     while (up >= 0).any():
         count += count[up]
@@ -97,10 +97,10 @@ def _generations(parent: I64) -> I64:
 
 
 KERNEL = -2
-"""Key of the kernel's own space; −1 already means "no process"."""
+"""The key of the kernel's own space; −1 already means "no process"."""
 _TOMBSTONE = -2
 _GENERATIONS = 16
-"""Number of generations searched one by one, which is faster than merging equal queries of descendants."""
+"""The number of generations to search one by one, which is faster than merging equal queries of descendants."""
 
 
 class AddressSpaces:
@@ -124,7 +124,9 @@ class AddressSpaces:
         lives = find_lives(owner, mmap_sequence, forks, fork_sequence, comms, comm_sequence)
         self._born, self._parent, self._before, self._depth = lives.born, lives.parent, lives.before, lives.depth
         self.lines_cut = lives.cut
-        """Number of processes over MAX_FORK_DEPTH forks away from ancestors, whose mappings they do not see."""
+        """The number of processes that are more than MAX_FORK_DEPTH forks away from ancestors, whose mappings they do
+        not see.
+        """
         kernel = np.full(len(ksymbol_sequence), KERNEL, np.int64)
         keys = np.concatenate([lives.pid, owner, kernel])
         self._epoch_sequence = np.concatenate([lives.born, mmap_sequence, ksymbol_sequence])
@@ -142,12 +144,12 @@ class AddressSpaces:
         """
 
     def epoch(self, pid: I64, sequence: I64) -> I64:
-        """(n,) int64: the epoch of each process (or KERNEL) at each sequence number, −1 for unknown processes."""
+        """Return (n,) int64: the epoch of each process (or KERNEL) at each sequence number, −1 if unknown."""
         return self._epochs.at(pid, sequence)
 
     @property
     def epoch_count(self) -> int:
-        """Number of epochs of all processes and the kernel."""
+        """The number of epochs of all processes and the kernel."""
         return len(self._epoch_sequence)
 
     def kernel_epoch(self, sequence: I64) -> I64:
@@ -183,7 +185,7 @@ class AddressSpaces:
         return found
 
     def find_at(self, space: I64, sequence: I64, address: U64) -> I64:
-        """Return (n,) ``find`` by space and sequence number; walks up to the parents of forked processes."""
+        """Do what ``find`` does, by space and sequence number; searches the parents of forked processes, too."""
         found = minus_ones(len(address))
         todo = flatnonzero((space >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
         space, sequence = space[todo], sequence[todo]
@@ -201,7 +203,7 @@ class AddressSpaces:
         return found
 
     def _find_far_up(self, space: I64, sequence: I64, address: U64) -> I64:
-        """``find_at`` for long chains of ancestors, generation by generation from the youngest.
+        """Do what ``find_at`` does for long chains of ancestors, generation by generation from the youngest.
 
         Equal queries of a process's descendants are merged, so the work grows with the number of forks and not with
         their depth times the number of samples.
@@ -236,7 +238,7 @@ class AddressSpaces:
 def _spaces_of(epochs: KeyedValues, lives: int, kernel: I64) -> tuple[I64, I64]:
     """Return (epochs,) the space of each, −1 for none; (epochs + 1,) the last epoch of that space.
 
-    The first ``lives`` epochs begin their spaces. Those of the ``kernel``, and −1 at the end, map to themselves.
+    The first ``lives`` epochs begin their spaces. Epochs of the ``kernel``, and the −1 at the end, map to themselves.
     """
     order, process = epochs.in_order()
     begin = np.maximum.accumulate(np.where(order < lives, arange(len(order)), 0))

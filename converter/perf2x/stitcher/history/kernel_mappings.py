@@ -1,4 +1,4 @@
-"""Mappings of the kernel: its text, extended as in perf, and symbols that come and go at run time."""
+"""Mappings of the kernel: its text, extended as in perf, and symbols that appear and disappear at run time."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ def end_addresses(start: U64, length: U64) -> U64:
 
 
 def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
-    """Extend the kernel's text to the next kernel mapping, to 1 GiB at most.
+    """Extend the kernel's text to the next kernel mapping, to at most 1 GiB.
 
     The record covers _text … _etext, but .init.text and other sections follow it. perf extends the mapping in the same
     way (maps__fixup_end in tools/perf/util/maps.c).
@@ -43,7 +43,7 @@ def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
 
 
 def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
-    """Append a kernel mapping for every registered kernel symbol, named after the symbol."""
+    """Append a kernel mapping for every registered kernel symbol; it has the symbol's name."""
     rows = flatnonzero(~ksymbols.unregister)
     if not len(rows):
         return mmaps

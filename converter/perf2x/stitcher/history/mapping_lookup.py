@@ -25,12 +25,12 @@ class KernelText(Frozen):
     start: np.uint64
     length: np.uint64
     mapping: int
-    """Row of the recorded mapping, −1 for none: it was removed before the end."""
+    """Row of the recorded mapping, −1 if it was removed before the end."""
     is_there: Bools
     """By context: whether the mapping exists; False for contexts of processes."""
 
     def holds(self, part: I64, context: I64, address: U64) -> Bools:
-        """Return (n,) whether it contains each address; ``part`` (n,) is the address's row in ``context``."""
+        """Return (n,) whether the range contains each address; ``part`` (n,) is the address's row in ``context``."""
         lies: Bools = address - self.start < self.length
         lies &= take(take(self.is_there, context), part)
         return lies
@@ -55,14 +55,14 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
 
 
 def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
-    """Return (n,) int64 from 0 on: epoch and the through-exec flag of AddressSpaces.find packed into one number."""
+    """Return (n,) nonnegative int64: epoch and the through-exec flag of AddressSpaces.find packed into one number."""
     return epoch + 1 << 1 | through_exec
 
 
 class MappingLookup:
     """AddressSpaces.find by interval, with a cache.
 
-    All epochs of a process image are looked up as its last one, because a program that maps memory again and again has
+    All epochs of a process image are looked up as its last one, because a program that keeps mapping memory has
     thousands.
     """
 
@@ -71,7 +71,7 @@ class MappingLookup:
         epoch = arange(-1, spaces.epoch_count)
         last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True], np.bool_)).ravel()
         self._last = last * self._intervals
-        """(2 × epochs + 2,) the first key of the image's last epoch, by context"""
+        """(2 × epochs + 2,) by context: the first key of the image's last epoch"""
         self._sequence = repeat(spaces.sequence(epoch), 2)
         """(2 × epochs + 2,) by context"""
         self._recent = DirectMappedCache()

@@ -82,7 +82,7 @@ def _is_file(name: str) -> bool:
 
 
 def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
-    """Return the mappings ``rows`` as parts of the files of the mappings ``source``, at the same addresses."""
+    """Return the mappings ``rows`` as parts of the files of the mappings ``source``, at unchanged addresses."""
     pgoff: U64 = mmaps.pgoff.copy()
     pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
     file, filename, build_id = mmaps.file.copy(), mmaps.filename.number.copy(), mmaps.build_id.number.copy()
@@ -121,13 +121,13 @@ class ThreadNames:
 
 
 class EventOrder(Frozen):
-    """Sorted times and positions of all events; made by ``order_events``."""
+    """Sorted times and positions of all events; created by ``order_events``."""
 
     times: U64
     next_times: U64
     """(events + 1,) the time of the event at each sequence number; the last is a sentinel."""
     positions: I64
-    """Ascending."""
+    """Ascending positions."""
     tie_keys: I64
     """(time slot, index of position) of each event, packed into one ascending integer."""
     slots: U64
@@ -138,7 +138,7 @@ class EventOrder(Frozen):
         if time is None:
             time = np.zeros(len(position), np.uint64)
         first, last = searchsorted(self.times, [time.min(initial=np.uint64(LAST_TIME)), time.max(initial=0)]).tolist()
-        sequence: I64 = searchsorted(self.times[first:last], time) + first  # within the times of this batch
+        sequence: I64 = searchsorted(self.times[first:last], time) + first  # only among the times of this batch
         tied = flatnonzero(take(self.next_times, sequence) == time)
         if len(tied):
             slot = searchsorted(self.slots, time[tied]) * (len(self.positions) + 1)
@@ -159,11 +159,11 @@ def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
 
 
 class ProcessHistory(Frozen):
-    """The side-band of one recording, indexed for lookup by process, time and address."""
+    """The side-band of one recording, indexed for lookups by process, time and address."""
 
     sideband: Sideband
     mmaps: Mmaps
-    """The recorded mappings and one for each kernel symbol; ``spaces`` returns rows of this table."""
+    """The recorded mappings, and one for each kernel symbol; ``spaces`` returns rows of this table."""
     order: EventOrder
     spaces: AddressSpaces
     names: ThreadNames
@@ -186,7 +186,7 @@ class ProcessHistory(Frozen):
         return self.deferred.has_time
 
     def note_missing_times(self, time: U64, diagnostics: Diagnostics) -> None:
-        """Report samples that a timeline cannot place; ``time`` (samples,) uint64 of all samples.
+        """Report samples that a timeline cannot place; ``time`` (samples,) uint64 has the times of all samples.
 
         If no sample has a time, a timeline shows positions in the file instead. 0 and the last possible time, to which
         later times were clamped, do not come from a running clock.
@@ -197,7 +197,7 @@ class ProcessHistory(Frozen):
             return
         impossible = np.count_nonzero((time == 0) | (time == LAST_TIME))
         if impossible > 1:  # a clock may start at 0
-            advice = "without a possible time they are drawn at one moment, or not at all"
+            advice = "their times are impossible, so they are drawn at one moment, or not at all"
             diagnostics.add("samples_without_time", advice, int(impossible))
 
 
@@ -231,7 +231,7 @@ def build_process_history(
     mmaps = _with_copied_text(mmaps, mmap_sequence, spaces)
     diagnostics.add(
         "fork_lines_cut",
-        f"After {MAX_FORK_DEPTH:,} forks in a row without an exec, processes do not see what was mapped before.",
+        f"After {MAX_FORK_DEPTH:,} forks in a row without an exec, processes do not see earlier mappings.",
         count=spaces.lines_cut,
     )  # fmt: skip
     deferred = sideband.deferred

@@ -46,24 +46,24 @@ _PRIVATE_NAMES = (
     "[anon",
     "/anon_hugepage",
 )
-"""Prefixes of names that mean nothing outside their process."""
+"""Prefixes of names that have no meaning outside their process."""
 
 
 class MergedMappings(Frozen):
     """Recorded mappings (rows of ``Mmaps``, and a last row for none) grouped into profile mappings."""
 
     number: I64
-    """(mappings + 1,) the group of each; −1 for the last row."""
+    """(mappings + 1,) the group of each mapping; −1 for the last row."""
     shift: U64
-    """(mappings + 1,) the distance by which addresses in each are moved, modulo 2⁶⁴."""
+    """(mappings + 1,) the distance by which addresses in each mapping are moved, modulo 2⁶⁴."""
     mmaps: Mmaps
     build_ids: DictionaryColumn[str]
-    """Of each recorded mapping, in hexadecimal."""
+    """The build id of each recorded mapping, in hexadecimal."""
     is_data: Bools
-    """(mappings,) whether each is process memory without code, whatever stray words of stacks point there."""
+    """(mappings,) whether each is process memory without code, even if stray words of stacks point to it."""
 
     def table(self, hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
-        """Return the groups with a ``hit`` recorded mapping, and (groups + 1,) the row of each group, −1 for none.
+        """Return the groups with a ``hit`` recorded mapping, and (groups + 1,) each group's row, −1 for none.
 
         Sorted by kernel or not, name, build id, offset and address.
         """
@@ -110,7 +110,7 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
 
 
 def may_hold_code(mmaps: Mmaps) -> Bools:
-    """Return (mappings,) whether each may be executed; perf record -d also records others."""
+    """Return (mappings,) whether each may be executed; perf record -d records data mappings, too."""
     found: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & _PROT_EXEC != 0))
     return found
 
@@ -129,13 +129,13 @@ def _traits(
 
 
 def _is_relative(name: str) -> bool:
-    """Return True if symbols are found by file offset; not in jitdumps, which one process maps once."""
+    """Return whether symbols are found by file offset; not in jitdumps, which one process maps once."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not is_jitdump(name))
 
 
 _ROOM = 1 << 57
 _MAX_LENGTH = 1 << 48
-"""Longer mappings are damaged or span an address space; they are left out, as are those beyond _ROOM."""
+"""Longer mappings are damaged or span an address space; they are excluded, as are those beyond _ROOM."""
 
 
 class AddressLayout:
@@ -154,7 +154,7 @@ class AddressLayout:
         length, start = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
         length[group] = end_addresses(mmaps.start, mmaps.length) - mmaps.start
         start[group] = mmaps.start + merged.shift[:-1]
-        # code at address 0 needs care with return addresses, see FrameKeys
+        # code at address 0 needs special care with return addresses, see FrameKeys
         fits = (length < np.uint64(_MAX_LENGTH)) & (start != 0)
         taken = np.where(fits, length, np.uint64(0))
         begin = np.append(np.uint64(0), np.cumsum(taken, dtype=np.uint64))
@@ -163,15 +163,15 @@ class AddressLayout:
         self._begin = begin[self._group]
         self._start = start[self._group]
         self.delta: U64 = np.append(begin[group] - mmaps.start, np.uint64(0))
-        """(recorded mappings + 1,) add this to an address to get its offset, modulo 2⁶⁴.
+        """(recorded mappings + 1,) the number to add to an address to get its offset, modulo 2⁶⁴.
 
         The last row is for no mapping.
         """
         self.is_outside = np.append(~fits[group], True)
-        """(recorded mappings + 1,) whether each is outside the layout."""
+        """(recorded mappings + 1,) whether each mapping is outside the layout."""
 
     def at(self, offset: U64) -> tuple[I64, U64]:
-        """Return (n,) merged mapping and address of each offset in the layout."""
+        """Return (n,) the merged mapping and the address of each offset in the layout."""
         if not len(self._begin):
             return minus_ones(len(offset)), np.zeros(len(offset), np.uint64)
         row = np.maximum(searchsorted(self._begin, offset, "right") - 1, 0)

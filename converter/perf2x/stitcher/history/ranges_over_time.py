@@ -36,7 +36,7 @@ _RADIX_BITS = 6
 
 
 class _Level(Frozen):
-    """The blocks of one size."""
+    """All blocks of one size."""
 
     keys: I64
     """block << 32 | sequence number, ascending."""

@@ -1,1 +1,1 @@
-"""Chains of samples to distinct stacks of frame keys, and sums of samples."""
+"""Converts chains of samples to distinct stacks of frame keys, and sums samples."""

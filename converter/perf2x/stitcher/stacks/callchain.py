@@ -40,7 +40,7 @@ _MARKER_MODES = {
 }
 _LAST = 2**64 - 1
 _MODES_FROM_LAST = np.zeros(_LAST - CALLCHAIN_CONTEXT_MAX + 1, np.uint8)
-"""(markers,) the mode that each possible marker announces, from the greatest one on; UNKNOWN for others."""
+"""(markers,) the mode that each possible marker announces, in descending order; UNKNOWN for others."""
 _MODES_FROM_LAST[[_LAST - context for context in _MARKER_MODES]] = list(_MARKER_MODES.values())
 
 
@@ -79,7 +79,10 @@ class ChainParts(Frozen):
 
 
 class ChainFrames(Frozen):
-    """Addresses of many chains, innermost first, row by row. All but the first of each part are return addresses."""
+    """Addresses of many chains, innermost first, row by row.
+
+    All addresses but the first of each part are return addresses.
+    """
 
     offsets: I64
     address: U64
@@ -87,7 +90,7 @@ class ChainFrames(Frozen):
 
 
 def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
-    """Decode chains; ``mode`` (rows,) applies until the first marker.
+    """Decode chains; ``mode`` (rows,) applies up to the first marker.
 
     Frames after an unknown marker (programs without frame pointers leave such words) have mode UNKNOWN; perf drops the
     whole chain (add_callchain_ip).
@@ -122,7 +125,7 @@ def decode_user_chains(chains: ListArray) -> ChainFrames:
 
 
 def with_lone_addresses(chains: ListArray, address: U64, alone: Bools) -> ListArray:
-    """Fill the empty rows in ``alone`` with their instruction pointer, unless it is 0."""
+    """Fill the empty rows in ``alone`` with their instruction pointer, unless that is 0."""
     has = alone & (address != np.uint64(0))
     if not has.any():
         return chains

@@ -46,7 +46,7 @@ _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 5
 _MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)
 _AT_ONCE, _SORTED = 1 << 18, 1 << 20
 _MANY = 4
-"""If at least one key in this many is new, keys are sorted, not searched for."""
+"""If at least one key in this many is new, all keys are sorted instead of searched for."""
 _FLAGS_AT, _OFFSET = np.uint64(58), np.uint64((1 << 58) - 1)
 _KERNEL = np.uint64(CpuMode.KERNEL) << _MODE_AT | _RETURN
 
@@ -60,11 +60,11 @@ class DecodedFrames(Frozen):
     is_return: Bools
     mode: U8
     root: I64
-    """> 0: a RootFrame, which has no address."""
+    """Positive: a RootFrame, which has no address."""
 
 
 class SideTable(Frozen):
-    """Addresses outside the layout, by number."""
+    """Addresses outside the layout; keys refer to them by number."""
 
     mapping: I64
     """Merged mapping, −1 for none."""
@@ -78,7 +78,7 @@ def mode_bits(mode: U8) -> U64:
 
 
 def without_return(bits: U64) -> U64:
-    """Return (n,) the key bits of instruction addresses, which return to nowhere."""
+    """Return (n,) the key bits without the return address flag, for instruction addresses."""
     return bits & ~_RETURN
 
 
@@ -90,9 +90,10 @@ def root_frame_keys(root: I64) -> U64:
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
     """Return distinct keys, ascending, and (n,) the index of each key among them.
 
-    Up to a million are sorted at once. Of more, few distinct ones are found in a hash table, and those that share a
-    slot by binary search, in chunks: sorting all at once would take more memory than anything else. Many distinct ones
-    miss the cache at every step of a search, and would need a table larger than the sort.
+    Up to a million are sorted at once. If more keys have few distinct values, these are found in a hash table, and
+    those that share a slot by binary search, in chunks: sorting all at once would take more memory than anything else.
+    For many distinct values the cache would be missed at every step of a search, and the table would be larger than the
+    sort.
     """
     if len(keys) <= _SORTED:
         first, place = group_rows([keys >> _FLAGS_AT, keys & _OFFSET])  # short enough to be sorted as one word
@@ -151,14 +152,14 @@ class FrameKeys:
         text = kernel_text_of(spaces, merged.mmaps)
         self._text = None if text is None or layout.is_outside[text.mapping] else text
         self._side = RowInterner(2)
-        """Mapping; address, as int64 bits."""
+        """Columns: the mapping, and the address as int64 bits."""
         user = mode_bits(np.array([CpuMode.USER], np.uint8))
         self._unmapped_user = self._side_keys(as_int64([-1]), np.zeros(1, np.uint64), user)
 
     def encode(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
         """Return (n,) the key of each frame; ``part`` (n,) is its row in ``context`` and ``bits``.
 
-        These come from ``lookup_contexts`` and ``mode_bits``.
+        ``context`` comes from ``lookup_contexts``, ``bits`` from ``mode_bits``.
         """
         text = self._text
         if text is None:
@@ -208,7 +209,7 @@ class FrameKeys:
     def absorb(self, side: SideTable, hit: Bools) -> U64:
         """Add the addresses of another FrameKeys of the same history.
 
-        Return their numbers here, for ``renumber_keys``.
+        Returns their numbers here, for ``renumber_keys``.
         """
         np.logical_or(self.hit, hit, out=self.hit)
         return self._side.number(side.mapping, side.address).view(np.uint64)

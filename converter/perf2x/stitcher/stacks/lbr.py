@@ -41,9 +41,9 @@ from perf2x.model.recording import Branches
 _USER_MARKER = np.uint64(CallchainContext.USER)
 _UNKNOWN_INDEX = np.uint64(2**64 - 1)
 _UPPER_HALF = np.uint64(1 << 63)
-"""The kernel's addresses: the ip of a sample that a kernel interrupt preceded."""
+"""Start of the kernel's addresses, to recognize the ip of a sample that a kernel interrupt preceded."""
 _MAX_STITCHED = 1024
-"""Maximum calls added to one sample: a stack that seems to grow forever must not exhaust memory."""
+"""Maximum number of calls added to one sample: a stack that seems to grow forever must not exhaust memory."""
 
 
 class LbrState(Frozen):
@@ -67,8 +67,8 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
 
     The innermost user address of a sample taken in user mode is its own ``ip``: it is precise (PEBS), while the chain
     begins at the interrupt, some instructions later. For samples in the kernel it is the address recorded after
-    PERF_CONTEXT_USER, else the ``to`` of the newest branch. ``older`` (n rows) has calls from ``stitch_older_calls`` to
-    append to the branches.
+    PERF_CONTEXT_USER or, without one, the ``to`` of the newest branch. ``older`` (n rows) has calls from
+    ``stitch_older_calls`` to append to the branches.
     """
     user = _first_user_marker(chain)
     chain = _with_own_addresses(chain, user, ip)
@@ -85,7 +85,7 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
 
 
 def _with_own_addresses(chain: ListArray, user: I64, ip: U64) -> ListArray:
-    """Return the chains; for samples in user mode, the address after the marker is replaced by ``ip``."""
+    """Return the chains; in those of samples in user mode, replace the address after the marker by ``ip``."""
     rows = flatnonzero((user == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
     rows = rows[chain.values[user[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
     values = chain.values.copy()
@@ -162,7 +162,7 @@ def _indices(branches: Branches) -> U64:
 
 
 def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tuple[I64, Bools]:
-    """(n,) record of the previous sample in the register of this one's oldest record, and whether both are the same.
+    """Return (n,) the previous sample's record in the register of this one's oldest record, and whether both are equal.
 
     Registers are a ring: hw_idx holds the newest record, so the oldest of ``nr`` lies ``nr − 1`` registers before it.
     """
@@ -184,7 +184,7 @@ def _added_calls(
 ) -> ListArray:  # fmt: skip
     """Return the calls added to each sample: the previous one's records after ``distance``.
 
-    Rows of the state: their own.
+    Rows of the state keep their own.
     """
     first = branches.offsets[previous] + distance + 1
     lengths = np.where(continued, branches.offsets[previous + 1] - first, older.lengths[rows])

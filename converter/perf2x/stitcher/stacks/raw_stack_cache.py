@@ -17,19 +17,20 @@ from perf2x.stitcher.stacks.stack_rows import StackInputs
 
 _MAX_ROWS = 1 << 17
 _MAX_WORDS = 1 << 21
-"""Larger tables have hardly more hits: programs come and go, and are loaded at random addresses."""
+"""Larger tables have hardly more hits: programs start and exit, and are loaded at random addresses."""
 _MIN_USES = 5.0
 """Samples per cached row above which the cache is faster than building every stack."""
 _EARLY_ROWS, _EARLY_USES = 1 << 15, 2.0
-"""Number of rows with too few uses at which the cache is given up early."""
+"""Number of rows with too few uses at which the cache is abandoned early."""
 _PAUSE = 1 << 20
-"""Number of samples for which a cache that does not pay is bypassed; `equal_inputs` suffices."""
+"""Number of samples for which an unprofitable cache is bypassed; `equal_inputs` suffices."""
 
 
 class RawStackCache:
-    """Stack numbers by StackInputs; cleared when it has grown large.
+    """Caches stack numbers by StackInputs; cleared when it has grown large.
 
-    For each batch: ``skip``, else ``number``, build the stacks of the new rows, ``stacks``.
+    For each batch, call ``skip``; unless it returns True, call ``number``, build the stacks of the new rows, and call
+    ``stacks``.
     """
 
     def __init__(self) -> None:
@@ -50,13 +51,13 @@ class RawStackCache:
         number = self._table.number_rows(inputs.chain, *inputs.columns())
         new = flatnonzero(number >= before)
         sample = np.empty(len(self._table) - before, np.int64)
-        sample[number[new] - before] = new  # any of the equal ones will do
+        sample[number[new] - before] = new  # any one of the equal samples
         return number, sample
 
     def stacks(self, number: I64, new_stacks: I32 | None) -> I32:
         """Return (n,) the stack of each sample.
 
-        ``new_stacks`` are the stacks of the rows that ``number`` called new.
+        ``new_stacks`` are the stacks of the rows that ``number`` returned as new.
         """
         if new_stacks is not None:
             self._stack.extend(new_stacks)
@@ -83,7 +84,7 @@ _SLOTS_EACH = 8
 def equal_inputs(inputs: StackInputs) -> tuple[I64, I64]:
     """Return representative samples, ascending, few of which are equal, and (n,) each sample's representative.
 
-    A single pass, however many stacks share a slot.
+    Takes a single pass, however many stacks share a slot.
     """
     chain, own = inputs.chain, np.arange(len(inputs), dtype=np.int32)
     columns = [column for column in inputs.columns() if (column != column[0]).any()]

@@ -31,17 +31,17 @@ class RecordedSpools:
         """End, earliest time, first position and checksum of positions of each batch."""
 
     def share(self, processes: int) -> None:
-        """Create the spools of further processes; FormatError if there is no space."""
+        """Create the spools of further processes. Raises FormatError if there is no space."""
         self._spools += [RowSpool(2) for _ in range(1, processes)]
         for spool in self._spools[1:]:
             spool.open()
 
     def write_apart(self, process: int) -> None:
-        """Switch to the spool of a forked process; 0 is the first one."""
+        """Switch to the spool of a forked process; 0 is the first process."""
         self._own = process
 
     def add(self, samples: Samples, kept: I64 | slice, thread: I32, stack: I32) -> None:
-        """Add a batch, of which ``kept`` have a thread and a stack; FormatError if there is no space."""
+        """Add a batch; only samples in ``kept`` have a thread and a stack. Raises FormatError if there is no space."""
         rows = np.full((2, len(samples)), -1, np.int32)
         rows[:, kept] = thread, stack
         self._spools[self._own].extend(*rows)
@@ -50,7 +50,7 @@ class RecordedSpools:
         self._batches.extend(self._count, first, samples.position[:1], check_of(samples.position))
 
     def absorb(self, rows: RecordedRows) -> None:
-        """Add the rows of another process, in this one's numbers."""
+        """Add the rows of another process, renumbered for this one."""
         self._end_part()
         first = rows.batch_first.view(np.int64)
         self._batches.extend(rows.batch_end + self._count, first, rows.batch_position, rows.batch_check)

@@ -1,6 +1,6 @@
 """Sums of equal samples: same event, thread and stack, and any other columns requested.
 
-Samples of a timeline: one row each, in columns that grow batch by batch.
+In a timeline each sample has its own row, in columns that grow batch by batch.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ class SampleRows(ColumnTable):
     cgroup: I64 | None = None
     """The id's bits as int64."""
     data_src: I64 | None = None
-    """The word's bits."""
+    """The bits of the data source word."""
 
 
 class SampleSums:
     """Collects rows, and sums equal ones from time to time."""
 
     def __init__(self, extra: Sequence[str] = ()) -> None:
-        """``extra``: those of the columns ``cpu``, ``cgroup`` and ``data_src`` that keep samples separate."""
+        """``extra``: those of the columns ``cpu``, ``cgroup`` and ``data_src`` by which samples stay separate."""
         self._extra = extra
         self._keys = GrowableColumns(np.int32, 3)
         self._values = GrowableColumns(np.int64, 2 + len(extra))
@@ -42,7 +42,7 @@ class SampleSums:
         self._settled = 0
 
     def add(self, rows: SampleRows) -> None:
-        """Append rows, and sum when there are many."""
+        """Append rows, and sum them when there are many."""
         self.append(rows)
         if len(self._keys) - self._settled > max(_MIN_PENDING, self._settled):
             self.settle()
@@ -53,7 +53,7 @@ class SampleSums:
         self._values.extend(rows.value, rows.count, *(getattr(rows, name) for name in self._extra))
 
     def rows(self) -> SampleRows:
-        """Return all rows so far, some of which may be equal. Views that the next ``add`` may invalidate."""
+        """Return all rows so far, of which some may be equal, as views that the next ``add`` may invalidate."""
         value, count, *extra = self._values.columns()
         event, thread, stack = self._keys.columns()
         return SampleRows(event, thread, stack, value, count, **dict(zip(self._extra, extra, strict=True)))
@@ -88,7 +88,7 @@ class TimedRows(ColumnTable):
     cgroup: I64 | None = None
     """The id's bits; None if not requested."""
     data_src: I64 | None = None
-    """The word's bits; None if not requested."""
+    """The bits of the data source word; None if not requested."""
     position: I64 | None = None
     """Position of the record in the recording; None if not requested."""
 

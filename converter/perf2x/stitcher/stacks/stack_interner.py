@@ -24,7 +24,7 @@ from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 
 _NEVER = np.iinfo(np.int64).max
 _WORDS_AT_ONCE = 1 << 18
-"""Words of another process's stacks that are renumbered at once."""
+"""Words of another process's stacks to renumber at once."""
 
 
 class ThreadRows(Frozen):
@@ -60,10 +60,10 @@ class StackInterner:
     def __init__(self) -> None:
         self._stacks = ListInterner(np.uint64)
         self._threads = RowInterner(4)
-        """pid, tid, index of the name, start."""
+        """Columns: pid, tid, index of the name, start."""
         self._first_sequence = GrowableColumns(np.int64)
         self._namesake = GrowableColumns(np.int32)
-        """The first thread with the same name, for each thread."""
+        """For each thread, the first thread with the same name."""
         self._first_of_name: dict[int, int] = {}
 
     def intern_stacks(self, keys: ListArray) -> I32:
@@ -80,7 +80,7 @@ class StackInterner:
         return as_int32(self._threads.number(pid, tid, comm, start))
 
     def note_first(self, thread: I32 | I64, sequence: I64) -> None:
-        """Lower the first sequence number of threads; the order of calls does not matter."""
+        """Lower the first sequence number of threads; calls may come in any order."""
         if new := len(self._threads) - len(self._first_sequence):
             self._first_sequence.extend(np.full(new, _NEVER, np.int64))
         np.minimum.at(self._first_sequence[0], thread, sequence)
@@ -88,7 +88,7 @@ class StackInterner:
     def namesakes(self, thread: I32 | I64) -> I32:
         """Return (n,) the first thread with the same name; a thread without a name maps to itself.
 
-        Another process may have another first thread; samples summed this way only keep the threads' names.
+        The first thread may differ between processes; samples that are summed this way keep only the threads' names.
         """
         known = len(self._namesake)
         new = enumerate(self._threads.columns()[2][known:].tolist(), known)
@@ -97,7 +97,7 @@ class StackInterner:
         return take(self._namesake[0], thread)
 
     def stacks(self) -> ListArray:
-        """Frame keys of every stack, innermost first; a view that the next stack may invalidate."""
+        """Frame keys of every stack, innermost first; a view that is valid until the next stack is added."""
         return self._stacks.table()
 
     def threads(self) -> ThreadRows:

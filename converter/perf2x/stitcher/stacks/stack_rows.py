@@ -46,7 +46,7 @@ class StackInputs(ColumnTable):
     """(n,) columns that determine the stacks of samples."""
 
     chain: ListArray
-    """Recorded chains without cookies; the instruction pointer of samples without a chain."""
+    """Recorded chains without cookies; for samples without a chain, the instruction pointer."""
     mode: U8
     user_epoch: I64
     kernel_epoch: I64
@@ -59,7 +59,7 @@ class StackInputs(ColumnTable):
     def columns(self) -> list[I64]:
         """Return all columns but the chains, packed: numbers of epochs and chains fit 32 bits, modes and roots 8.
 
-        The last two are equal for most samples.
+        The last two columns are equal for most samples.
         """
         return [
             self.user_epoch << 16 | as_int64(self.mode) << 8 | self.root,
@@ -90,11 +90,11 @@ class StackRowBuilder:
         """Return (n,) keys of the frames in the sample's own chain."""
         frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
-        mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)  # without a marker
+        mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)  # chains without a marker
         part = parts.of_frames(len(frames.address))
         context, bits = _part_contexts(parts, mode, inputs), mode_bits(mode)
         rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, part, inputs)
-        if len(rows):  # each is a part of its own
+        if len(rows):  # each address is a part of its own
             part[rows] = len(context) + arange(len(rows))
             context = np.append(context, lookup_contexts(kernel_epoch, falses(len(rows))))
             bits = np.append(bits, mode_bits(np.full(len(rows), CpuMode.KERNEL, np.uint8)))
@@ -127,7 +127,7 @@ class StackRowBuilder:
 
 
 def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
-    """Return (parts,) the lookup context of each part; ``mode`` is user mode where no marker says otherwise.
+    """Return (parts,) the lookup context of each part; without a marker, ``mode`` is user mode.
 
     Guests and hypervisors have no epoch, because their mappings are not recorded.
     """

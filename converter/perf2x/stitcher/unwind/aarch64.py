@@ -22,7 +22,8 @@ _SIGNAL_RETURN = Rule(
     STACK_POINTER, 0, PROGRAM_COUNTER, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, _REGISTERS + 8 * register)) for register in range(33)),
 )  # fmt: skip
-"""sp points at the struct rt_sigframe, which holds all registers, also the link register of an interrupted leaf."""
+"""sp points to the struct rt_sigframe, which holds all registers, including the link register of an interrupted leaf.
+"""
 
 _OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
 """Nothing called the code: makecontext puts its address into the link register of the coroutine's function."""
@@ -36,7 +37,7 @@ AARCH64 = Architecture(
     stack_pointer=STACK_POINTER,
     frame_pointer=FRAME_POINTER,
     program_counter=PROGRAM_COUNTER,
-    address_mask=2**48 - 1,  # signatures are in the bits above the 48 of user addresses
+    address_mask=2**48 - 1,  # signatures are in the bits above the 48 bits of user addresses
     outermost=_OUTERMOST,
     known_code=(
         # mov x8, #139; svc #0

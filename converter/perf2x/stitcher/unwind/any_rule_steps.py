@@ -20,7 +20,7 @@ from perf2x.stitcher.unwind.unwound_chains import End
 
 
 def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
-    """Unwind the samples of ``view`` by their rules (n,); returns (n,) UNFINISHED or an ``End``."""
+    """Unwind the samples of ``view`` by their rules (n,); return (n,) UNFINISHED or an ``End``."""
     columns, frames, rows = table.columns(), view.frames, view.rows
     cfa, known = _canonical_frame_address(view, table, columns, rule)
     restored = _restore(view, table, columns, rule, cfa)
@@ -88,9 +88,9 @@ def _saved(
 def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
     """Return (n,) a register saved at an address, and which are known.
 
-    LLVM's call frame information does not cover register restores in epilogues. In a sampled frame, a save slot below
-    the stack pointer means that the register is restored already; except for the program counter, which is still this
-    function's own (OCaml's caml_c_call, on the stack of C).
+    LLVM's call frame information does not cover restored registers in epilogues. In a sampled frame, a save slot below
+    the stack pointer therefore means that the register is already restored. The program counter is an exception: it is
+    still this function's own (OCaml's caml_c_call, on the stack of C).
     """
     value, good = view.load(address, 0)
     if good.all() or register == view.architecture.program_counter:
@@ -117,7 +117,7 @@ def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, value: U6
 def _set_program_counters(
     view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, exact: Bools
 ) -> U8:
-    """Set program counters to the return addresses; returns (n,) UNFINISHED or an ``End``."""
+    """Set program counters to the return addresses; return (n,) UNFINISHED or an ``End``."""
     register = take(columns.return_register, rule)
     kind = columns.kind[register, rule]
     address, known = view.registers_of(register)
@@ -154,12 +154,12 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, so
 
 
 def step_by_frame_pointer(view: SampleView, between: int = 0) -> U8:
-    """Unwind by the frame pointer, where compilers save the caller's frame pointer and the return address.
+    """Unwind by the frame pointer, next to which compilers save the caller's frame pointer and the return address.
 
     Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot continue stay
     unchanged. Returns (n,) ends; a return address in no mapping is rejected. A return address of 0 is an end only after
-    a call: in hand-written code the register may hold anything. There are ``between`` words between it and the caller's
-    frame pointer.
+    a call: in hand-written code the register may hold anything. There are ``between`` words between the return address
+    and the caller's frame pointer.
     """
     frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
     pointer, known = view.register(view.architecture.frame_pointer)

@@ -1,4 +1,4 @@
-"""Description of a processor for the unwinder; instances are in ``x86_64`` and ``aarch64``."""
+"""The description of a processor for the unwinder; ``x86_64`` and ``aarch64`` have instances."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ class KnownCode(Frozen):
     """Length of the pattern in bytes."""
     pattern: re.Pattern[bytes]
     rule: Rule
-    """The rule at the first byte; a rule of a signal frame, as the address is exact."""
+    """The rule at the first byte; it is that of a signal frame, because the address is exact."""
 
 
 class Architecture(Frozen):
@@ -36,17 +36,17 @@ class Architecture(Frozen):
     address_mask: int
     """Mask of the address bits; removes pointer authentication codes from return addresses."""
     outermost: Rule
-    """Rule for code that nothing called; a signal frame's, because its address is exact."""
+    """Rule for code that nothing called; it is that of a signal frame, because the address is exact."""
     framed: Rule | None = None
     """Rule for a function with a frame pointer, wherever the stack pointer points."""
     preserved: frozenset[int] = frozenset()
-    """Callee-saved registers: plain steps restore no others."""
+    """Callee-saved registers; plain steps restore no others."""
     known_code: tuple[KnownCode, ...] = ()
     """Code that returns from a signal handler, and code to which a coroutine's function returns."""
     linkage_rule: Rule | None = None
     """Rule at the jump of a .plt.sec or .plt.got entry; None if linkers leave nothing on the stack."""
     lazy_linkage: tuple[Rule, ...] = ()
-    """Rules within a 16-byte lazy .plt entry: before its push, after it."""
+    """Rules within a 16-byte lazy .plt entry: before its push, and after it."""
 
     def kept(self, needed: int) -> list[int]:
         """Return the registers to restore: those in ``needed`` (bits), and the three that every step may use."""

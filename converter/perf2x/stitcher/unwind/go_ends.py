@@ -32,11 +32,11 @@ _SWITCHES = frozenset({
 _CALLED_BEHIND_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
 """They call through a register, and only after switching stacks."""
 _ON_ANY_STACK = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
-"""They switch stacks unless they are on the thread's own already, and keep the caller's stack pointer and rbp."""
+"""They switch stacks unless they already are on the thread's own, and keep the caller's stack pointer and rbp."""
 _KEEPS_STACK, _COMES_BACK = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
-"""mov %rsp, %r12, and back."""
+"""mov %rsp, %r12, and the reverse."""
 _LONGEST = 4096
-"""Bytes of one of these functions to scan; they have two hundred."""
+"""Bytes of one of these functions to scan; they have about two hundred."""
 _CALL = re.compile(rb"\xff[\xd0-\xd7]")
 _SETTLED = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
 _AS_IT_IS = 255
@@ -48,7 +48,7 @@ def leaves_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) ->
 
 
 def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Return whether the stack pointer may be of another stack, so that only the frame pointer leads to the caller."""
+    """Return whether the stack pointer may be on another stack, so only the frame pointer leads to the caller."""
     function = (
         functions.function(row) if elf.machine == "EM_X86_64" and _name(functions, row) in _ON_ANY_STACK else None
     )
@@ -64,7 +64,7 @@ def may_be_settled(end: U8) -> Bools:
 
 
 def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:
-    """Return (n,) ends of chains whose outermost frames are at ``svma``, given their ends by rules alone."""
+    """Return (n,) ends of chains with outermost frames at ``svma``, given their ends by unwind rules alone."""
     rows, place = unique_inverse(functions.find(svma))
     told = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[place]
     return np.where(told == _AS_IT_IS, end, told)

@@ -106,7 +106,7 @@ def _entries(piece: JitFrames, address_size: int) -> list[_Entry]:
 
 
 def _written_anew(cie: Cie, data: bytes) -> bytes:
-    """Return the CIE for FDEs with absolute addresses of 8 bytes (DW_EH_PE_absptr, the default)."""
+    """Return a CIE for FDEs with absolute addresses of 8 bytes (DW_EH_PE_absptr, the default)."""
     augmentation = b"zS\0" if cie.is_signal_frame else b"z\0"
     numbers = _leb128(cie.code_alignment) + _leb128(cie.data_alignment, signed=True) + _leb128(cie.return_register)
     body = bytes(4) + bytes([_CIE_VERSION]) + augmentation + numbers + b"\0" + data[slice(*cie.instructions)]

@@ -47,7 +47,7 @@ _USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.
 
 
 def with_user_part(recorded: ListArray, unwound: UserChains, use: Bools) -> ListArray:
-    """Give the rows of ``use`` that were unwound their user part; other rows (of n) stay unchanged.
+    """Give unwound rows of ``use`` their user part; other rows (of n) stay unchanged.
 
     Replaces a recorded user part, except a cookie, which refers to a deferred record.
     """
@@ -91,7 +91,7 @@ def with_leaf_callers(
 ) -> ListArray:
     """Insert the caller after the sampled instruction of the rows of ``use`` whose link register has it.
 
-    ``unwinder`` returns at most ``LEAF_FRAMES``; ``stacks`` have the link register, and no dumps.
+    ``unwinder`` returns at most ``LEAF_FRAMES`` frames; ``stacks`` have the link register, and no dumps.
     """
     before, is_deferred = _words_before_user_part(recorded)
     first = recorded.offsets[:-1] + before + 1

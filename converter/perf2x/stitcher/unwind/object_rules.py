@@ -1,6 +1,6 @@
 """Unwind rules of one ELF file by address; functions are decoded when an address first falls into them.
 
-Order of the sources for an address: .eh_frame, .debug_frame, code that is known without call frame information (signal
+Sources are searched in this order: .eh_frame, .debug_frame, known code without call frame information (signal
 trampolines, starts of coroutines, the procedure linkage table). Source of truth for the order of the first two:
 elfutils, libdwfl.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perf2x.base.binaries.elf.x86_code import X86Code
 
 _RETURNS = -2
-"""Instead of a rule: none is known, but the function returns to a caller."""
+"""Instead of a rule number: no rule is known, but the function returns to a caller."""
 _START = 64
 """Bytes of a program's first function, which nothing called."""
 _LAZY_ENTRY = 16
@@ -39,7 +39,7 @@ class ObjectRules(Struct):
     problems: list[str] = field(default_factory=list)
     _sources: list[FrameSource] = field(default_factory=list)
     _further: Iterator[FrameSource] = iter(())
-    """Sources that were not needed yet."""
+    """Sources that were not needed so far."""
     _code: "X86Code | None" = None
     _by_code: dict[tuple[int, bool], int] = field(default_factory=dict)
 
@@ -62,7 +62,8 @@ class ObjectRules(Struct):
     def by_code(self, svma: int, *, is_exact: bool) -> int:
         """Return the rule number derived from the code itself, at an instruction or a return address.
 
-        NO_RULE if unknown, RETURNS if there must be a caller. A last resort: check that a call precedes the result.
+        Returns NO_RULE if unknown, RETURNS if there must be a caller. Use it only as a last resort, and check that a
+        call precedes the result.
         """
         is_start = not is_exact and self._is_started and 0 < svma - self.elf.entry <= _START
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
@@ -80,7 +81,7 @@ class ObjectRules(Struct):
         return self._by_code[svma, is_exact]
 
     def _all_sources(self) -> Iterator[FrameSource]:
-        """Yield the sources in order; each is read only if earlier ones miss an address (.debug_frame may be large)."""
+        """Yield the sources in order; each is read only if earlier ones lack an address (.debug_frame may be large)."""
         yield from self._sources
         for source in self._further:
             self._sources.append(source)
@@ -115,7 +116,7 @@ class ObjectRules(Struct):
 
     @property
     def _is_started(self) -> bool:
-        """Return whether the kernel starts it at its entry: programs and loaders, not images of perf inject --jit."""
+        """Return whether the kernel starts the file at its entry: true of programs and loaders, not of JIT images."""
         return self.elf.type == "ET_EXEC" or any(one.type == "PT_DYNAMIC" for one in self.elf.segments)
 
     def _bytes(self, svma: int, size: int) -> bytes:

@@ -14,10 +14,10 @@ from perf2x.model.recording import UserStacks
 from perf2x.stitcher.unwind.architecture import Architecture
 
 _MAX_COPY = 60_000
-"""Records are at most 64 KiB, so the kernel cuts larger requests to what is left (perf_sample_ustack_size)."""
+"""Records have at most 64 KiB, so the kernel cuts larger requests to the remaining size (perf_sample_ustack_size)."""
 _PAGE = 4096
 MAX_STACK_DISTANCE = 1 << 26
-"""Largest distance of a frame above the stack pointer of the same stack: 64 MiB, eight times the usual limit."""
+"""Largest distance of a frame from the stack pointer of the same stack: 64 MiB, eight times the usual limit."""
 
 
 class StackMemory(Frozen):
@@ -33,7 +33,7 @@ class StackMemory(Frozen):
     """All requested bytes were copied, so the stack may continue after them."""
 
     def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
-        """Return (n,) the 64-bit word at an address of each sample, 0 if it was not copied, and whether it was."""
+        """Return (n,) the 64-bit word at an address of each sample, and whether it was copied; 0 if it was not."""
         offset = address - take(self.base, rows)
         word = offset >> np.uint64(3)
         good = word < take(self.count, rows)
@@ -106,7 +106,7 @@ class RegisterFile(Frozen):
 
 
 class RestoredRegister(Frozen):
-    """New values of one register for some samples; unknown if not ``good``."""
+    """New values of one register for some samples, known where ``good``."""
 
     register: int
     rows: I64
@@ -124,7 +124,7 @@ class SampleView(Frozen):
 
     @property
     def mask(self) -> np.uint64:
-        """All bits of a word set."""
+        """A word with all bits set."""
         return np.uint64((1 << 8 * self.architecture.word) - 1)
 
     def part(self, which: I64 | slice) -> "SampleView":
@@ -139,7 +139,7 @@ class SampleView(Frozen):
         return take(self.frames.registers[number], self.rows), known != 0
 
     def registers_of(self, number: I64) -> tuple[U64, Bools]:
-        """Return (n,) values of one register per sample and which are known."""
+        """Return (n,) values of one register per sample, and which are known."""
         inside = number < self.architecture.register_count
         if not inside.all():
             number = np.where(inside, number, 0)
@@ -148,7 +148,7 @@ class SampleView(Frozen):
         return take(registers.ravel(), number * registers.shape[1] + self.rows), known.astype(np.bool_) & inside
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
-        """Return (n,) values of ``size`` bytes of memory (0: a word of the architecture) and which were recorded."""
+        """Return (n,) values of ``size`` bytes of memory (0: a word of the architecture), and which were recorded."""
         size = size or self.architecture.word
         value, good = self.memory.load(self.rows, address)
         return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), good
@@ -180,7 +180,7 @@ class SampleView(Frozen):
         frames.is_exact[rows], frames.crossed_signal[rows] = is_exact[which], crossed_signal[which]
 
     def cross(self, frame_pointer: U64, stack_pointer: U64, address: U64) -> None:
-        """Enter the caller with only these three registers known."""
+        """Enter the caller, of which only these three registers are known."""
         self.frames.known[self.rows] = 0
         self.set_register(self.architecture.frame_pointer, frame_pointer)
         self.set_register(self.architecture.stack_pointer, stack_pointer)

@@ -1,7 +1,7 @@
 """Maps addresses of processes to rule numbers, through mappings and objects; looks up each address of an object once.
 
-A place is an address in a process image (`MappingFinder`). What was found for it (`PlaceRules`) serves all samples
-since the mapping was made, if that one stays to the end. What is known of an object serves all processes that map it.
+A place is an address in a process image (`MappingFinder`). Its cached rule (`PlaceRules`) serves all samples since the
+mapping was made, if the mapping stays to the end. Rules of an object serve all processes that map it.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,11 +40,11 @@ from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
 
 
 class PlaceRules:
-    """Rules by place, in a cache of fixed size."""
+    """Caches rules by place, in a fixed amount of memory."""
 
     def __init__(self) -> None:
         self._cache = DirectMappedCache(columns=2, bits=18)
-        """By image and address; when the mapping was made, and the rule. A large compiler has 60,000 places."""
+        """By image and address: when the mapping was made, and the rule. A large compiler has 60,000 places."""
 
     def held(self, image: I64, moment: I64, address: U64) -> tuple[I64, Bools]:
         """Return (n,) cached rules at addresses as of some moments, and which are cached; the others are undefined."""
@@ -80,12 +80,12 @@ class CodeMap:
         self._go: dict[int, GoFunctions | None] = {}
         """Tables of the Go programs among the objects, None until needed."""
         self._call_sites: dict[int, CallSites] = {}
-        """By object number, for objects that a frame pointer led to."""
+        """By object number: call sites of objects in which a frame pointer led to an address."""
         self._object_of: I32 = np.full(len(mappings), -2, np.int32)
-        """(mappings,) object number, −1 unusable, −2 not opened yet"""
+        """(mappings,) object number, −1 if unusable, −2 if not opened yet"""
         self._numbers: dict[tuple[str, bytes], int] = {}
         self._shift: U64 = mappings.pgoff - mappings.start
-        """(mappings,) add this to an address to get its file offset"""
+        """(mappings,) the number to add to an address to get its file offset"""
         self._known: dict[int, dict[int, int]] = {}
         """Rules by object number and svma."""
 
@@ -146,7 +146,7 @@ class CodeMap:
 
     @property
     def has_go(self) -> bool:
-        """Whether one of the objects is a Go program."""
+        """Whether an object is a Go program."""
         return bool(self._go)
 
     def ends(self, mapping: I32, address: U64, end: U8) -> U8:

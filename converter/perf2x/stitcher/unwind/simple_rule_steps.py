@@ -43,7 +43,8 @@ _NOWHERE = np.uint64(1 << 63)
 """Offset from the CFA that no stack dump contains."""
 
 _FRAME, _COUNTER_THERE, _KNOWN, _IMAGE, _MOMENT, _BASE, _ROOM, _FIRST, _STACK, _COUNTER = range(10)
-"""Fields of `Lanes.fields`; other registers follow. A visit is the first two, with the counter copied."""
+"""Fields of `Lanes.fields`; other registers follow. A visit consists of the first two fields and a copy of the counter.
+"""
 VISIT = 2
 _ROW_AT, _CALLED = np.uint64(32), np.uint64(1)
 _NONE = zeros(0)
@@ -67,16 +68,16 @@ def rows_and_depths(frame: U64) -> tuple[I64, I64, Bools]:
 
 
 class PlainRules(Frozen):
-    """``m`` rules over the ``k`` restored registers, and one more that is not plain."""
+    """``m`` rules over the ``k`` restored registers, and one more, which is not plain."""
 
     registers: list[int]
     """(k,) numbers, the program counter first, without the stack pointer"""
     fields: U64
     """(3 + k, m + 1) columns of rules.
 
-    Row of the CFA's register in `Lanes.fields`, number to add, bits of the registers known after a step; then the bytes
-    from the CFA to each saved register, two's complement; the return address's for one that stays unchanged; `_NOWHERE`
-    in rules that are not plain.
+    Row of the CFA's register in `Lanes.fields`, number to add, bits of the registers known after a step; then, in two's
+    complement, the bytes from the CFA to each saved register. For a register that stays unchanged it is the place of
+    the return address; in rules that are not plain it is `_NOWHERE`.
     """
     saved: Bools
     """(k - 1, m + 1) whether the rule restores each register after the program counter"""
@@ -104,7 +105,7 @@ class PlainRuleTable(Struct):
 
 
 def _plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> PlainRules:
-    """All rules so far; ``needed`` are the registers to restore, as in ``Architecture.kept``."""
+    """Return all rules so far; ``needed`` are the registers to restore, as in ``Architecture.kept``."""
     counter, pointer = architecture.program_counter, architecture.stack_pointer
     kept = [register for register in architecture.kept(needed) if register != counter]
     others = [register for register in kept if register in architecture.preserved]
@@ -141,7 +142,7 @@ class Lanes(Frozen):
 
     @classmethod
     def of(cls, view: SampleView, finder: MappingFinder, rules: PlainRules) -> "Lanes":
-        """The samples of a view."""
+        """Return the samples of a view."""
         frames, memory, rows, pointer = view.frames, view.memory, view.rows, view.architecture.stack_pointer
         stack, stack_is_known = view.register(pointer)
         kept = [take(frames.registers[register], rows) for register in rules.registers]
@@ -162,7 +163,7 @@ class Lanes(Frozen):
 
     @property
     def depth(self) -> I64:
-        """(n,) frames that each sample has left."""
+        """(n,) the number of frames that each sample has left."""
         return rows_and_depths(self.fields[_FRAME])[1]
 
     @property
@@ -173,7 +174,7 @@ class Lanes(Frozen):
         return fields[_IMAGE].view(np.int64), fields[_MOMENT].view(np.int64), address
 
     def some(self, which: I64 | Bools) -> "Lanes":
-        """Some of the samples."""
+        """Return some of the samples."""
         return Lanes(self.batch, self.registers, self.fields[:, which])
 
     def with_others(self, others: list["Lanes"]) -> "Lanes":
@@ -234,7 +235,7 @@ class Lanes(Frozen):
         return visits, going.some(~is_last), np.append(ended, going.rows[is_last]), left
 
     def _canonical_frame_address(self, of_rule: U64) -> tuple[U64, Bools]:
-        """Return (n,) CFAs, and which are known and where a caller's frame can be."""
+        """Return (n,) CFAs, and which are known and in the possible range of a caller's frame."""
         fields, stack = self.fields, self.fields[_STACK]
         cfa, least = stack + of_rule[_VALUE], stack + (fields[_FRAME] & _CALLED)
         good = cfa >= least

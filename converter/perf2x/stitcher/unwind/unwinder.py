@@ -45,7 +45,7 @@ _BY_ABI: dict[str, dict[int, Architecture]] = {
     "i686": {1: I386},
     "aarch64": {2: AARCH64},
 }
-"""Architecture by uname -m of the recording machine and PERF_SAMPLE_REGS_ABI_* of the sample."""
+"""By uname -m of the recording machine and PERF_SAMPLE_REGS_ABI_* of the sample."""
 
 
 class Unwinder(Struct):
@@ -115,9 +115,9 @@ class _Guesses(Frozen):
             column[rows] = 0
 
     def add(self, rows: I64, is_jit: Bools, goes_on: Bools) -> None:
-        """Count one frame of each of ``rows`` (distinct).
+        """Count one frame for each of ``rows`` (distinct).
 
-        ``goes_on``: the frame pointer leads on, else the chain is cut.
+        ``goes_on``: the frame pointer leads on; otherwise the chain is cut off.
         """
         self.frames[rows[goes_on]] += 1
         self.in_jit[rows[goes_on & is_jit]] += 1
@@ -148,10 +148,10 @@ class _BatchUnwinder(Struct):
                 return visits
 
     def visits(self, rows: I64, needed: int) -> Iterator[U64]:
-        """Unwind ``rows`` to their ends, or until other registers are ``needed``; yields frames, the innermost first.
+        """Unwind ``rows`` to their ends, or until other registers are ``needed``; yield frames, innermost first.
 
-        Samples in new code wait until they are as many as those that continue, and those in unusual code until they
-        outnumber all others, because their steps cost per call, and functions are decoded by the hundred.
+        Samples in new code wait until there are as many of them as of those that continue, and samples in unusual code
+        until they outnumber all others, because their steps cost per call, and functions are decoded by the hundred.
         """
         architecture = self.code.architecture
         frames = initial_registers(self.stacks, architecture)
@@ -199,7 +199,7 @@ class _BatchUnwinder(Struct):
         return visits, going, left, held[left]
 
     def _learn(self, lanes: Lanes) -> tuple[Lanes, Lanes]:
-        """Look up the rules of unknown places; returns the samples whose rules are known now, and the others."""
+        """Look up the rules of unknown places; return the samples whose rules are now known, and the others."""
         image, moment, address = lanes.place
         first, _ = group_rows([image, address])
         rows, look = lanes.rows[first], address[first]
@@ -209,7 +209,7 @@ class _BatchUnwinder(Struct):
         return lanes.some(held), lanes.some(~held)
 
     def _whole_step(self, view: SampleView) -> tuple[U64, I64]:
-        """Step any samples; returns the unfinished rows."""
+        """Step any samples; return the unfinished rows."""
         address, exact, look = _where(view)
         mapping, stays = self._code_mapping(view.rows, look)
         # a return address in no mapping is not one; the sampled address itself may be in unknown code
@@ -250,7 +250,7 @@ class _BatchUnwinder(Struct):
         return found
 
     def _step(self, view: SampleView, rule: I32, mapping: I32) -> I64:
-        """Step all samples; returns the unfinished rows."""
+        """Step all samples; return the unfinished rows."""
         end = np.full(len(rule), UNFINISHED, np.uint8)
         ruled, guess = flatnonzero(rule != NO_RULE), flatnonzero(rule == NO_RULE)
         if len(ruled):
@@ -271,10 +271,10 @@ class _BatchUnwinder(Struct):
         return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
-        """Leave code without call frame information: by its instructions, else by frame pointer, except in a vDSO.
+        """Leave code without call frame information by its instructions or else by frame pointer, except in a vDSO.
 
-        Also functions whose code leads to no call. OpenJDK's method_entry_barrier has a word of its own between the
-        frame pointer and the return address.
+        This includes functions whose code leads to no call. OpenJDK's method_entry_barrier has a word of its own
+        between the frame pointer and the return address.
         """
         address, exact, _ = _where(view)
         rule = self.code.rules_by_code(mapping, address, exact)
@@ -304,7 +304,7 @@ class _BatchUnwinder(Struct):
         return end
 
     def _may_return_to(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) whether addresses follow a call, or are a signal trampoline's or similar."""
+        """Return (n,) whether addresses follow a call, or belong to a signal trampoline or similar."""
         look = address - np.uint64(1)
         mapping, _ = self._code_mapping(rows, look)
         found: Bools = mapping >= 0

@@ -19,11 +19,11 @@ from perf2x.base.columnar import (
 )
 
 LEAF_FRAMES = 2
-"""A leaf function and its caller: all that registers show without a stack dump."""
+"""A leaf function and its caller: all that registers reveal without a stack dump."""
 
 
 class End(IntEnum):
-    """The reason why a chain ends."""
+    """Why a chain ends."""
 
     COMPLETE = 0
     """At the outermost frame: its return address is undefined, or 0, or it is a coroutine's start."""
@@ -38,8 +38,8 @@ class End(IntEnum):
     OTHER_STACK = 5
     """The chain continues in memory that the kernel did not copy.
 
-    The stack of a thread whose signal handler runs on an alternate stack, that of the old program in a sample inside
-    execve, or the part after a page that was not in memory.
+    This is the stack of a thread whose signal handler runs on an alternate stack, that of the old program in a sample
+    inside execve, or the part after a page that was not in memory.
     """
     REGISTERS_MISSING = 6
     """A rule needs a register that was not recorded."""
@@ -59,7 +59,7 @@ class UserMappings(ColumnTable):
     is_code: Bools
     """False for mappings that certainly have no code."""
     is_jit: Bools
-    """Whether the code is JIT-compiled: mappings of a jitdump, and memory without a file."""
+    """Whether the code is JIT-compiled: in mappings of a jitdump, and in memory without a file."""
 
 
 class UserChains(Frozen):
@@ -76,9 +76,9 @@ class UserChains(Frozen):
     end: U8
     """(n,) ``End`` of each chain."""
     guessed: I64
-    """(n,) frames left by frame pointer because there was no unwind information."""
+    """(n,) frames that were left by frame pointer, because there was no unwind information."""
     guessed_in_jit: I64
-    """(n,) those of ``guessed`` that are JIT-compiled code."""
+    """(n,) the frames in ``guessed`` that are JIT-compiled code."""
     cut_in_jit: Bools
     """(n,) whether the last frame is JIT-compiled code, and the end NO_UNWIND_INFO."""
 
@@ -102,11 +102,11 @@ class MappingFinder(Frozen):
     moment: I64
     """(n,) sequence number of each sample, comparable with ``made``."""
     made: I64
-    """(mappings + 1,) sequence number of each mapping; the last row is for none, and is the least."""
+    """(mappings + 1,) sequence number of each mapping; the last row, for none, has the lowest one."""
     at_last: FindMapping
     """Finds mappings at the ends of the images."""
     at_moment: FindMapping
-    """Finds mappings as of the samples, if a later mapping is at the address."""
+    """Finds mappings as of the samples, if a later mapping covers the address."""
 
     def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """Return (n,) mappings as of the samples, and whether they stay until the end of the image."""

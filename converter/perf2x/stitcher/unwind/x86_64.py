@@ -20,7 +20,7 @@ _SIGNAL_RETURN = Rule(
     _RSP, 0, _RA, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, _MCONTEXT + 8 * slot)) for slot, register in enumerate(_SIGCONTEXT)),
 )  # fmt: skip
-"""The handler's ``ret`` popped the trampoline's address, so rsp points at the struct ucontext."""
+"""The handler's ``ret`` popped the trampoline's address, so rsp points to the struct ucontext."""
 
 _OUTERMOST = Rule(_RSP, 0, _RA, True, ((_RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
 """Nothing called the code: makecontext and similar functions put its address above the coroutine's function."""
@@ -33,7 +33,7 @@ _FRAMED = Rule(
 
 
 def _rule_after_call(pushed: int) -> Rule:
-    """The rule ``pushed`` words after a call."""
+    """Return the rule ``pushed`` words after a call."""
     return Rule(_RSP, 8 + 8 * pushed, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)),))
 
 

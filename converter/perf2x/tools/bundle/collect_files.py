@@ -35,9 +35,9 @@ class BundledObject(Frozen):
     """One object of the bundle."""
 
     name: str
-    """The recorded name."""
+    """The object's recorded name."""
     build_id: str
-    """Lower-case hex, "" if none was recorded."""
+    """Lower-case hex; "" if none was recorded."""
     members: tuple[str, ...]
 
 
@@ -46,13 +46,16 @@ class BundleContents(Struct):
 
     objects: list[BundledObject] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    """Reasons by the name of each object that could not be included."""
+    """Why objects could not be included, by name."""
     members: dict[str, Callable[[], bytes]] = field(default_factory=dict)
-    """A function by member name that reads the member's bytes when it is written."""
+    """By member name, a function that reads the member's bytes, called when it is written."""
 
 
 def collect_contents(profile: Profile, context: Context, *, only_symbols: bool) -> BundleContents:
-    """Collect what a conversion of the recording would read; ``profile`` has no names yet (LoadOptions.symbolize)."""
+    """Collect the files that a conversion of the recording would read; ``profile`` is not symbolized yet.
+
+    See LoadOptions.symbolize.
+    """
     collector = _ContentsCollector(profile, context, only_symbols)
     for mapped in mapped_objects(profile, context.session):
         collector.add(mapped)
@@ -68,13 +71,13 @@ class _ContentsCollector:
         self._perf_maps = PerfMapSource(context)
 
     def add(self, mapped: MappedObject) -> None:
-        """Add an object; it is left out, with the reason, if its files cannot be read."""
+        """Add an object; if its files cannot be read, record the reason instead."""
         kind, name = mapped.key.kind, mapped.key.name
         try:
             if kind is DsoKind.KERNEL:
                 self._add_kernel(name)
             elif kind is DsoKind.ANONYMOUS:
-                if mapped.pid >= 0:  # data has no names
+                if mapped.pid >= 0:  # data mappings need no symbols
                     self._add_perf_map(mapped)
             elif kind is DsoKind.FILE and is_jitdump(name):
                 self._add_dump(mapped)
@@ -123,7 +126,7 @@ class _ContentsCollector:
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
         """Return a function that reads an object's bytes.
 
-        ObjectError for a sparse file much larger than its size on disk.
+        Raises ObjectError for a sparse file much larger than its size on disk.
         """
         on_disk = _size_on_disk(file)
         if file.size > (limit := memory_limit(on_disk)):
@@ -162,7 +165,7 @@ class _ContentsCollector:
         if path is None or table is None:
             reason = f"no perf-{mapped.pid}.map (--perf-map-dir)"
         elif not np.any(table.find(np.sort(address)) >= 0):  # may be a link to any file of this machine
-            reason = f"{shown_name(path)} names none of its code"
+            reason = f"{shown_name(path)} has no names for its code"
         else:
             self._add_map(f"perf-{mapped.pid}.map", str(path), path)
             return
@@ -179,7 +182,7 @@ class _ContentsCollector:
 
 
 def _size_on_disk(file: ElfObject) -> int:
-    """Return the bytes that the file takes on disk, without holes; the full size of an unpacked one."""
+    """Return the bytes that the file takes on disk, without holes; for an unpacked file, its full size."""
     if file.path is None:
         return file.size
     status = file.path.stat()

@@ -1,6 +1,6 @@
 """Reduces an ELF file to its symbols and unwind tables; code, data and debug info become zeros.
 
-All headers and offsets stay, so addresses map as before and the build id is the same. Zeros cost next to nothing in a
+All headers and offsets stay, so addresses map as before and the build id is the same. Zeros take hardly any space in a
 compressed bundle.
 """
 
@@ -23,9 +23,9 @@ _SHF_EXECINSTR = 0x4
 def keep_symbols_only(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]] = ()) -> bytes:
     """Return the file with zeros for everything but symbols and unwind tables; debug sections become SHT_NOBITS.
 
-    ``known_code`` are instructions that unwinders recognize by their bytes (signal trampolines, starts of coroutines);
-    they are kept. A file without section headers is returned unchanged: its parts are unknown. ObjectError when it
-    cannot be read.
+    ``known_code`` matches instructions that unwinders recognize by their bytes (signal trampolines, starts of
+    coroutines); they are kept. A file without section headers is returned unchanged, because its parts are unknown.
+    Raises ObjectError when it cannot be read.
     """
     whole = elf.read(0, elf.size)
     if not elf.sections:
@@ -46,7 +46,7 @@ def _is_kept(section: ElfSection, go: bool) -> bool:
 
 
 def _find_code(elf: ElfObject, whole: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield offset and size of the pattern's matches in executable sections."""
+    """Yield the offset and size of each match of the pattern in executable sections."""
     for section in elf.sections:
         if section.flags & _SHF_EXECINSTR and section.type != "SHT_NOBITS":
             for match in pattern.finditer(whole, section.offset, section.offset + section.size):
@@ -62,7 +62,7 @@ def _header_tables(elf: ElfObject, whole: bytes) -> list[tuple[int, int]]:
     )
     count = max(
         program_count, len(elf.segments)
-    )  # 0xFFFF (PN_XNUM) means that the count is elsewhere; then more is copied
+    )  # 0xFFFF (PN_XNUM) means that the count is stored elsewhere; then too much is copied
     return [(programs, program_size * count), (sections, section_size * len(elf.sections))]
 
 

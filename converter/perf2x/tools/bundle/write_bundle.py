@@ -19,7 +19,7 @@ _FILES = re.compile(r"data(\.\d{1,9})?|kcore_dir/(kallsyms|modules)")
 
 
 def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, only_symbols: bool) -> None:
-    """Write the tarball; gzip without times and owners, so that equal contents give equal bytes."""
+    """Write the tarball, gzipped without times and owners, so that equal contents give equal bytes."""
     listed = {
         "schema": SCHEMA,
         "only_symbols": only_symbols,
@@ -38,7 +38,7 @@ def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, on
 
 
 def _recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
-    """(member name, path) of the recording, or of each of its files if it is a directory, without the kernel's code."""
+    """Yield (member name, path) of the recording, or of each file in a directory except the kernel's code."""
     if not recording.is_dir():
         yield RECORDING, recording
         return

@@ -1,1 +1,1 @@
-"""``perf2x diff``: two recordings, compared."""
+"""Compares two recordings, for ``perf2x diff``."""

@@ -1,6 +1,6 @@
-"""Rows that changed between two recordings, as ``perf2x diff`` and the library's ``diff`` show them.
+"""Changed rows of two recordings, as ``perf2x diff`` and the library's ``diff`` show them.
 
-Columns of other events stand beside them: costs and ratios before and after.
+Columns of other events give costs and ratios before and after.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,26 +16,26 @@ from perf2x.tools.tables.library_tables import COLUMNS, ResultTable
 
 
 class ColumnChange(Frozen):
-    """One column of both recordings."""
+    """A column of another event or ratio, in both recordings."""
 
     before: EventColumn
     after: EventColumn
     scale: float
-    """Factor of costs after; ratios need none."""
+    """Factor of costs after the change; ratios do not need it."""
 
     @property
     def name(self) -> str:
-        """The user's name for it."""
+        """The name to show."""
         return self.before.name
 
     def pairs(self, keys: Sequence[Key], sort: str) -> list[tuple[Cell, Cell]]:
-        """Cells of the rows before and after."""
+        """Return the cells of the rows before and after."""
         after = self.after.cells(keys, sort)
         scaled = (round(cell * self.scale) if isinstance(cell, int) else cell for cell in after)
         return list(zip(self.before.cells(keys, sort), scaled, strict=True))
 
     def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[object]]:
-        """Columns ``self_X_before`` and ``self_X_after``; of ratios ``self_X_significant``, too."""
+        """Return the columns ``self_X_before`` and ``self_X_after``; for ratios also ``self_X_significant``."""
         name, pairs = f"{sort}_{self.name}", self.pairs(keys, sort)
         found: dict[str, Sequence[object]] = {
             f"{name}_{side}": [number_of(pair[at]) for pair in pairs] for at, side in enumerate(("before", "after"))
@@ -45,7 +45,10 @@ class ColumnChange(Frozen):
         )
 
     def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
-        """Changes in shares of the event before; ratios before and after, marked where noise explains the change."""
+        """Return texts: changes as shares of the event's total before, or ratios before and after.
+
+        Those that noise explains are marked.
+        """
         whole = self.before.tables[0].whole
         return [
             format_change(after - before, whole)
@@ -56,7 +59,7 @@ class ColumnChange(Frozen):
 
 
 def number_of(cell: Cell) -> float | None:
-    """A cost, or a ratio without its limits."""
+    """Return a cost, or a ratio without its limits."""
     return cell[0] if isinstance(cell, tuple) else cell
 
 
@@ -76,18 +79,18 @@ _SIDES = ("before", "after")
 
 
 class Shown(Frozen):
-    """The rows of a comparison to show, and their order."""
+    """Selects and orders the rows of a comparison to show."""
 
     by: str
     sort: str
     limit: int = 0
-    """Number of rows; 0: all."""
+    """Maximum number of rows; 0: all."""
     all: bool = False
-    """True: rows that did not change, too."""
+    """True: include unchanged rows."""
 
 
 class DiffTable(ResultTable):
-    """Functions, objects or threads before and after, the largest changes first."""
+    """Functions, objects or threads before and after, largest changes first."""
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class DiffTable(ResultTable):
         self.moved = (
             found if shown.all else [row for row in found if _has_moved(row, shown.sort, comparison.before.whole)]
         )
-        """Rows that changed, beyond the limit, too."""
+        """All changed rows, including those beyond the limit."""
         self.comparison = comparison
         self.whole = comparison.before
         self.nothing = f"no {shown.by} changed"
@@ -112,20 +115,20 @@ class DiffTable(ResultTable):
         self.by = shown.by
         self.sort = shown.sort
         self.unmoved = len(found) - len(self.moved)
-        """Rows left out because they did not change."""
+        """The number of unchanged rows, which are left out."""
         self.sources = sources
         self.notes = notes
-        """Sentences on what is compared under different names."""
+        """Sentences on events or objects that are compared under different names."""
         self.renamed_objects = renamed_objects
-        """Names before and after of objects that are one in the table."""
+        """Names before and after of objects that are one object in the table."""
         self.work = work
-        """Units of work on both sides, by which costs are compared."""
+        """The units of work on both sides, if costs are compared per unit."""
         self.beside = beside
-        """Other events and ratios; of latencies their periods."""
+        """Other events and ratios; for latencies, their periods."""
 
     @property
     def measured(self) -> str:
-        """The wholes on both sides, and how to read the changes."""
+        """Both totals, and how to read the changes."""
         before, after = self.comparison.before, self.comparison.whole_after
         whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after, before.unit)} after"
         marked = any(_uncertain(row, column) for row in self.rows for column in COLUMNS)
@@ -136,13 +139,16 @@ class DiffTable(ResultTable):
 
     @property
     def unmoved_note(self) -> str:
-        """A sentence on the rows that are left out because they did not change."""
+        """A sentence about the unchanged rows that are left out."""
         return f"left out: {plural(self.unmoved, self.by)} whose {self.sort} did not change"
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
-        """Columns ``name`` and ``object``, and of ``self`` and ``total`` each ``_before``, ``_after``, ``_change_low``,
-        ``_change_high``, ``_significant``; of other columns ``self_X_before`` …, of latencies ``self_period_before`` …
+        """Columns of costs before and after, with limits of their change and whether it is significant.
+
+        ``name`` and ``object`` come first, then for ``self`` and ``total`` each ``_before``, ``_after``,
+        ``_change_low``, ``_change_high``, ``_significant``; of other columns ``self_X_before`` …, of latencies
+        ``self_period_before`` …
         """
         found = self.names_and_objects
         for column in COLUMNS:
@@ -154,7 +160,7 @@ class DiffTable(ResultTable):
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
-        """Factors, and changes in shares of the whole before, marked where noise explains them; objects and names."""
+        """Factors, and changes as shares of the total before, marked if noise explains them; then objects and names."""
         whole, changes = self.comparison.before.whole, {}
         for column in COLUMNS:
             changes[f"{column} ×"] = [format_factor(*row.sides(column)) for row in self.rows]
@@ -165,17 +171,17 @@ class DiffTable(ResultTable):
 
 
 def _sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
-    """The largest changes first, whether up or down; then by name."""
+    """Sort the largest changes first, whether up or down; then by name."""
     return sorted(rows, key=lambda row: (-abs(row.moved(sort)), *row.key))
 
 
 def _has_moved(row: Change, sort: str, whole: int) -> bool:
-    """True when what is sorted by changed by at least 0.05 % of the whole before: less reads as 0.0 %."""
+    """Return whether the sorted column changed by at least 0.05 % of the total before: less reads as 0.0 %."""
     return abs(row.moved(sort)) * SMALLEST_PART >= max(whole, 1)
 
 
 def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
-    """The end of a heading: what costs are scaled by."""
+    """Return the end of a heading, which says how costs are scaled."""
     if not work:
         return "; shares compared" if normalized else ""
     before, after = (f"{units:,.15g}" for units in work)
@@ -183,10 +189,10 @@ def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
 
 
 def _uncertain(row: Change, column: str) -> bool:
-    """Return True where sampling noise explains a change."""
+    """Return True if sampling noise explains a change."""
     return row.moved(column) != 0 and not row.significant(column)
 
 
 def rounded(limits: tuple[float, float]) -> list[float]:
-    """To six digits: the last ones may differ between machines."""
+    """Round limits to six digits, because later digits may differ between machines."""
     return [float(f"{limit:.6g}") for limit in limits]

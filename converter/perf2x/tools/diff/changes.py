@@ -1,4 +1,4 @@
-"""Before and after: what moved, as a table, and as one profile for pprof."""
+"""Changes between two recordings, as a table, and as one profile for pprof."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,95 +17,96 @@ from perf2x.model.totals.totals import Key, Line, Total, Totals, weights
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
 SMALLEST_PART = 2000
-"""A change below 1/2000 of the whole before reads as 0.0 %."""
+"""Changes below 1/2000 of the total before read as 0.0 %."""
 _COMMON = 0.1
-"""Least part of the cost of either recording of one program that is in functions of both."""
+"""Recordings of one program have at least this share of their costs in functions that both have."""
 _SORTS = ("self", "total")
 _LEAST = 1e-9
-"""Part of the costs that a line without any has."""
+"""The share of the costs that a line without costs counts for."""
 _BASE = {"pprof::base": "true"}
-"""Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
+"""The label with which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
 
 class Change(Line):
-    """One function (object, thread) before and after; values in the event's unit."""
+    """One function, object or thread before and after; values in the event's unit."""
 
     self_before: int
     self_after: int
     total_before: int
     total_after: int
     self_interval: Interval = (-math.inf, math.inf)
-    """Limits of the true change of ``self``; a change is significant when they leave 0 out."""
+    """Limits of the true change of ``self``; the change is significant if they exclude 0."""
     total_interval: Interval = (-math.inf, math.inf)
 
     @property
     def self(self) -> int:
-        """Change of its own cost."""
+        """Change of the self cost."""
         return self.self_after - self.self_before
 
     @property
     def total(self) -> int:
-        """Change of its total cost, with all that it calls."""
+        """Change of the total cost, which includes callees."""
         return self.total_after - self.total_before
 
     def moved(self, sort: str) -> int:
-        """The change that ``sort`` (self or total) means."""
+        """Return the change of the ``sort`` column (self or total)."""
         return self.self if sort == "self" else self.total
 
     def sides(self, sort: str) -> tuple[int, int]:
-        """Costs before and after."""
+        """Return the costs before and after."""
         return (self.self_before, self.self_after) if sort == "self" else (self.total_before, self.total_after)
 
     def with_interval(self, sort: str, limits: Interval) -> "Change":
-        """Return this change with other limits."""
+        """Return this change with other limits for the ``sort`` column."""
         if sort == "self":
             return replace(self, self_interval=limits)
         return replace(self, total_interval=limits)
 
     def interval(self, sort: str) -> Interval:
-        """Limits of that change."""
+        """Return the limits of the change."""
         return self.self_interval if sort == "self" else self.total_interval
 
     def significant(self, sort: str) -> bool:
-        """Return True where sampling noise does not explain the change."""
+        """Return True if sampling noise does not explain the change."""
         return excludes_zero(self.interval(sort))
 
 
 def excludes_zero(limits: Interval) -> bool:
-    """Return True where the interval of a change excludes zero."""
+    """Return whether an interval excludes zero."""
     return limits[0] > 0 or limits[1] < 0
 
 
 class Comparison(Frozen, dict=True):
-    """Two tables of one event; ``normalize`` scales ``after`` to the whole of ``before``, so that shares compare."""
+    """Two tables of one event; ``normalize`` scales ``after`` to the total of ``before``, to compare shares."""
 
     before: Totals
     after: Totals
     normalize: bool = False
     factor: float = 1.0
-    """Work of ``before`` by that of ``after``: what costs of ``after`` are multiplied by, the whole's, too."""
+    """Work of ``before`` divided by that of ``after``; costs of ``after``, including the total, are multiplied by it.
+    """
     same_command: bool = False
-    """Whether both are known to be of the same command line of perf."""
+    """Whether both recordings are known to come from the same perf command line."""
     hosts: HostSpread | None = None
-    """Errors by the differences between hosts; None where not both sides are of several."""
+    """Standard errors by the differences between hosts; None unless both sides have several hosts."""
 
     @property
     def scale(self) -> float:
-        """Factor of every row of ``after``."""
+        """The factor for every row of ``after``."""
         return self.before.whole / self.after.whole if self.normalize and self.after.whole else self.factor
 
     @property
     def whole_after(self) -> int:
-        """The whole of ``after`` for the work of ``before``."""
+        """The total of ``after``, scaled to the work of ``before``."""
         return round(self.after.whole * self.factor)
 
     def changes(self, confidence: float = 0.95) -> list[Change]:
-        """Every line of either table by name, with intervals that hold for all lines at once."""
+        """Return the lines of both tables by name, with intervals that hold for all lines at once."""
         return self.judged(self.lines, confidence, [self.parts(self.lines, sort) for sort in _SORTS])
 
     @cached_property
     def lines(self) -> list[Change]:
-        """Every line of either table by name, without intervals."""
+        """The lines of both tables by name, without intervals."""
         scale = self.scale
         return [
             Change(*was.key, was.self, round(now.self * scale), was.total, round(now.total * scale))
@@ -113,16 +114,19 @@ class Comparison(Frozen, dict=True):
         ]
 
     def parts(self, rows: Iterable[Change], sort: str) -> float:
-        """Sum of the costs of lines in both recordings, as a part of both wholes; of the whole it is 1.
+        """Return the sum of the costs of lines in both recordings, as a share of both totals; 1 for all lines.
 
-        Of the errors that a confidence allows, each interval has as much as it has of the costs (a weighted Bonferroni
-        correction), so that small lines do not widen the intervals of large ones. What a line costs in both recordings
-        together says nothing about its change.
+        The error that a confidence allows is divided among the intervals in proportion to these costs (a weighted
+        Bonferroni correction), so that small lines do not widen the intervals of large ones. The cost of a line in both
+        recordings together is independent of its change.
         """
         return sum(sum(row.sides(sort)) for row in rows) / self._both
 
     def judged(self, rows: Iterable[Change], confidence: float, among: Sequence[float]) -> list[Change]:
-        """Return these lines with intervals that hold at once for what has ``among`` parts, by itself and in total."""
+        """Return these lines with intervals that hold at once for all lines that make up the shares ``among``.
+
+        ``among`` has a share of the self costs and one of the total costs, as `parts` computes them.
+        """
         wanted, held = {row.key: row for row in rows}, []
         for was, now in self._pairs:
             if (row := wanted.get(was.key)) is None:
@@ -136,7 +140,7 @@ class Comparison(Frozen, dict=True):
         return held
 
     def together(self, keys: set[Key], sort: str, confidence: float = 0.95) -> tuple[int, int, Interval]:
-        """Costs of lines before and after, and the interval of their change, as if they were one."""
+        """Return the costs of lines before and after, and the interval of their change, as if they were one line."""
         pairs = [pair for pair in self._pairs if pair[0].key in keys]
         (was, first), (now, second) = (
             (sum(cost for cost, _ in side), sum(squares for _, squares in side))
@@ -145,7 +149,7 @@ class Comparison(Frozen, dict=True):
         return was, round(now * self.scale), self._interval((was, first), (now, second), quantile(confidence))
 
     def strange(self) -> str:
-        """Return a sentence where hardly any of the cost is in functions of both recordings, or of similar names."""
+        """Return a sentence if hardly any cost is in functions of both recordings, or with similar names; else ""."""
         wholes, rows = (self.before.whole, self.after.whole * self.scale), self.lines
         if not all(wholes):
             return ""
@@ -159,7 +163,7 @@ class Comparison(Frozen, dict=True):
         return "hardly any of the cost is in functions of both" if few else ""
 
     def whole_change(self, confidence: float, comparisons: float = 1) -> Change:
-        """The whole as a line; the number of samples of a recording counts as random, too."""
+        """Return the total as a line; the number of samples in a recording counts as random, too."""
         (old, new), (was, now) = self._wholes, (self.before.whole, self.whole_after)
         reach = self._reach(confidence, comparisons)
         limits = interval(old, new.scaled(self.factor), reach[0])
@@ -167,7 +171,7 @@ class Comparison(Frozen, dict=True):
         return Change("the whole", "", was, now, was, now, limits, limits)
 
     def _reach(self, confidence: float, comparisons: float) -> tuple[float, float]:
-        """Deviations of samples and of hosts, of which few tell little."""
+        """Return the half-widths in standard errors, of samples and of hosts; with few hosts the latter is large."""
         return quantile(confidence, comparisons), (
             student(confidence, 2 ** math.ceil(math.log2(max(comparisons, 1))), self.hosts.freedom)
             if self.hosts
@@ -176,12 +180,12 @@ class Comparison(Frozen, dict=True):
 
     @cached_property
     def _both(self) -> float:
-        """The wholes of both sides together; at least 1."""
+        """The sum of both totals; at least 1."""
         return max(self.before.whole + self.after.whole * self.scale, 1)
 
     @cached_property
     def _wholes(self) -> tuple[Measured, Measured]:
-        """The sum of all samples of either side, as recorded."""
+        """The sums of all samples before and after, as recorded."""
         weights = [table.squares / table.whole if table.whole else 0.0 for table in (self.before, self.after)]
         old, new = weights[0] or weights[1], weights[1] or weights[0]
         return (
@@ -197,7 +201,7 @@ class Comparison(Frozen, dict=True):
         return [(old.get(key) or Total(*key, 0, 0), new.get(key) or Total(*key, 0, 0)) for key in keys]
 
     def _interval(self, was: tuple[int, float], now: tuple[int, float], deviations: float) -> Interval:
-        """Limits of the change of a cost, which comes with its squares."""
+        """Return the limits of the change of a cost; each side has its cost and the sum of squared weights."""
         old, new = self._wholes
         before = Measured(*was, old.typical)
         after = Measured(*now, new.typical).scaled(self.scale)
@@ -207,12 +211,12 @@ class Comparison(Frozen, dict=True):
 
 
 def _wider(limits: Interval, change: int, reach: float) -> Interval:
-    """Limits that hold for samples and for hosts, which may be as far off."""
+    """Return limits that include the error of samples and that of hosts."""
     return min(limits[0], change - reach), max(limits[1], change + reach)
 
 
 def difference(before: Profile, after: Profile) -> Profile:
-    """``after`` less ``before``: samples of ``before`` are negative and marked, so that pprof takes them as base."""
+    """Return ``after`` minus ``before``: samples of ``before`` are negative and marked as pprof's base."""
     samples = before.samples
     negative = replace(samples, value=-samples.value, count=-samples.count)
     whole = merge_profiles([replace(before, samples=negative), after], [_BASE, {}])
@@ -220,14 +224,17 @@ def difference(before: Profile, after: Profile) -> Profile:
 
 
 def normalized(before: Profile, after: Profile, value: str) -> Profile:
-    """``after`` with every event scaled to its whole in ``before``; events that one of them lacks stay as they are."""
+    """Return ``after`` with every event scaled to its total in ``before``.
+
+    Events that either recording lacks are not scaled.
+    """
     wholes = _wholes(before, value)
     found = _wholes(after, value).items()
     return scaled(after, [wholes[event] / whole if whole and wholes.get(event) else 1.0 for event, whole in found])
 
 
 def scaled(after: Profile, factors: Sequence[float]) -> Profile:
-    """``after`` with the samples of each event multiplied by its factor.
+    """Return ``after`` with the samples of each event multiplied by its factor.
 
     Sums are rounded, not samples: a thousand samples of 1 times 0.4 are four hundred.
     """
@@ -242,6 +249,6 @@ def scaled(after: Profile, factors: Sequence[float]) -> Profile:
 
 
 def _wholes(profile: Profile, value: str) -> dict[tuple[str, str], int]:
-    """Sum of each event's samples, in the order of the events."""
+    """Return the sum of each event's samples, in the order of the events."""
     whole = sum_at(profile.samples.event, weights(profile, value), len(profile.events))
     return dict(zip([(event.name, event.unit) for event in profile.events], whole.tolist(), strict=True))

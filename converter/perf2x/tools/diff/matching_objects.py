@@ -1,4 +1,4 @@
-"""Pairs the events, and the objects that differ only in name or version, of two recordings to be compared."""
+"""Matches the events of two recordings, and objects that differ only in name or version."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ from perf2x.model.totals.totals import totals
 
 
 def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
-    """``after`` with events named as in ``before`` where they count the same, and what there is to say about that.
+    """Return ``after`` with events named as their counterparts in ``before``, and notes on differences.
 
     Names are compared without PMU prefix and modifiers. The most similar names are paired first: equal ones, then those
-    that count in the same modes, then those of the same PMU. Among equals the event that ``before`` shows first goes
-    first, then the one with most samples.
+    that count in the same modes, then those of the same PMU. Among equals, the event that ``before`` shows first is
+    paired first, then the one with most samples.
     """
     pairs, taken = dict[int, int](), set[int]()
     for _, old, new in sorted(_candidates(before, after)):
@@ -37,7 +37,7 @@ def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
 def _candidates(
     before: Profile, after: Profile
 ) -> Iterator[tuple[tuple[bool, bool, bool, bool, bool, int, int], int, int]]:
-    """(how unlike they are, row before, row after) of all events that may be the same."""
+    """Return (dissimilarity, row before, row after) of all pairs of events that may be the same."""
     olds, news = ([event_name(event.name) for event in profile.events] for profile in (before, after))
     sampled = [_samples_by_event(before), _samples_by_event(after)]
     for row, old in enumerate(olds):
@@ -50,17 +50,17 @@ def _candidates(
 
 
 _CLOCKS = {"cpu-clock", "task-clock"}
-"""Both are the time that a thread was on a CPU; perf versions and kernels differ in which is the default."""
+"""Both measure the time that a thread was on a CPU; the default depends on the version of perf and the kernel."""
 
 
 def _samples_by_event(profile: Profile) -> list[int]:
-    """Of each event."""
+    """Return the number of samples of each event."""
     count: list[int] = sum_at(profile.samples.event, profile.samples.count, len(profile.events)).tolist()
     return count
 
 
 def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[str]:
-    """A choice among several events, and modes that differ, of the event that is compared."""
+    """Yield notes on the compared event: if others could be meant, and if its modes differ."""
     chosen = before.default_event
     if chosen not in pairs:
         return
@@ -70,34 +70,34 @@ def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[s
     others = [before.events[row].name for row, other in found if other == pairs[chosen] and row != chosen]
     others += [after.events[other].name for row, other in found if row == chosen and other != pairs[chosen]]
     if {event_name(name).counted for name in (old, new)} == _CLOCKS:
-        yield f"compares {old} with {new}: both are time on CPUs"
+        yield f"comparing {old} with {new}: both measure CPU time"
     if old != new and others:
-        yield f"compares {old} with {new}; {', '.join(others)} could be meant, too (select with --event)"
+        yield f"comparing {old} with {new}; {', '.join(others)} could be meant, too (select with --event)"
     modes = [event_name(name).modes for name in (old, new)]
     if modes[0] != modes[1]:
-        yield f"compares {old} with {new}, which count in different modes; record both alike to compare their wholes"
+        yield f"comparing {old} with {new}, which count in different modes; record both alike to compare totals"
 
 
 _COMM = 15
-"""Bytes of a program's name that the kernel keeps for its threads."""
+"""The kernel truncates the names of threads to this many bytes."""
 _ALIKE = 0.5
-"""Share of either object's own cost that has to be in functions of both, where their names have nothing in common."""
+"""Objects with dissimilar names must share functions with at least this part of each object's own cost."""
 _FEWEST = 3
-"""Functions that such objects must share: any two programs have a ``main``."""
+"""They must also share this many functions, because any two programs have a ``main``."""
 _MOST = 300
-"""Objects of either side that are looked at: all pairs of them are."""
+"""The most objects of each side to compare, because all pairs are compared."""
 
 
 def match_objects(
     before: Profile, after: Profile, given: Mapping[str, str] | None = None
 ) -> tuple[Profile, list[tuple[str, str]]]:
-    """Return ``after`` with objects called as in ``before``, and the pairs (old, new) that were found.
+    """Return ``after`` with objects named as in ``before``, and the pairs (old, new) that were found.
 
-    An object that only one side has, by its base name, is paired with one that only the other has if their names
-    differ in version alone and they share a function, or neither has names of functions; or if most of the cost of both
-    is in functions of the same names. The most similar go first; the costliest hundreds of objects are looked at. An
-    object that ``given`` names (new to old) is never paired otherwise, so ``{"libb.so": "libb.so"}`` leaves it alone;
-    OptionError for a name that no object has. Threads that are called after a program follow it.
+    Objects that only one side has, by their base names, are paired if the names differ in version alone and the objects
+    share a function, or neither has named functions; or if most of the cost of both is in functions of the same names.
+    The most similar pairs win; only the costliest hundreds of objects are compared. An object in ``given`` (new to old)
+    is not paired with any other, so ``{"libb.so": "libb.so"}`` excludes it. Raises OptionError for a name that no
+    object has. Threads that are named after a program are renamed with it.
     """
     given = dict(given or {})
     olds, news = (_objects(profile) for profile in (before, after))
@@ -112,12 +112,12 @@ def match_objects(
 
 
 def _objects(profile: Profile) -> set[str]:
-    """Base names of all that was mapped."""
+    """Return the base names of all mappings."""
     return {base_name(profile.strings[row]) for row in profile.mappings.filename.tolist()} - {""}
 
 
 def _paired(before: Profile, after: Profile, lone: tuple[set[str], set[str]]) -> Iterator[tuple[str, str]]:
-    """Yield (new, old), each name once."""
+    """Yield pairs (new, old), with each name at most once."""
     costs = [_costs(profile, names) for profile, names in zip((before, after), lone, strict=True)]
     alike = sorted(
         (not versions, -share, old, new)
@@ -134,7 +134,10 @@ def _paired(before: Profile, after: Profile, lone: tuple[set[str], set[str]]) ->
 
 
 def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
-    """Own cost by function, at least 1, of those of the objects that have samples; nameless frames are left out."""
+    """Return the own cost by function, at least 1, of those ``objects`` that have samples.
+
+    Nameless frames are ignored.
+    """
     found: dict[str, dict[str, int]] = {}
     for row in totals(profile).rows:
         if row.object in objects:
@@ -145,19 +148,22 @@ def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
 
 
 def _shared(was: Mapping[str, int], now: Mapping[str, int]) -> float:
-    """The smaller share of both costs that is in functions of both."""
+    """Return the share of the cost that is in functions of both; the smaller one of the two sides."""
     both = was.keys() & now.keys()
     return min(sum(cost[name] for name in both) / sum(cost.values()) if both else 0.0 for cost in (was, now))
 
 
 def _stem(name: str) -> str:
-    """``libfoo.so`` of ``libfoo-1.2.so`` and ``libfoo.so.1.3``, ``app`` of ``app2`` and ``app-3f2a9c``."""
+    """Return a name without its version.
+
+    It is ``libfoo.so`` for ``libfoo-1.2.so`` and ``libfoo.so.1.3``, ``app`` for ``app2`` and ``app-3f2a9c``.
+    """
     first, *rest = re.split(r"[-._+~]", name)
     return ".".join([first.rstrip("0123456789"), *(part for part in rest if not re.search(r"\d", part))])
 
 
 def _called(after: Profile, before: Profile, names: Mapping[str, str]) -> Profile:
-    """``after`` with other names, new to old, of its mappings and of threads that are called after them."""
+    """Rename mappings of ``after`` (new to old), and the threads that are named after them."""
     if not names:
         return after
     paths = {base_name(path): path for path in (before.strings[row] for row in before.mappings.filename.tolist())}

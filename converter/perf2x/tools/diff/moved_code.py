@@ -1,7 +1,8 @@
-"""Code that moved: a function that was renamed, split or inlined costs what it did, under another name.
+"""Finds moved code: functions that were renamed, split or inlined, whose cost continues under other names.
 
-One function vanished, or another came; both have the same place in the callers, and what they cost together is the same
-within noise; or within a tenth, if the one vanished. Callers are the nearest that both recordings have.
+One function vanished, or another appeared. Both must have the same callers, and their joint cost must be unchanged
+within noise; if one vanished, a difference of a tenth is allowed. Callers are the nearest ones that both recordings
+have.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,18 +13,18 @@ from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Change, Comparison
 
 Callers = Mapping[Key, int]
-"""Cost of a function by its callers, for one of the recordings."""
+"""The cost of a function by caller, in one of the recordings."""
 CallersOf = Callable[..., Mapping[Key, Callers]]
 """RecordingPair.callers"""
 
 _ALIKE = 0.5
-"""Part of the callers, by cost, that both functions have."""
+"""The minimum share of the callers, by cost, that two functions have in common."""
 _PART = 0.05
-"""Part of the cost of an inlined function that a caller has."""
+"""The minimum share of an inlined function's cost that a caller has."""
 _SMALL = 20
-"""Changes that are smaller by this than what is to be explained do not matter."""
+"""Changes this many times smaller than the one to explain are ignored."""
 _MOST = 50
-"""Functions of either side that are looked at."""
+"""The most functions of each side to compare."""
 _NAMED = 3
 _PAIR = 2
 
@@ -33,14 +34,14 @@ class MovedCode(Frozen):
 
     costs: Comparison
     limited: Comparison
-    """These functions, or their shares, as the limit has them."""
+    """The same functions with the costs or shares that the limit applies to."""
     sort: str
     callers_of: CallersOf
     allowed: float
-    """Largest growth of what moved, in the event's unit."""
+    """The largest acceptable growth of moved code, in the event's unit."""
 
     def explained(self, grown: Sequence[Change]) -> Iterator[tuple[list[Key], str]]:
-        """Yield functions that only have what others had, and a sentence on that."""
+        """Yield groups of functions that only took over the cost of others, each with a sentence."""
         rows = self.costs.lines
         least = min(row.moved(self.sort) for row in grown) / _SMALL
         won = sorted((row for row in rows if row.moved(self.sort) > least), key=self._size)[:_MOST]
@@ -62,9 +63,9 @@ class MovedCode(Frozen):
         return -abs(row.moved(self.sort)), row.key
 
     def _same(self, keys: set[Key], olds: Sequence[Change]) -> str:
-        """Costs before and after of functions together; "" where they are not the same.
+        """Return the costs before and after of functions together, as text; "" if they differ.
 
-        Shares of several are no costs: they fall when others grow.
+        For more than two functions shares are not compared, because they fall when other functions grow.
         """
         gone = not any(row.total_after for row in olds)
         for compared in (self.costs, self.limited)[: 1 if len(keys) > _PAIR else 2]:
@@ -77,7 +78,7 @@ class MovedCode(Frozen):
 
 
 def _fit(new: Change, old: Change, before: Mapping[Key, Callers], after: Mapping[Key, Callers]) -> bool:
-    """Tell whether the code of a function that costs less may be in one that costs more, by their callers."""
+    """Return whether code of one function may have moved to another that costs more, judging by their callers."""
     came, gone = not new.total_before, not old.total_after
     was, now = (
         {key: cost / sum(callers.values()) for key, cost in callers.items()}
@@ -93,7 +94,7 @@ def _fit(new: Change, old: Change, before: Mapping[Key, Callers], after: Mapping
 def _connected(
     new: Change, won: Sequence[Change], links: Mapping[Key, Sequence[Change]]
 ) -> tuple[list[Change], list[Change]]:
-    """All that fits together with one function, directly or not."""
+    """Return all functions that are connected with one by such links, directly or not."""
     news, olds = {new.key}, set[Key]()
     while True:
         more = {old.key for key in news for old in links.get(key, ())}

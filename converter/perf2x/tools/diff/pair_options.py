@@ -1,4 +1,4 @@
-"""Options that say how to compare two recordings."""
+"""Options for the comparison of two recordings."""
 
 from collections.abc import Sequence
 from math import inf
@@ -13,11 +13,11 @@ from perf2x.model.printable_text import base_name
 from perf2x.model.setting import Setting
 
 Work = tuple[float, float]
-"""Units of work done in either recording."""
+"""The units of work in both recordings."""
 
 
 def read_object_names(setting: str, texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Parse ``OLD=NEW`` texts to names of objects after and before; SettingError for others."""
+    """Parse ``OLD=NEW`` texts to names of objects after and before. Raises SettingError for any other text."""
     given: dict[str, str] = {}
     for text in texts:
         old, equals, new = text.partition("=")
@@ -41,7 +41,7 @@ def _no_work(setting: str, text: str) -> SettingError:
 
 
 class PairOptions(Frozen):
-    """The way to compare two recordings: by costs, or by one of the first three."""
+    """How to compare two recordings: by costs as recorded, or by one of the first three fields."""
 
     PANEL = "Table"
 
@@ -72,10 +72,10 @@ class PairOptions(Frozen):
             read=read_object_names,
         ),
     ] = ()
-    """Names of objects after, and before."""
+    """The names of objects after and before."""
 
     def __post_init__(self) -> None:
-        """Refuse two ways at once."""
+        """Reject more than one way to compare."""
         first, second, *_ = [*(way for way in ("normalize", "per", "per_value") if getattr(self, way)), "", ""]
         if second:
             raise SettingError("", first, " and ", second, " are two ways to compare; choose one")
@@ -83,7 +83,7 @@ class PairOptions(Frozen):
             raise _no_work("per", ",".join(f"{units:.15g}" for units in self.per))
 
     def to_load(self, options: LoadOptions) -> LoadOptions:
-        """Return options that keep the event that counts the work."""
+        """Return options that also keep the event that counts the work."""
         if self.per_value and options.value:
             replaces = f" {options.value} replaces; give "
             raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")

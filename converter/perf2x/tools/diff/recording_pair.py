@@ -1,4 +1,4 @@
-"""The two recordings of ``perf2x diff``, and their tables."""
+"""The two recordings of ``perf2x diff``, and tables of them."""
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cache
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from perf2x.model.profile import Profile
 
 _NAMED = 8
-"""Pairs of objects that a sentence names."""
+"""The most pairs of objects to list in a sentence."""
 
 
 class RecordingPair:
-    """Two recordings whose events and objects have the same names, compared by one kind of value."""
+    """Two recordings with matched events and objects, compared by one kind of value."""
 
     def __init__(
         self,
@@ -43,24 +43,25 @@ class RecordingPair:
     ) -> None:
         profile, renamed_events = renamed(before.profile, after.profile)
         profile, self.renamed_objects = match_objects(before.profile, profile, dict(how.map))
-        """Names of objects before and after that were taken for the same object."""
+        """Names before and after of objects that are treated as one."""
         self.sources = sources
         plain, hosts = zip(*map(split_hosts, (before.profile, profile)), strict=True)
         self._hosts = hosts
         self.before = replace(before, profile=plain[0])
         self.after = replace(after, profile=plain[1])
         self.notes = [*renamed_events, *_object_notes(self.renamed_objects)]
-        """Sentences on what is compared under different names."""
+        """Sentences on events or objects that are compared under different names."""
         self.value = value
         """period or samples."""
         self.normalize = how.normalize
         self.work = how.per
-        """None: costs are compared as recorded, or their shares."""
+        """The units of work; None: costs are compared as recorded, or as shares."""
         self.periods: RecordingPair | None = None
-        """These recordings by period, where values are latencies."""
+        """The same recordings by period, if values are latencies."""
         self.compared = cache(self._compare)
-        """The tables of functions, objects or threads (``function``, ``object``, ``thread``), or of functions by their
-        shares (``share``), compared once each."""
+        """The tables, each compared once: of functions, objects or threads (``function``, ``object``, ``thread``), or
+        of functions by their shares (``share``).
+        """
 
     def callers(self, side: int, skipped: Set[Key], column: str = "total") -> dict[Key, dict[Key, int]]:
         """Return the costs of all functions by their nearest callers but those, before (0) or after (1).
@@ -82,23 +83,23 @@ class RecordingPair:
 
     @property
     def factor(self) -> float:
-        """Multiplier of the second recording's costs."""
+        """The factor for the second recording's costs."""
         return self.work[0] / self.work[1] if self.work else 1.0
 
     def scaled_after(self) -> "Profile":
-        """The second recording's profile with the costs that its work would have had in the first."""
+        """The second recording's profile, scaled to the work of the first."""
         profile = self.after.profile
         return scaled(profile, [self.factor] * len(profile.events)) if self.work else profile
 
     def table(self, shown: Shown, changes: Iterable[Change], columns: Sequence[str] = ()) -> DiffTable:
-        """The rows of ``changes`` to show, with other ``columns``."""
+        """Return a table of the ``changes`` to show, with columns of other events."""
         beside = list(self._columns(shown.by, columns))
         compared = self.compared(shown.by)
         notes = [*self.notes, *self.left_out(beside)]
         return DiffTable(compared, changes, shown, self.sources, beside, notes, self.renamed_objects, self.work)
 
     def left_out(self, beside: Iterable[ColumnChange] = ()) -> Iterator[str]:
-        """Yield a sentence on the sampled events of either side that neither the comparison nor a column shows."""
+        """Yield a sentence on the sampled events that neither the comparison nor a column shows."""
         profile = self.before.profile
         shown = {event.name for event in profile.events[profile.default_event :][:1]}
         shown |= {part.event for one in beside for part in one.before.tables}
@@ -108,7 +109,7 @@ class RecordingPair:
             yield f"other events: {', '.join(others)} (select with --event)"
 
     def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
-        """Columns of other events and ratios; of latencies their periods."""
+        """Return the columns of other events and ratios; for latencies, their periods."""
         if self.periods:
             found = self.periods.compared(by)
             sides = [EventColumn("period", (), tables=(one,)) for one in (found.before, found.after)]
@@ -127,7 +128,7 @@ class RecordingPair:
             after = totals(self.after.profile, before.event or None, kind, self.value)
         except OptionError as error:
             text = f"{self.sources[1]}: {error}; "
-            raise SettingError(text, "events", " NAME chooses one that both have") from None
+            raise SettingError(text, "events", " NAME selects one that both have") from None
         normalize = self.normalize or by == "share"
         command, same = (_command(one.profile) for one in (self.before, self.after))
         is_same = bool(command) and command == same
@@ -147,14 +148,14 @@ def _command(profile: "Profile") -> list[str]:
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     if pairs:
-        named = first_of([f"{new} for {old}" for old, new in pairs], _NAMED)
-        yield f"takes {named} (--map OLD=NEW chooses)"
+        named = first_of([f"{new} as the renamed {old}" for old, new in pairs], _NAMED)
+        yield f"treating {named}; use --map OLD=NEW to override"
 
 
 def load_pair(
     sources: tuple[str, str], options: LoadOptions, value: str, how: PairOptions, progress: "Progress | None"
 ) -> RecordingPair:
-    """Load both recordings with the same options; of ``latency`` the options must ask for it beside the values."""
+    """Load both recordings with the same options; for ``latency`` the options must already request latencies."""
     from perf2x.kernel.load import load
 
     wanted = how.to_load(replace(options, keep=options.keep | {"host"}))
@@ -165,10 +166,11 @@ def load_pair(
 def pair_of(
     sources: tuple[str, str], pair: tuple[Loaded, Loaded], value: str, how: PairOptions, events: tuple[str, ...] = ()
 ) -> RecordingPair:
-    """Make the pair of recordings that were read with the same options; empty ``events`` keeps all of them."""
+    """Pair recordings that were read with the same options; empty ``events`` keeps all of them."""
     counts = [len(loaded.sources) for loaded in pair]
     if counts[0] != counts[1] and how == PairOptions(map=how.map):
-        how = replace(how, normalize=True)  # of parts of datasets, which have as many as happened to be recorded
+        # for parts of datasets, whose number of samples depends on what happened to be recorded
+        how = replace(how, normalize=True)
     if how.per_value:
         how = replace(how, per=_counted(sources, pair, how.per_value), per_value="")
         before, after = (replace(one, profile=_only(one.profile, events)) for one in pair) if events else pair
@@ -185,7 +187,7 @@ def pair_of(
 
 
 def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:
-    """Counts of the event in either recording."""
+    """Return the counts of the event in both recordings."""
     work = []
     for source, loaded in zip(sources, pair, strict=True):
         try:
@@ -201,7 +203,7 @@ def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) 
 
 
 def _only(profile: "Profile", events: tuple[str, ...]) -> "Profile":
-    """Without the event that only counts work."""
+    """Return a profile without the event that only counts work."""
     from perf2x.model.filters.profile_filters import keep_events
 
     return keep_events(profile, events)

@@ -37,7 +37,7 @@ def _read_branches(_: str, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 class DumpOptions(Frozen):
-    """Selection of records, and how much of each is shown."""
+    """Selects records, and how much of each to show."""
 
     types: Annotated[
         tuple[str, ...],

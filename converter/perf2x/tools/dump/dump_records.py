@@ -40,25 +40,25 @@ class DumpTotals(Struct):
     """Counts that are updated while the lines of a dump are read."""
 
     samples: int = 0
-    """Sample records, whether shown or damaged."""
+    """Number of sample records, whether shown or damaged."""
     to_the_end: bool = False
     """Whether the dump reached the end before its limit."""
 
 
 class _RecordText(Struct):
-    """One record's text: the rest of its first line, and the lines below."""
+    """The text of one record: the rest of its first line, and the lines below it."""
 
     text: str
     time: int = 0
     cpu: int = 0
     more: list[str] = field(default_factory=list)
-    """Shown when the dump is verbose."""
+    """Shown if the dump is verbose."""
     brief: str = ""
-    """Shown after ``text`` when it is not."""
+    """Shown after ``text`` if it is not."""
 
 
 def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[str]:
-    """Yield lines without line ends; ``path`` as for ``open_recording``. OptionError for an unknown type."""
+    """Yield lines without line ends; ``path`` is as for ``open_recording``. Raises OptionError for an unknown type."""
     unknown = sorted({*options.types} - _RECORD_TYPES.keys())
     if unknown:
         meant = did_you_mean(unknown[0], _RECORD_TYPES) or ";"
@@ -105,7 +105,7 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
 
 
 def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
-    """Return (n,) True for records of the types in the options."""
+    """Return (n,) True for records of the selected types."""
     if not options.types:
         return trues(len(block.types))
     chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])
@@ -136,7 +136,10 @@ def _cpu_and_time(record: _RecordText, combined: int) -> str:
 def _record_texts(
     block: Block, session: SessionBuilder, chosen: Bools, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Decode the selected records to text, by row; records that describe the session change it even if not selected."""
+    """Decode the selected records to text, by row.
+
+    Unselected records that describe the session are applied, too.
+    """
     texts: dict[int, _RecordText] = {}
     types = block.types
     session.add_records(block)
@@ -180,7 +183,7 @@ def _other_texts(
 
 
 def _word_as_perf(shown: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
-    """Change the text of a deferred chain to perf's."""
+    """Return the text of a deferred chain as perf prints it."""
     who = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
     shown.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who}: {int(fields['cookie']):#x}"
     shown.brief = f" chain: {len(chain)}"

@@ -1,6 +1,6 @@
-"""Formats samples and their chains as dump_sample in tools/perf/util/session.c does.
+"""Formats samples and their chains like dump_sample in tools/perf/util/session.c.
 
-Other fields of one word are on a line of their own, by name.
+Other one-word fields are on a line of their own, by name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ def _fields(batch: Samples, row: int, event: Event) -> dict[str, Any]:
 
 
 def chain_lines(chain: list[int]) -> list[str]:
-    """Format ``... FP chain: nr:3`` and the entries, markers with their names, as callchain__printf does."""
+    """Format a chain as callchain__printf does: ``... FP chain: nr:3``, then the entries, with the names of markers."""
     lines = [f"... FP chain: nr:{len(chain)}"]
     for number, entry in enumerate(chain):
         marker = f" (PERF_CONTEXT_{_CONTEXTS[entry]})" if entry in _CONTEXTS else ""

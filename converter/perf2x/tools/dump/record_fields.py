@@ -1,4 +1,4 @@
-"""Formats the fields of records other than samples, by their names in decoders, and events as ``perf evlist -v`` does.
+"""Formats the fields of records other than samples by their decoders' names, and events as ``perf evlist -v`` does.
 
 Source of truth for the structs: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
 """
@@ -27,9 +27,9 @@ from perf2x.reader.header.section_reader import SectionReader, text
 _HEX = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
                   "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip
 _DERIVED = frozenset({"position", "file", "cpumode", "samples_only", "lifted", "_"})
-"""Columns that the decoders derive from the header or from other fields."""
+"""Columns that decoders derive from the header or from other fields."""
 _ABSENT = {"prot": -1, "flags": -1, "build_id": b""}
-"""Values of columns for records without the field."""
+"""Values of columns that stand for a missing field."""
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
@@ -51,14 +51,14 @@ def _field_text(name: str, value: Any) -> str:
 
 
 def event_line(event: Event) -> str:
-    """Format name, attributes that are not zero, and ids in one line."""
+    """Format name, nonzero attributes, and ids in one line."""
     attributes = ", ".join(f"{name}: {value}" for name, value in _attribute_pairs(event))
     ids = f", id: {{ {', '.join(map(str, event.ids))} }}" if event.ids else ""
     return f"# {event.name}: {attributes}{ids}"
 
 
 def _attribute_pairs(event: Event) -> list[tuple[str, str]]:
-    """Return names and values of attributes as perf_event_attr__fprintf prints them, as far as Event has them."""
+    """Return the names and values of attributes as perf_event_attr__fprintf prints them, as far as Event has them."""
     kinds = {int(kind): f" (PERF_TYPE_{kind.name})" for kind in EventType}
     pairs = [
         ("type", f"{event.type}{kinds.get(event.type, '')}"),
@@ -112,7 +112,7 @@ _STRUCTS: dict[int, str] = {
 }
 """Struct codes of the fields of record types without a decoder.
 
-``text`` ends at a NUL, ``change`` depends on the field ``type``, of ``rest`` only the size is shown, and ``*`` repeats
+``text`` ends at a NUL, ``change`` depends on the field ``type``, ``rest`` is shown as a size only, and ``*`` repeats
 several codes ``nr`` times.
 """
 _NAMES: dict[int, tuple[str, type[IntEnum]]] = {
@@ -126,7 +126,7 @@ _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 
 
 def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
-    """Return the fields of one row of decoded columns; pairs of words of NAMESPACES by their namespace."""
+    """Return the fields of one row of decoded columns; pairs of words in NAMESPACES are named by their namespace."""
     fields = {name: column[row] for name, column in columns.items() if not isinstance(column, ListArray)}
     if fields.get("build_id"):
         fields = {name: value for name, value in fields.items() if name not in _FILE}
@@ -137,7 +137,7 @@ def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
 
 
 def struct_fields(kind: int, section: SectionReader) -> dict[str, Any]:
-    """Return the fields of a record without a decoder; SectionError and struct.error if it is truncated."""
+    """Return the fields of a record without a decoder. Raises SectionError or struct.error if it is truncated."""
     if kind == UserRecordType.HEADER_ATTR:
         return dict(_attribute_pairs(parse_attr(section.data, section.order, 0)))
     fields: dict[str, Any] = {}
@@ -163,7 +163,7 @@ def _entry_text(value: Any) -> str:
 
 
 def with_words(kind: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """Replace numbers for which the kernel or perf has names."""
+    """Replace numbers that the kernel or perf has names for."""
     if kind == RecordType.AUX:
         fields["flags"] = _bit_names(int(fields["flags"]), AuxFlag)
     name, family = _NAMES.get(kind, ("", HeaderFeature))

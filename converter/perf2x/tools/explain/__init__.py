@@ -1,1 +1,1 @@
-"""Diagnoses ELF files: symbols, debug info and unwind tables, what is missing and how to get it."""
+"""Diagnoses ELF files: which symbols, debug info and unwind tables are missing, and how to get them."""

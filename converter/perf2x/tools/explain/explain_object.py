@@ -35,21 +35,21 @@ MAX_UNITS = 100
 
 
 class CheckResult(Frozen):
-    """The answer to one question about an object: good or not, and a sentence."""
+    """The answer to one question about an object: whether it is good, and a sentence."""
 
     good: bool
     text: str
 
 
 class FileSections(Frozen):
-    """Relevant sections of a file."""
+    """The relevant sections of a file."""
 
     file: str
     sections: tuple[str, ...]
 
 
 class Explanation(Frozen):
-    """One object; the names of the fields are those of the JSON output."""
+    """The explanation of one object; field names are those of the JSON output."""
 
     path: str
     build_id: str
@@ -57,14 +57,14 @@ class Explanation(Frozen):
     """``names``, ``lines``, ``stacks``."""
     advice: tuple[Remedy, ...]
     files: tuple[FileSections, ...]
-    """The file itself, and those that belong to it."""
+    """The file itself, and other files that belong to it."""
     looked_at: tuple[SearchResult, ...]
     troubles: tuple[str, ...]
-    """Files and sections that could not be used, with reasons."""
+    """Unusable files and sections, with reasons."""
 
 
 def explain_file(path: str, finder: Finder) -> Explanation:
-    """Explain a file together with the files that belong to it; ObjectError when it is no ELF file."""
+    """Explain a file together with the files that belong to it. Raises ObjectError when it is no ELF file."""
     place = Path(path)
     if place.exists() and not place.is_file():
         raise ObjectError(f"{path}: not a regular file")
@@ -86,7 +86,7 @@ def explain_file(path: str, finder: Finder) -> Explanation:
 
 
 def _recorded_name(finder: Finder, path: Path) -> str:
-    """Return the file's name in a recording: the path without links, below the root of the recorded machine."""
+    """Return the file's name in a recording: the path with links resolved, below the root of the recorded machine."""
     whole, symfs = path.resolve(), finder.search_paths.symfs
     if symfs is not None and whole.is_relative_to(symfs.resolve()):
         return f"/{whole.relative_to(symfs.resolve()).as_posix()}"
@@ -117,7 +117,7 @@ class _LookedUp:
             yield from [mini] if mini is not None else []
 
     def _name(self, file: ElfObject) -> str:
-        """Return a file's name; that of the object itself as it was typed."""
+        """Return a file's name; for the object itself, the name as typed."""
         return self._path if file is self._file else file.name
 
     def sections(self) -> Iterator[FileSections]:
@@ -145,13 +145,13 @@ class _LookedUp:
         try:
             version, missing = self._version_and_missing(file)
         except ObjectError as error:
-            return CheckResult(False, f"debug info cannot be read whole: {error}")
+            return CheckResult(False, f"debug info cannot be read completely: {error}")
         if missing:
             return CheckResult(False, f"DWARF {version} in {self._name(file)}, but {missing}")
         return CheckResult(True, f"DWARF {version} in {self._name(file)}")
 
     def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
-        """Return the version of the first unit, and a part of the debug info that is missing, "" for none."""
+        """Return the version of the first unit, and which part of the debug info is missing; "" if none is."""
         linked = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
         other = supplementary_file(self._finder, file) if has_supplementary(file) else None
         units = DebugFile(DebugSections(linked), DebugFile(DebugSections(other)) if other is not None else None).units
@@ -182,7 +182,7 @@ class _LookedUp:
         if self._is_go:
             return CheckResult(True, "Go keeps frame pointers")
         if self._file.type == "ET_REL":
-            return CheckResult(True, "not known: the file is not linked")
+            return CheckResult(True, "unknown: the file is not linked")
         described = len(set().union(*map(self._described, self.files)))
         functions = max((self._function_count(one) for one in self.files), default=0)
         if not described:
@@ -211,7 +211,7 @@ class _LookedUp:
         return 0 if rows is None else len(set(rows.start[rows.type == STT_FUNC].tolist()))
 
     def advice(self, lacking: str, unwinds: bool) -> Iterator[Remedy]:
-        """Yield advice, the simplest first; none if nothing is missing."""
+        """Yield advice, simplest first; none if nothing is missing."""
         if self._lacks_dwo:
             yield Remedy("keep the .dwo files where they were compiled, or pack them as PROGRAM.dwp",
                          f"dwp -e {self._path}")  # fmt: skip

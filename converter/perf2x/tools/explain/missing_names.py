@@ -9,7 +9,7 @@ from perf2x.symbolizer.sources.elf_source import STRIPPED
 from perf2x.tools.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results
 
 _DATA_NAMES = ("//anon", "[heap]")
-"""Memory without code; for a JIT compiler's, the report has its owner."""
+"""Memory without code. Names of JIT compilers' memory are longer."""
 _KERNEL = ("[kernel", "[guest.kernel")
 
 
@@ -26,7 +26,7 @@ class UnnamedObject(Frozen):
 
 
 def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Finder) -> UnnamedObject:
-    """Return where an object's names may come from, searching for its files again.
+    """Return where an object's names may come from, after searching for its files again.
 
     ``why`` is the symbolizer's reason.
     """
@@ -45,8 +45,8 @@ def _for_no_file(name: str) -> Iterator[Remedy]:
     if name.startswith(_KERNEL):
         yield Remedy("copy /proc/kallsyms as root on the recorded machine, before it reboots", "--kallsyms FILE")
     elif is_vdso(name):
-        yield Remedy("the kernel has it in memory; on the recorded machine, before it reboots", "perf2x bundle")
-        yield Remedy("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
+        yield Remedy("it is only in the kernel's memory; on the recorded machine, before it reboots", "perf2x bundle")
+        yield Remedy("point to the files of the recorded machine, including /lib/modules/RELEASE/vdso", "--symfs DIR")
     elif name in ("[unknown]", *_DATA_NAMES):
         yield Remedy("stacks are wrong in code without frame pointers; compile with", "-fno-omit-frame-pointer")
         yield Remedy("or record user stack dumps", "perf record --call-graph dwarf")
@@ -62,5 +62,5 @@ def _for_missing(found: ObjectFiles, build_id: str, has_root: bool) -> Iterator[
     if has_root:
         yield Remedy(f"{why}on the recorded machine, pack the recording with its files", "perf2x bundle")
     else:
-        yield Remedy(f"{why}say where files of the recorded machine are", "--symfs DIR")
+        yield Remedy(f"{why}point to the files of the recorded machine", "--symfs DIR")
     yield from for_debug_file("names", "", build_id, found)

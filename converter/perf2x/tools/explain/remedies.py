@@ -30,9 +30,12 @@ def search_results(found: ObjectFiles) -> tuple[SearchResult, ...]:
 
 
 def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Remedy]:
-    """Yield sources of the ``lacking`` names or lines; ``package``: of this machine with debug symbols, or ""."""
+    """Yield ways to get the ``lacking`` names or lines.
+
+    ``package``: the package with debug symbols for this machine's version, or "".
+    """
     if found.files and any(one.outcome in (OTHER_BUILD, OTHER_CHECKSUM) for one in found.searched):
-        yield Remedy("a debug file of another build was found; say where the right one is", "--debug-dir DIR")
+        yield Remedy("a debug file of another build was found; point to the right one", "--debug-dir DIR")
     if package:
         yield Remedy(f"for {lacking}, install the debug symbols of exactly this version", f"apt install {package}")
     if build_id:
@@ -46,7 +49,7 @@ LARGEST_LIST = 1 << 25
 
 
 def debug_package(finder: Finder, recorded: str) -> str:
-    """Return the package with debug symbols for a recorded path, "" when no installed package owns the file."""
+    """Return the package with debug symbols for a recorded path; "" if no installed package owns the file."""
     owner = next(filter(None, (_owner(folder, recorded) for folder in finder.search_paths.on_disk(_DATABASE))), "")
     if not owner or owner.endswith(("-dbg", "-dbgsym")):
         return owner
@@ -64,7 +67,7 @@ def _owner(folder: Path, recorded: str) -> str:
 
 @lru_cache(maxsize=1)
 def _file_lists(folder: Path) -> tuple[tuple[Path, bytes], ...]:
-    """Return the file lists of all packages; cached for the next object."""
+    """Return the file lists of all packages, cached for the next object."""
     return tuple(_read_file_lists(folder)) if is_directory(folder) else ()
 
 

@@ -19,27 +19,30 @@ if TYPE_CHECKING:
 COLUMNS = ("self", "total")
 _TEXTS = ("name", "object")
 _KINDS = {**dict.fromkeys(_TEXTS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
-"""Types of columns by name, or by its last part; other columns are int64, ratios float64."""
+"""Types of columns by name, or by the last part of the name; other columns are int64, ratios float64."""
 _ROWS_IN_HTML = 20
 _ROWS_IN_LINE, _NAME_IN_LINE = 3, 40
-"""Rows, and characters of a name, in the short form."""
+"""The number of rows, and of characters of a name, in the short form."""
 
 
 class ResultTable(ABC):
-    """Rows of a result; its short form has three lines, and notebooks show the first rows."""
+    """Rows of a result.
+
+    The short form has three lines; notebooks show the first rows.
+    """
 
     whole: Totals
-    """The event, and the total of which rows are parts."""
+    """The event, and the total that shares refer to."""
     rows: Sequence[Any]
     """Lines of ``model/totals/totals.py``."""
     by: str
-    """Kind of the rows."""
+    """The kind of the rows: function, object or thread."""
     sort: str
-    """Column that the rows are sorted by, ``self`` or ``total``."""
+    """The column that rows are sorted by: ``self`` or ``total``."""
     beside: Sequence[Any] = ()
-    """Other events and ratios: EventColumn, or ColumnChange."""
+    """Other events and ratios, as EventColumn or ColumnChange."""
     nothing = ""
-    """Text shown if there are no rows."""
+    """The text to show if there are no rows."""
 
     @property
     @abstractmethod
@@ -54,11 +57,11 @@ class ResultTable(ABC):
     @property
     @abstractmethod
     def shown(self) -> Mapping[str, Sequence[str]]:
-        """Headings and cells for people, names last; control characters are not escaped."""
+        """Headings and cells to display, names last; control characters are not escaped."""
 
     @property
     def keys(self) -> list[tuple[str, str]]:
-        """Return name and object of each row."""
+        """The name and object of each row."""
         return [row.key for row in self.rows]
 
     @property
@@ -113,12 +116,12 @@ class ResultTable(ABC):
     def to_arrow(self) -> ArrowTable:
         """Make a table for Arrow: ``pyarrow.table(table.to_arrow())``, ``polars.DataFrame(table.to_arrow())``.
 
-        Texts are dictionary-encoded; undecodable bytes of names are shown as ``\\\\xNN``. Needs pyarrow or polars.
+        Texts are dictionary-encoded; undecodable bytes of names are shown as ``\\xNN``. Requires pyarrow or polars.
         """
         return ArrowTable({name: coded(values) if name in _TEXTS else values for name, values in self._arrays()})
 
     def to_pandas(self) -> "DataFrame":
-        """Make a pandas.DataFrame; ImportError without pandas."""
+        """Make a pandas.DataFrame. Raises ImportError without pandas."""
         if not is_there("pandas"):
             raise ImportError("to_pandas needs pandas, which is not installed: pip install pandas")
         frame: DataFrame = import_module("pandas").DataFrame(dict(self._arrays()))

@@ -1,7 +1,7 @@
 """Tables of a report in addition to those of ``top`` and ``diff``: callers, and hottest paths.
 
-Callers are those of the outermost call of a function. Paths are chains of calls from the outermost function down to
-where the cost splits into small parts.
+The callers of a function are those of its outermost call. A path is a chain of calls from the outermost function down
+to where the cost splits into small parts.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ class CallTree(Frozen):
     """The call tree of one event; all calls of a function from the same row are one row."""
 
     names: list[Key]
-    """Name of each key of ``tree``."""
+    """The name of each key of ``tree``."""
     tree: FrameTree
     own: I64
-    """Self cost of the row, in the measured value."""
+    """Self cost of each row, in the measured value."""
     total: I64
-    """Total cost of the row."""
+    """Total cost of each row."""
 
 
 class HotPath(Frozen):
@@ -34,9 +34,9 @@ class HotPath(Frozen):
     frames: list[Key]
     """Outermost first."""
     own: int
-    """Self cost of the last function, when called along this path."""
+    """Self cost of the last function if called along this path."""
     total: int
-    """Total cost of the last function, when called along this path."""
+    """Total cost of the last function if called along this path."""
 
     @property
     def functions(self) -> list[str]:
@@ -45,7 +45,10 @@ class HotPath(Frozen):
 
     @property
     def shown(self) -> list[str]:
-        """Return names, with ``…`` for runs of runtime functions, except for the last function and if all are such."""
+        """Return the names, with ``…`` for runs of runtime functions.
+
+        The last function is always shown, and all are if all belong to the runtime.
+        """
         held = [not is_runtime(*key) for key in self.frames[:-1]] + [True]
         if sum(held) == 1:
             return self.functions
@@ -54,14 +57,14 @@ class HotPath(Frozen):
 
 
 class Caller(Line):
-    """One caller of a function; an empty name if it was outermost."""
+    """One caller of a function; an empty name if the function was outermost."""
 
     value: int
-    """Cost of the function when called from this one."""
+    """Cost of the function when called from this caller."""
 
 
 class ReportTables(Frozen):
-    """Tables of the default event, the costliest rows first."""
+    """Tables of the default event, costliest rows first."""
 
     by_self: TopTable
     by_total: TopTable
@@ -77,7 +80,7 @@ class ReportTables(Frozen):
 
 
 def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str] = ()) -> ReportTables:
-    """Return the first ``rows`` of every table; ``value`` and other ``columns``, of functions, as in ``TopTable``."""
+    """Return the first ``rows`` of every table; ``value`` and the ``columns`` of functions are as in ``TopTable``."""
     by_self = TopTable(profile, "function", "self", value, rows, [*columns])
     by_total = by_self.sorted_by("total")
     objects, threads = (TopTable(profile, kind, "self", value, rows) for kind in ("object", "thread"))
@@ -98,15 +101,15 @@ def call_tree(profile: Profile, value: str = "period") -> CallTree:
 
 
 def _costs(profile: Profile, value: str) -> I64:
-    """Return (samples,) what each adds to the cost; 0 for samples of other events."""
+    """Return (samples,) the cost of each sample; 0 for samples of other events."""
     return np.where(profile.samples.event == profile.default_event, weights(profile, value), 0)
 
 
 def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
     """Return the costliest paths of at least two functions; no two share a sample.
 
-    They end where nothing below takes the share ``least``. At most ``most``, the costliest first; of equal ones the
-    outer one, then by position in the tree.
+    A path ends where no continuation has the share ``least``. There are at most ``most`` paths, costliest first; of
+    equal ones the outer path comes first, then the earlier one in the tree.
     """
     tree, total = calls.tree, calls.total
     is_hot = (total >= least * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
@@ -122,7 +125,7 @@ def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
 
 
 def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Caller]]:
-    """Return the callers of each function, the costliest first; their values add up to the function's total."""
+    """Return the callers of each function, costliest first; their values add up to the function's total."""
     names, tree, found = [*calls.names, ("", "")], calls.tree, {}  # the last name is for key −1
     for name in dict.fromkeys(functions):
         is_it = tree.key == names.index(name)

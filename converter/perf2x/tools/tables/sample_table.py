@@ -24,9 +24,9 @@ class SampleTable(TypedDict):
     comm: npt.NDArray[np.object_]
     """Name of the thread."""
     function: npt.NDArray[np.object_]
-    """Innermost function, inlined ones included; ``[libc.so.6]`` for code without a name; "" without a stack."""
+    """Innermost function, which may be inlined; ``[libc.so.6]`` for code without a name; "" without a stack."""
     object: npt.NDArray[np.object_]
-    """Base name of the innermost function's file; "" for none."""
+    """Base name of the innermost function's file; "" if none."""
     stack: npt.NDArray[np.object_]
     """All functions, outermost first, joined by semicolons."""
     value: npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ def coded(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> Coded:
 
 
 def _texts_of(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:
-    """Return innermost function, object, and the whole stack as text, for each distinct stack."""
+    """Return the innermost function, the object, and the whole stack as text, for each distinct stack."""
     frames = location_frames(profile)
     rows = location_rows(profile, leaves)
     expanded = frames.of_location[rows.values]

@@ -14,7 +14,7 @@ from perf2x.tools.tables.library_tables import ResultTable
 
 
 class TopTable(ResultTable):
-    """Self and total costs of functions, objects or threads, the highest first."""
+    """Self and total costs of functions, objects or threads, highest first."""
 
     def __init__(
         self, profile: Profile, by: str, sort: str, value: str, limit: int, columns: Sequence[str] = ()
@@ -33,7 +33,7 @@ class TopTable(ResultTable):
         self._duration_ns = profile.meta.duration_ns
 
     def sorted_by(self, sort: str) -> "TopTable":
-        """A table of the same profile with the costliest rows of the other column."""
+        """Return a table of the same profile, sorted by the other column."""
         found = copy(self)
         found._sort_by(sort)
         return found
@@ -61,15 +61,16 @@ class TopTable(ResultTable):
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
-        """Columns ``name``, ``object``, ``self``, ``total``, and ``self_X`` and ``total_X`` of each that was asked for.
+        """Columns ``name``, ``object``, ``self``, ``total``, and ``self_X`` and ``total_X`` of each requested event.
 
-        Of ratios also ``self_X_low``, ``self_X_high`` …; None where samples do not tell. Latencies have ``period``.
+        Ratios also have ``self_X_low``, ``self_X_high`` …, which are None without enough samples. Latencies have
+        ``period``.
         """
         return self.names_and_objects | self._costs | self.columns_beside
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
-        """Return shares of the total, objects and names."""
+        """Shares of the total, objects and names."""
         whole = self.whole.whole
         shares = {column: [format_percent(cost, whole) for cost in costs] for column, costs in self._costs.items()}
         return shares | self.texts_beside | self.objects_and_names
@@ -80,14 +81,14 @@ class TopTable(ResultTable):
 
 
 def _threads_shown(profile: Profile, beside: Sequence[EventColumn]) -> int:
-    """Return the number of threads with samples of the default event or those beside it."""
+    """Return the number of threads with samples of the default event or the other events shown."""
     events = [profile.default_event, *(row for one in beside for row in one.events)]
     shown = as_int64(unique(profile.samples.thread[np.isin(profile.samples.event, events)]))
     return count_threads(take_rows_of(profile.threads, shown))
 
 
 def linked_functions(profile: Profile, value: str) -> tuple[int, dict[str, int]]:
-    """Return the cost of inlined functions by themselves, and of the three costliest linked ones with theirs."""
+    """Return the cost of inlined functions alone, and the three costliest linked functions including inlined ones."""
     samples, first = profile.samples, profile.locations.line_offsets
     rows = flatnonzero((samples.event == profile.default_event) & (samples.stack >= 0))
     leaf, cost = profile.stacks.location[samples.stack[rows]], weights(profile, value)[rows]

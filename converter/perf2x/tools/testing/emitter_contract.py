@@ -44,7 +44,7 @@ ODD_NAMES = (
 
 
 class EmitterContract:
-    """Tests that every emitter must pass; inherit, and build the emitter in :meth:`emitter`.
+    """Tests that every emitter must pass. Inherit from it, and build the emitter in :meth:`emitter`.
 
     Override :meth:`total` if the output can be read back: the contract then checks that no value was lost.
     """
@@ -58,7 +58,7 @@ class EmitterContract:
         return None
 
     def output(self, profile: View) -> bytes:
-        """The emitter's bytes for a profile, through a sink that cannot seek."""
+        """Return the emitter's bytes for a profile, written to a sink that cannot seek."""
         sink = _SequentialSink()
         self.emitter().emit(profile, cast(BinaryIO, sink))
         return b"".join(sink.pieces)

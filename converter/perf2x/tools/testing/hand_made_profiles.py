@@ -27,7 +27,7 @@ Line = tuple[str, str, int]
 
 
 class ProfileBuilder:
-    """Builds a Profile row by row. Methods return the number of their row; equal rows are added once."""
+    """Builds a Profile row by row. Methods return the number of their row; equal rows are added only once."""
 
     def __init__(self) -> None:
         self._strings: dict[str, int] = {"": 0}
@@ -48,7 +48,7 @@ class ProfileBuilder:
         is_wait: bool = False,
         leader: int = -1,
     ) -> int:
-        """Add an event; ``is_wait``: all its samples are waits; ``leader``: the event that it is read with."""
+        """Add an event; ``is_wait``: all its samples are waits; ``leader``: the leader of its group."""
         self._events.append(ProfileEvent(name, unit, period, frequency, is_wait, leader))
         return len(self._events) - 1
 
@@ -80,9 +80,10 @@ class ProfileBuilder:
         caller: int = 0,
         synthetic: bool = False,
     ) -> int:
-        """Add a location; ``lines`` innermost first, a text is a function without source; ``caller`` 1 for callers.
+        """Add a location.
 
-        ``synthetic`` marks a frame without an address, such as ``[truncated stack]``.
+        ``lines``: innermost first; a text is a function without source. ``caller``: 1 for callers. ``synthetic`` marks
+        a frame without an address, such as ``[truncated stack]``.
         """
         rows = tuple(self._line((line, "", 0) if isinstance(line, str) else line) for line in lines)
         return self._row("locations", (address, address - caller, mapping, int(mode), synthetic, rows))

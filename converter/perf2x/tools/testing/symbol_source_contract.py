@@ -11,9 +11,9 @@ from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind, SymbolSource
 
 
 class SymbolSourceContract:
-    """Tests that every symbol source must pass; inherit, and define the methods and ``known``.
+    """Tests that every symbol source must pass. Inherit from it, and define the methods and ``known``.
 
-    ``known`` lists (address, outermost function's name as shown) that the source resolves in :meth:`dso`.
+    ``known`` lists (address, outermost function's name as shown) pairs that the source resolves in :meth:`dso`.
     """
 
     known: Sequence[tuple[int, str]] = ()
@@ -27,7 +27,10 @@ class SymbolSourceContract:
         raise NotImplementedError("return an object that the source knows")
 
     def ask(self, addresses: Sequence[int]) -> list[list[tuple[str, str, int]]]:
-        """Return (name or mangled name, file, line) of every address, innermost first; checks the result's shape."""
+        """Return (name or mangled name, file, line) of every address, innermost first.
+
+        Checks the shape of the result.
+        """
         source, wanted = self.source(), as_uint64(addresses)
         symbols = source.lookup(self.dso(), wanted)
         assert len(symbols.offsets) == len(wanted) + 1 and symbols.offsets[0] == 0, "offsets are not one longer"

@@ -44,8 +44,8 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
         "cannot be read as a bundle: its ",
     ),
     "members.tar.gz": (lambda: bombs.gz(bombs.many_members(200), 0), "it has more than 100 members"),
-    "pax.tar.gz": (lambda: bombs.gz(bombs.large_header(8 * MIB), 8 * MIB), "no perf.data file in it"),
-    "headers.tar.gz": (lambda: bombs.gz(bombs.many_headers(3000), 0), "no perf.data file in it"),
+    "pax.tar.gz": (lambda: bombs.gz(bombs.large_header(8 * MIB), 8 * MIB), "it contains no perf.data file"),
+    "headers.tar.gz": (lambda: bombs.gz(bombs.many_headers(3000), 0), "it contains no perf.data file"),
     "late-pax.tar.gz": (
         lambda: bombs.gz(bombs.whole_member() + bombs.large_header(3 * MIB), 3 * MIB),
         "cannot be read as a bundle",  # for the size of its header, or from Python 3.14.10 on for all of it
@@ -54,7 +54,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: bombs.gz(bombs.whole_member() + bombs.many_headers(3000), 0),
         "cannot be read as a bundle",
     ),
-    "zeros.gz": (lambda: bombs.gz(b"", 8 * MIB), "no perf.data file in it"),
+    "zeros.gz": (lambda: bombs.gz(b"", 8 * MIB), "it contains no perf.data file"),
     "perf.gz": (lambda: bombs.gz(bombs.recording(), 8 * MIB), "unpack to more than"),
     "perf.xz": (lambda: bombs.xz(bombs.recording(), 4 * MIB), "unpack to more than"),
     "perf.zst": (lambda: bombs.zst(bombs.recording(), 4 * MIB), "unpack to more than"),

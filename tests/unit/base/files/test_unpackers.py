@@ -52,7 +52,7 @@ def test_other_damage_is_told_without_xz(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "lzma", None)
     cut = tmp_path / "cut.data.gz"
     cut.write_bytes(gzip.compress(Path(recording("calls")).read_bytes())[:-1000])
-    assert "The compressed file is cut or damaged" in perf2x("info", cut).out
+    assert "The compressed file is cut off or damaged" in perf2x("info", cut).out
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("bzip2", "w:bz2"), ("xz", "w:xz")])

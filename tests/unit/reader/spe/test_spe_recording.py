@@ -244,7 +244,7 @@ def test_letters_choose_events(itrace: str, events: list[str], tmp_path: Path) -
 
 @pytest.mark.parametrize("itrace", ["x", "i10us", "l", "Mx", "M-", " "])
 def test_other_letters_are_refused(itrace: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="chooses no samples; those of Arm SPE are bfmtaMi"):
+    with pytest.raises(SettingError, match="selects no samples; Arm SPE supports bfmtaMi"):
         opened(tmp_path, [Buffer(simple(100, 1))], itrace=itrace)
 
 

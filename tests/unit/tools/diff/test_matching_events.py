@@ -39,13 +39,13 @@ def test_equal_names_come_first() -> None:
 def test_a_choice_is_said() -> None:
     """The event with more samples is meant, and the other one is named; an event without samples is no choice."""
     hybrid = {"cpu_atom/cycles/": 1, "cpu_core/cycles/": 2}
-    said = "compares cycles with cpu_core/cycles/; cpu_atom/cycles/ could be meant, too (select with --event)"
+    said = "comparing cycles with cpu_core/cycles/; cpu_atom/cycles/ could be meant, too (select with --event)"
     assert names({"cycles": 1}, hybrid) == (["cpu_atom/cycles/", "cycles"], [said])
     assert names({"cycles": 1}, {**hybrid, "cpu_atom/cycles/": 0})[1] == []
     found, notes = names({**hybrid, "instructions": 4}, {"cycles": 1, "instructions:u": 1})
     assert found == ["cpu_atom/cycles/", "instructions"]
     assert notes == [
-        "compares cpu_atom/cycles/ with cycles; cpu_core/cycles/ could be meant, too (select with --event)"
+        "comparing cpu_atom/cycles/ with cycles; cpu_core/cycles/ could be meant, too (select with --event)"
     ]
 
 
@@ -60,7 +60,7 @@ def test_of_events_that_are_alike_the_one_with_most_samples_is_meant() -> None:
     """On either side, unless one of them is what ``before`` shows first."""
     hybrid = {"cpu_atom/cycles/": 1, "cpu_core/cycles/": 5}
     _, notes = names({"cycles": 9}, hybrid)
-    assert notes[0].startswith("compares cycles with cpu_core/cycles/;")
+    assert notes[0].startswith("comparing cycles with cpu_core/cycles/;")
     assert names({"instructions": 1, **hybrid}, {"cycles": 1})[0] == ["cpu_core/cycles/"]
     assert names(hybrid, {"cycles": 1})[0] == ["cpu_atom/cycles/"]
 
@@ -68,7 +68,7 @@ def test_of_events_that_are_alike_the_one_with_most_samples_is_meant() -> None:
 def test_modes_that_differ_are_said() -> None:
     found, (note,) = names({"cycles": 1}, {"cycles:u": 1})
     assert found == ["cycles"]
-    assert note.startswith("compares cycles with cycles:u, which count in different modes")
+    assert note.startswith("comparing cycles with cycles:u, which count in different modes")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_modes_that_differ_are_said() -> None:
     ],
 )  # fmt: skip
 def test_the_two_clocks_of_cpu_time_are_one(before: str, after: str) -> None:
-    assert names({before: 1}, {after: 1}) == ([before], [f"compares {before} with {after}: both are time on CPUs"])
+    assert names({before: 1}, {after: 1}) == ([before], [f"comparing {before} with {after}: both measure CPU time"])
     both = {after: 9, before: 1}
     assert names({before: 1}, both) == ([after, before], [])  # an equal name comes first
 

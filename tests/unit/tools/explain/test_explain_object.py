@@ -184,7 +184,7 @@ def test_the_number_of_searched_split_files_is_bounded(tmp_path, monkeypatch) ->
 def test_debug_info_that_cannot_be_read_is_none(tmp_path, info, why) -> None:
     written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(info, b"\0")), "bin/prog")
     lines = explained(tmp_path).answers["lines"]
-    assert not lines.good and lines.text.startswith("debug info cannot be read whole: ") and why in lines.text
+    assert not lines.good and lines.text.startswith("debug info cannot be read completely: ") and why in lines.text
 
 
 def test_a_missing_dwz_file_is_reported(tmp_path) -> None:
@@ -267,7 +267,7 @@ def test_an_object_without_code_needs_no_frame_pointers(tmp_path) -> None:
 def test_a_relocatable_object_needs_no_build_id(tmp_path) -> None:
     written(tmp_path, tiny_elf([TEXT, *symbol_sections(SYMBOLS, 2)], kind=1), "bin/prog.o")
     known = explained(tmp_path, "/bin/prog.o")
-    assert known.answers["stacks"].text == "not known: the file is not linked"
+    assert known.answers["stacks"].text == "unknown: the file is not linked"
     assert commands(known) == ["-g"]
 
 
