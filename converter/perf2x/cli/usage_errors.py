@@ -43,7 +43,13 @@ def _sentence(error: Any, context: Any) -> str:
     if hasattr(error, "possibilities"):
         text = f"there is no option {option}{_meant(option, context)}"
     elif option:
-        text = f"{option} {'takes no' if 'not take' in error.message else 'needs a'} value"
+        off = "".join(
+            f"; {name} turns it off"
+            for one in context.command.params
+            if option in one.opts
+            for name in one.secondary_opts
+        )
+        text = f"{option} takes no value{off}" if "not take" in error.message else f"{option} needs a value"
     else:
         extra = re.fullmatch(r"Got unexpected extra .*\((.*)\)", error.message)
         text = f"too many arguments: {extra[1]}" if extra else error.message[:1].lower() + error.message[1:].rstrip(".")

@@ -15,7 +15,7 @@ class Advice(Frozen):
     """Whether it only matters where the time of day is shown."""
 
     command: str = ""
-    """The command of perf2x that the sentence ends with, without the recording."""
+    """The command of perf2x that the sentence ends with."""
 
     def with_names(self, quoted: Callable[[str], str]) -> str:
         """Return the sentence with its names, each quoted by ``quoted``, and its command."""

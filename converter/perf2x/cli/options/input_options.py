@@ -12,6 +12,7 @@ from perf2x.model.setting import Argument, Setting
 
 DEFAULT = "perf.data"
 
+_SWITCHES = {"off": "; did you mean --no-inline?", "on": "; --inline takes no value"}
 AS_PERF_TAKES_IT = ("--input", "-i")
 Input = Annotated[str, Argument("The recording; - is standard input.", AS_PERF_TAKES_IT, "INPUT")]
 Inputs = Annotated[
@@ -34,7 +35,7 @@ def recordings(named: Sequence[str], writes: bool = False) -> tuple[str, ...]:
         raise FormatError("there is no perf.data here; name a recording, or make one: perf record -g -- ./program")
     for source in sources:
         if source != "-" and not Path(source).exists() and not is_address(source) and not _is_dataset(source):
-            meant = f"; to write it: -o {source}" if writes and source in sources[1:] else ""
+            meant = f"; to write it: -o {source}" if writes and source in sources[1:] else _SWITCHES.get(source, "")
             raise FormatError(f"{source}: {os.strerror(errno.ENOENT)}{meant}")
     return sources
 

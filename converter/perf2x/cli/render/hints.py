@@ -1,4 +1,4 @@
-"""Advice whose commands can be copied: with the recording, and the places of symbols that were typed for it."""
+"""Advice whose commands can be copied: with the places of symbols that were typed for the recording."""
 
 import shlex
 import sys
@@ -12,11 +12,14 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def advice_with_inputs(loaded: Loaded) -> list[Advice]:
-    """Return the advice on a recording; its commands name the first input, and the options typed for symbols."""
+    """Return the advice on a recording; its commands have the options typed for symbols."""
     settings = settings_in(SymbolOptions).values()
     known = {name: one for one in settings for name in one.names or (f"--{one.name.replace('_', '-')}",)}
-    words, typed = iter(sys.argv[1:]), [loaded.sources[0]]
+    words, typed = iter(sys.argv[1:]), list[str]()
     for word in words:
         if setting := known.get(word.partition("=")[0]):
             typed += [word] if "=" in word or setting.kind is bool else [word, next(words, "")]
-    return [replace(one, command=f"{one.command} {shlex.join(typed)}" if one.command else "") for one in loaded.advice]
+    return [
+        replace(one, command=f"{one.command} {shlex.join(typed)}".rstrip()) if one.command else one
+        for one in loaded.advice
+    ]

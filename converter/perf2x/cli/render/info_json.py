@@ -10,6 +10,7 @@ from msgspec import to_builtins
 
 from perf2x.base.columnar import sum_of
 from perf2x.cli.render.header_sections import sections_as_json
+from perf2x.cli.render.hints import advice_with_inputs
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.profile import count_threads, numbered_names
@@ -31,7 +32,7 @@ def info_facts(loaded: Loaded) -> dict[str, Any]:
         "start_ns": meta.start_ns,
         "wall_start_ns": meta.wall_start_ns,
         "diagnostics": [to_builtins(count) for count in loaded.diagnostics.counts.values()],
-        "advice": advice_facts(loaded.advice),
+        "advice": advice_facts(advice_with_inputs(loaded)),
         "session": {
             "source": session.source,
             "pipe": session.is_pipe,

@@ -10,6 +10,7 @@ from perf2x import __version__
 from perf2x.base.files.atomic import open_output
 from perf2x.cli.fail_if import quality_percentages
 from perf2x.cli.messages import print_text
+from perf2x.cli.render.hints import advice_with_inputs
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.advice import Advice
 
@@ -49,7 +50,7 @@ def quality_facts(loaded: Loaded) -> dict[str, Any]:
         "symbols": symbol_facts(loaded),
         "records": dict(sorted(loaded.record_counts.items())),
         "diagnostics": [to_builtins(count) for count in counts],
-        "advice": advice_facts(loaded.advice),
+        "advice": advice_facts(advice_with_inputs(loaded)),
     }
 
 

@@ -74,7 +74,7 @@ def report_facts(
         "by_total": by_total,
         "objects": total_facts(tables.objects),
         "threads": total_facts(tables.threads),
-        "paths": [{"functions": one.functions, "own": one.own, "total": one.total} for one in tables.paths],
+        "paths": [{"functions": one.functions, "self": one.own, "total": one.total} for one in tables.paths],
         "verdict": to_builtins(verdict),
         "difference": changes.facts if changes else None,
     }

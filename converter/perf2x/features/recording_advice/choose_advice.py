@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,10 +85,10 @@ def chain_report(profile: Profile, session: Session, context: "Context | None" =
 
 
 def advice(
-    chains: ChainReport, profile: Profile, symbols: SymbolReport | None, *, is_text: bool = False
+    chains: ChainReport, profile: Profile, symbols: SymbolReport | None, source: str = "", *, is_text: bool = False
 ) -> tuple[Advice, ...]:
     """All advice that a finished profile deserves, that on stacks first; ``is_text``: it was read from a text."""
-    return (*_on_stacks(chains), *_on_names(symbols, is_text), *_on_samples(profile), *_on_dates(profile))
+    return (*_on_stacks(chains), *_on_names(symbols, source, is_text), *_on_samples(profile), *_on_dates(profile))
 
 
 def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
@@ -121,7 +122,7 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
         yield Advice("missing_callers", f"{text} record with perf record --call-graph dwarf.")
 
 
-def _on_names(symbols: SymbolReport | None, is_text: bool) -> Iterator[Advice]:
+def _on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Iterator[Advice]:
     """Objects without names; those that addresses outside all mappings lie in are none."""
     if is_text and symbols is not None and symbols.total > 0 and not symbols.named:
         text = "The text has addresses alone, which nobody can name: perf script -F comm,tid,time,event,ip,sym,dso"
@@ -134,7 +135,7 @@ def _on_names(symbols: SymbolReport | None, is_text: bool) -> Iterator[Advice]:
     worst = max(lacking, key=lambda row: row.unnamed_samples)
     share = f"{100 * unnamed / symbols.samples:.0f} % of the samples are in functions without a name"
     text = f"{share}, {worst.unnamed_samples:,} of {symbols.samples:,} in {{0}}; for what would help: "
-    yield Advice("unnamed", text, (worst.name,), command="perf2x info --symbols -v")
+    yield Advice("unnamed", text, (worst.name,), command=f"perf2x info --symbols -v {quote(source)}")
 
 
 def _on_samples(profile: Profile) -> Iterator[Advice]:

@@ -133,13 +133,22 @@ def test_names_are_missed_by_cost() -> None:
         assert all(text.startswith(f"{unnamed} % of the samples are in functions without a name") for text in told)
 
 
-def test_the_command_of_a_hint_has_what_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_of_a_hint_has_what_was_typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     source_name = source("stripped")
     typed = ["top", source_name, "--debug-dir", str(BEGINNERS), "--perf-map-dir=/", "-n", "1"]
     monkeypatch.setattr("sys.argv", ["perf2x", *typed])
     (hint,) = [line for line in perf2x(*typed).err.splitlines() if "without a name" in line]
     again = f"perf2x info --symbols -v {source_name} --debug-dir {BEGINNERS} --perf-map-dir=/"
     assert hint.endswith(f"; for what would help: {again}")
+    facts = json.loads(perf2x("info", *typed[1:4], "--json").out)
+    assert again in [one["text"].rpartition(": ")[2] for one in facts["advice"]]
+    perf2x("convert", source_name, "-o", tmp_path / "page.html")
+    data = re.search(
+        r'<script id="data" type="text/plain">(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL
+    )
+    assert data is not None
+    told = dict(json.loads(gzip.decompress(base64.b64decode(data[1])))["advice"])
+    assert told["unnamed"].endswith(f"; for what would help: perf2x info --symbols -v {source_name}")
     said = perf2x(*again.split()[1:]).out
     assert "without names:" in said and "perf2x info" not in said
 
