@@ -18,33 +18,35 @@ PLATFORMS = {
     "Windows, x86-64": ("x86_64-pc-windows-msvc",),
     "Windows, ARM64": ("aarch64-pc-windows-msvc",),
 }
-EXTRAS = ("", "assembly", "mcp", "fleet")
+COLUMNS = {f"Python {PYTHONS[0]}–{PYTHONS[-1]}": ("assembly", "mcp"), "extra `fleet`": ("fleet",)}
+"""Extras by the head of their column."""
 
 
-def lacking(platform: str, python: str, extra: str, without: tuple[str, ...] = ()) -> list[str]:
+def lacking(platform: str, python: str, extras: tuple[str, ...], without: tuple[str, ...] = ()) -> list[str]:
     """Packages that have no wheel there, one after another."""
     words = ["uv", "pip", "compile", "-q", "pyproject.toml", "--python-version", python, "--python-platform", platform]
-    words += ["--only-binary", ":all:", "--no-header", "--no-annotate", *(["--extra", extra] if extra else [])]
+    words += ["--only-binary", ":all:", "--no-header", "--no-annotate", *(f"--extra={one}" for one in extras)]
     overrides = "".join(f"{name} ; python_version < '3'\n" for name in without)
     ran = subprocess.run([*words, "--override", "-"], input=overrides, capture_output=True, text=True, cwd=ROOT)
     if ran.returncode == 0:
         return list(without)
     found = re.search(r"([\w.-]+)(?:[<>=!~]+\S+)? has no (?:usable )?wheels", ran.stderr)
     if found is None or found[1] in without:
-        raise SystemExit(f"{platform}, {python}, {extra or 'no extra'}: {ran.stderr.strip()}")
-    return lacking(platform, python, extra, (*without, found[1]))
+        raise SystemExit(f"{platform}, {python}, {extras}: {ran.stderr.strip()}")
+    return lacking(platform, python, extras, (*without, found[1]))
 
 
-def cell(platforms: tuple[str, ...], extra: str) -> str:
-    names = sorted({name for one in platforms for python in PYTHONS for name in lacking(one, python, extra)})
+def cell(platforms: tuple[str, ...], extras: tuple[str, ...]) -> str:
+    """Text of one cell."""
+    names = sorted({name for one in platforms for python in PYTHONS for name in lacking(one, python, extras)})
     return f"no wheel of {', '.join(names)}" if names else "yes"
 
 
 def table() -> list[str]:
-    heads = [f"extra `{extra}`" if extra else f"Python {PYTHONS[0]}–{PYTHONS[-1]}" for extra in EXTRAS]
-    lines = [f"| platform | {' | '.join(heads)} |", "|---" * (len(EXTRAS) + 1) + "|"]
+    """Lines of the table."""
+    lines = [f"| platform | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
     for name, platforms in PLATFORMS.items():
-        lines.append(f"| {name} | {' | '.join(cell(platforms, extra) for extra in EXTRAS)} |")
+        lines.append(f"| {name} | {' | '.join(cell(platforms, extras) for extras in COLUMNS.values())} |")
     return lines
 
 
