@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 Tree = Mapping[str, Any]
+ROOT = Path(__file__).parents[2]
 
 
 def shell(script: str, folder: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -30,8 +31,10 @@ def shell(script: str, folder: Path, env: Mapping[str, str]) -> subprocess.Compl
 BENIGN = "#!/bin/sh\nexit 0\n"
 PYTHON = f"""#!/bin/sh
 [ "$1" = -c ] && exec {sys.executable} "$@"
-[ "$2" = venv ] && mkdir -p "$3/bin" && printf '#!/bin/sh\\n' > "$3/bin/pip" && chmod +x "$3/bin/pip"
-exit 0
+[ "$2" = venv ] || exit 0
+mkdir -p "$3/bin"
+printf '#!/bin/sh\\necho "installed with $*"\\n' > "$3/bin/pip"
+chmod +x "$3/bin/pip"
 """
 
 
@@ -118,6 +121,11 @@ class GitHub:
     image: str = "1"
     """Version of the runner's image."""
 
+    @property
+    def baselines(self) -> list[str]:
+        """Keys of stored recordings, oldest first."""
+        return [key for key, _, _ in self.caches if not key.startswith("perf2x-installed-")]
+
     def push(self, workflow: Path, sha: str, before: str, branch: str = "main") -> Run:
         """A push to a branch."""
         github = {"event_name": "push", "ref": f"refs/heads/{branch}", "ref_name": branch, "ref_type": "branch"}
@@ -139,7 +147,11 @@ class GitHub:
             (work / path).write_text("theirs")
         run = Run()
         ((name, job),) = yaml.safe_load(workflow.read_text())["jobs"].items()
-        contexts = {"github": {**github, "job": name}, "runner": {"temp": str(temporary)}, "matrix": None}
+        contexts = {
+            "github": {**github, "job": name, "action_path": str(ROOT)},
+            "runner": {"temp": str(temporary)},
+            "matrix": None,
+        }
         _Job(self, work, temporary, run).steps(job["steps"], contexts)
         run.summary = _text(temporary / "summary")
         run.left = {str(path.relative_to(work)) for path in work.rglob("*") if path.is_file()} - {"perf.data"}
@@ -215,7 +227,7 @@ class _Job:
 
     def _composite(self, given: Tree, contexts: Tree) -> Tree:
         """Run the action of this repository; return its outputs."""
-        stated = yaml.safe_load((Path(__file__).parents[2] / "action.yml").read_text())
+        stated = yaml.safe_load((ROOT / "action.yml").read_text())
         assert set(given) <= set(stated["inputs"])
         inputs = {name: str(given.get(name, one["default"])) for name, one in stated["inputs"].items()}
         left = self.steps(stated["runs"]["steps"], {**contexts, "inputs": inputs})
@@ -225,7 +237,7 @@ class _Job:
         self._check_key(given["key"])
         held = [cache for cache in self.service.caches if cache[1] == given["path"]]
         exact = [cache for cache in held if cache[0] == given["key"]]
-        alike = [cache for cache in held if cache[0].startswith(given["restore-keys"])]
+        alike = [cache for cache in held if "restore-keys" in given and cache[0].startswith(given["restore-keys"])]
         for key, path, contents in (exact or alike)[-1:]:
             shutil.copytree(contents, self.work / path, dirs_exist_ok=True)
             outputs |= {"cache-matched-key": key, "cache-hit": str(bool(exact)).lower()}

@@ -82,7 +82,7 @@ def test_the_summary_says_why_a_recording_cannot_be_read(program: Program) -> No
     there = GitHub(program.runs, {**program.env, "UNREADABLE": "yes"})
     run = there.push(CI / "github-action.yml", "c1", "c0")
     assert (run.code, run.summary) == (1, "### perf2x: error\n    perf2x: broken\n")
-    assert run.outputs["verdict"] == "error" and there.caches == []
+    assert run.outputs["verdict"] == "error" and there.baselines == []
 
 
 def test_a_pull_request_is_compared_with_the_commit_it_is_based_on(program: Program) -> None:
@@ -133,6 +133,24 @@ def test_the_action_says_what_it_found(program: Program, tmp_path: Path) -> None
     assert Path(later.outputs["profile"]).is_relative_to(tmp_path / "temporary")
     uncounted = there.push(workflow_with(tmp_path, name="profile"), "c3", "c2")
     assert first_line(uncounted) == "no baseline"  # a whole is not compared with one per unit of work
+
+
+def test_what_the_action_installs_is_cached_by_version(program: Program, tmp_path: Path) -> None:
+    there = GitHub(program.runs, program.env)
+    source, fixed, loose = (workflow_with(tmp_path, perf2x=wanted) for wanted in ("", "perf2x==1.0", "perf2x"))
+    for workflow, what in ((source, str(ROOT)), (fixed, "perf2x==1.0")):
+        installed = f"installed with install --quiet {what}\n"
+        before = len(there.caches)
+        assert installed in there.pull_request(workflow, "p1", "c0").said
+        assert len(there.caches) == before, "a pull request leaves nothing to others"
+        assert installed in there.push(workflow, "c1", "c0").said
+        for later in (there.push(workflow, "c2", "c1"), there.pull_request(workflow, "p1", "c2")):
+            assert (later.code, "installed with" in later.said) == (0, False)
+    assert "installed with" in there.push(workflow_with(tmp_path, perf2x="perf2x==1.1"), "c3", "c2").said
+    held = len(there.caches)
+    for sha, before_it in (("c4", "c3"), ("c5", "c4")):
+        assert "installed with install --quiet perf2x\n" in there.push(loose, sha, before_it).said
+    assert len(there.caches) - held == 2, "baselines alone: the version is not known"
 
 
 def test_expressions() -> None:

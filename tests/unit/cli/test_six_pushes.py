@@ -184,7 +184,7 @@ def test_thirteen_pushes(tmp_path: Path) -> None:
     first = list(there.caches)
     for what, costs, code, verdict, reason, more in THIRTEEN:
         there.caches = [] if what == "no baseline" else list(first)
-        before = len(there.caches)
+        before = len(there.baselines)
         other = Event("task-clock:ppp", config=1, precise_ip=3)
         program.becomes(recorded(costs, other if what == "other perf" else Event()))
         run = there.push(CI / "github-action.yml", what, "base")
@@ -193,7 +193,7 @@ def test_thirteen_pushes(tmp_path: Path) -> None:
         assert lines[2].startswith(f"- {reason}"), (what, lines[2])
         assert more in run.summary.replace("`", ""), (what, lines[:9])
         assert "&#" not in run.summary, what
-        assert (len(there.caches) - before) == (what != "fewer samples"), what
+        assert (len(there.baselines) - before) == (what != "fewer samples"), what
 
 
 def _agree(what: str, lines: list[str], output: str | None) -> None:
