@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from perf2x.cli.plain_parameters import leave_as_typed
-from perf2x.cli.typed_names import as_typed, option_of
+from perf2x.cli.typed_options import as_typed, option_of
 from perf2x.cli.usage_errors import UsageError, report_usage_errors, takes_format
 
 CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 100}

@@ -11,7 +11,7 @@ import pytest
 
 import perf2x
 from perf2x.cli.app import LINES, command
-from perf2x.cli.typed_names import as_typed, option_of
+from perf2x.cli.typed_options import as_typed, option_of
 from perf2x.errors import FormatError, Perf2xError, SettingError, reason
 
 ROOT = Path(perf2x.__file__).parent

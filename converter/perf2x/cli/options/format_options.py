@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.cli.typed_names import as_typed
+from perf2x.cli.typed_options import as_typed
 from perf2x.errors import SettingError
 from perf2x.model.setting import Setting
 from perf2x.model.totals.row_kinds import Value

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from perf2x.emitters.encoding.protobuf import message, number, text
-from perf2x.emitters.perfetto.packets import clock_snapshot, packet, sequence_start
+from perf2x.emitters.perfetto.packets_and_clocks import clock_snapshot, packet, sequence_start
 from perf2x.emitters.perfetto.samples.sample_packets import sample_packets
 from perf2x.emitters.perfetto.thread_ids import process_tree
 from perf2x.emitters.perfetto.trace_schema import SystemInfo, TracePacket, Utsname

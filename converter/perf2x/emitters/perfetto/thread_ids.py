@@ -15,7 +15,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.emitters.encoding.protobuf import message, number, text
-from perf2x.emitters.perfetto.packets import packet
+from perf2x.emitters.perfetto.packets_and_clocks import packet
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
 from perf2x.emitters.timeline.tracks import shown_ids
 from perf2x.model.printable_text import printable

@@ -34,7 +34,7 @@ from perf2x.emitters.encoding.protobuf import (
     top_level,
 )
 from perf2x.emitters.perfetto.event_descriptions import event_names, stack_sample_defaults
-from perf2x.emitters.perfetto.packets import (
+from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
     GOES_ON,
     interned_packet,

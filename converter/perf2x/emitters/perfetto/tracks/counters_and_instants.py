@@ -29,7 +29,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.encoding.protobuf import Cells, beside, constant, nested, number, numbers
 from perf2x.emitters.perfetto.event_descriptions import event_names
-from perf2x.emitters.perfetto.packets import (
+from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
     GOES_ON,
     interned_packet,

@@ -38,7 +38,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.emitters.encoding.protobuf import numbers
-from perf2x.emitters.perfetto.packets import packet_rows, sequence_start
+from perf2x.emitters.perfetto.packets_and_clocks import packet_rows, sequence_start
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import GenericKernelTaskStateEvent, TaskState, TracePacket
 from perf2x.emitters.perfetto.tracks.track_packets import TrackKind, thread_slices

@@ -8,7 +8,7 @@ import numpy as np
 
 from perf2x.base.columnar import I32, I64, U64, arange, unique
 from perf2x.emitters.encoding.protobuf import Cells, message, number, number_but_0, numbers, text
-from perf2x.emitters.perfetto.packets import (
+from perf2x.emitters.perfetto.packets_and_clocks import (
     COMMON_SEQUENCE,
     GOES_ON,
     interned_packet,
