@@ -19,6 +19,9 @@ WIDTHS = """[document.querySelector('td').offsetWidth, $('side').offsetWidth, $(
   Number($('grip').getAttribute('aria-valuenow')), painter.width === $('scroll').clientWidth]"""
 
 
+LINE = "[...document.querySelectorAll('#trust button')].map((one) => one.textContent)"
+
+
 def side(costs: dict[str, int], pid: int) -> Profile:
     builder = ProfileBuilder()
     builder.event("cpu-clock", "nanoseconds", frequency=1000)
@@ -35,6 +38,9 @@ def asked(folder: Path) -> dict[str, dict]:
     target = folder / "changes.html"
     with target.open("wb") as out:
         DifferencePage(notes=("treating app2 as the renamed app",)).emit(side(BEFORE, 7), side(AFTER, 9), out)
+    few = folder / "few.html"
+    with few.open("wb") as out:
+        DifferencePage().emit(side(BEFORE, 7), side({"few": 9}, 9), out)
     page = {"viewer": "page", "file": str(target)}
     table = "[...$('rows').rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
     called = (
@@ -48,6 +54,9 @@ def asked(folder: Path) -> dict[str, dict]:
         "note": page | {"evaluate": "$('detail').innerText"},
         "by total": page | {"hash": "#sort=total", "evaluate": table},
         "opened": page | {"steps": opens, "evaluate": f"[nameOf(state.function), {called}]", "axe": True},
+        "line": page | {"evaluate": LINE},
+        "line, shares": page | {"steps": [["key", "n"]], "evaluate": LINE},
+        "line, few": {"viewer": "page", "file": str(few), "evaluate": LINE},
         "gone": page | {"hash": "#shown=before&function=copy%0A", "evaluate": called, "axe": True, "scheme": "dark"},
         "wide": page | {"evaluate": WIDTHS},
         "wider": page | {"steps": [["focus", "#grip"], ["key", "ArrowLeft"], ["key", "ArrowLeft"]], "evaluate": WIDTHS},
@@ -84,11 +93,18 @@ def test_nothing_fails_and_axe_finds_nothing(seen) -> None:
 
 
 def test_the_surest_change_comes_first_not_the_largest(seen) -> None:
-    """60 of 0 is 7.7 standard deviations, 330 of 230 is 4.2; of the total, copy's is larger than write's."""
+    """60 of 0 is 7.7 standard deviations, 330 of 230 is 4.2; what may be chance comes behind them, largest first."""
     assert [(row[0], row[3]) for row in seen["table"]["value"]] == [
-        ("write", "7.75"), ("copy", "4.23"), ("few", "~0.9"), ("parse", "~0.35"), ("read", "0"), ("main", "0"),
+        ("write", "7.75"), ("copy", "4.23"), ("parse", "~0.35"), ("few", "~0.9"), ("main", "0"), ("read", "0"),
     ]  # fmt: skip
     assert [row[0] for row in seen["by total"]["value"]] == ["parse", "main", "copy", "read", "few", "write"]
+
+
+def test_the_line_says_how_large_the_sides_are_and_what_is_compared(seen) -> None:
+    whole = ["634 → 807 samples", "634 ms → 807 ms"]
+    assert seen["line"]["value"] == whole
+    assert seen["line, shares"]["value"] == [*whole, "shares compared, after ×0.79"]
+    assert seen["line, few"]["value"] == ["634 → 9 samples", "634 ms → 9 ms", "too few samples"]
 
 
 def test_callers_share_the_change_of_a_function(seen) -> None:

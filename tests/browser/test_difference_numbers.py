@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from perf2x.model.totals.sampling_noise import quantile
 from tests.browser.commands_numbers import RECORDINGS, collapsed, percent, short, spoken
 from tests.browser.opened import HERE, opened
 from tests.support.command import perf2x
@@ -61,12 +62,13 @@ def signed(change: float, whole: float) -> str:
     return text if text == "0 %" else f"{'−' if change < 0 else '+'}{text}"
 
 
-def sure(counts: list[int], factor: float) -> str:
-    """Standard deviations of samples, as if they came by chance."""
+def sure(counts: list[int], factor: float, costs: list[float], among: float) -> str:
+    """Standard deviations of samples, as if they came by chance; among lines of these costs, some come by chance."""
     before, after = counts[0], counts[1] * factor
     spread = math.sqrt(before + after * factor)
     size = abs(after - before) / spread if spread else 0
-    return f"{'~' if 0 < size < 2 else ''}{short(size)}"
+    is_noise = costs[0] != costs[1] and size < quantile(0.95, among / max(sum(costs), 1e-6))
+    return f"{'~' if is_noise else ''}{short(size)}"
 
 
 def called(stacks: dict[tuple[str, ...], float], name: str) -> Counter[str]:
@@ -94,7 +96,8 @@ def test_every_number_of_ten_functions(seen: dict[str, Any]) -> None:
             row, counts = facts["rows"][key], samples["rows"][key]
             own, total = row["self"], row["total"]
             both = [f"{spoken(a, unit)} → {spoken(b, unit)}" for a, b in (own, total)]
-            noise = [sure(counts[word], factor) for word in ("self", "total")]
+            all_lines = {"self": sum(wholes), "total": sum(sum(each["total"]) for each in facts["rows"].values())}
+            noise = [sure(counts[word], factor, row[word], all_lines[word]) for word in ("self", "total")]
             pairs = zip(("self", "total"), both, noise, strict=True)
             title = [f"{word} {text}, {sigma} σ" for word, text, sigma in pairs]
             cells = [signed(b - a, wholes[0]) for a, b in (own, total)]

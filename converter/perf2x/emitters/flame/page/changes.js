@@ -14,33 +14,33 @@ function showChanges() {
     total: (a, b) => size(b) - size(a),
     significance: moreSure,
   };
-  shown.sort((a, b) => isRest(a) - isRest(b) || orders[state.sort](a, b) || (a.name < b.name ? -1 : 1));
+  shown.sort((a, b) => orders[state.sort](a, b) || (a.name < b.name ? -1 : 1));
   const most = shown.reduce((top, entry) => Math.max(top, size(entry)), 0) || 1;
   $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
-    const lines = ["self", "total"].map((word) => `${word} ${spoken(entry.was[word], layout.unit)} → ${spoken(entry.now[word], layout.unit)}, ${sure(entry.deviations[word])} σ`);
-    const row = functionRow(entry, lines, [comparison.signed(entry.self), comparison.signed(entry.total), sure(entry.deviations.self)], size(entry) / most);
+    const lines = ["self", "total"].map((word) => `${word} ${spoken(entry.was[word], layout.unit)} → ${spoken(entry.now[word], layout.unit)}, ${sure(entry, word)} σ`);
+    const row = functionRow(entry, lines, [comparison.signed(entry.self), comparison.signed(entry.total), sure(entry, "self")], size(entry) / most);
     row.className = entry[key] > 0 ? "grew" : "shrank";
     return row;
   }));
 }
 
-/** Many functions together, which are no change to look at. */
-const isRest = ({ name }) => Number(name.startsWith("[less than "));
+const isSure = (entry) => Number(entry.self !== 0 && !entry.noisy.self);
 
-const moreSure = (a, b) => Math.abs(b.deviations.self) - Math.abs(a.deviations.self) || Math.abs(b.deviations.total) - Math.abs(a.deviations.total);
-
-/** Standard deviations as text, marked as perf2x diff does where chance alone makes as much. */
-function sure(value) {
-  const size = Math.abs(value);
-  return `${size < NOISE && size > 0 ? "~" : ""}${trimmed(size)}`;
+/** Changes beyond chance, surest first, then the others, largest first. */
+function moreSure(a, b) {
+  const own = isSure(a) && isSure(b) ? Math.abs(b.deviations.self) - Math.abs(a.deviations.self) : isSure(b) - isSure(a);
+  return own || Math.abs(b.self) - Math.abs(a.self) || Math.abs(b.total) - Math.abs(a.total);
 }
+
+/** Standard deviations as text, marked as perf2x diff does where chance alone makes as much. @param {FunctionCost} entry */
+const sure = ({ deviations: all, noisy }, key) => `${noisy[key] ? "~" : ""}${trimmed(Math.abs(all[key]))}`;
 
 /** Callers of a function with what it cost below each of them, largest change first; a click opens the caller. */
 function callerList(frame) {
   const callers = comparison.callers(rows, profile.functionOf[frame]);
   const lines = callers.slice(0, MOST_CALLERS).map((entry) => {
     const told = `${weighed(entry.was.total)} → ${weighed(entry.now.total)}`;
-    const change = make("span", { className: entry.total > 0 ? "grew" : entry.total < 0 ? "shrank" : "" }, `${Math.abs(entry.deviations.total) < NOISE && entry.total ? "~" : ""}${comparison.signed(entry.total)}`);
+    const change = make("span", { className: entry.total > 0 ? "grew" : entry.total < 0 ? "shrank" : "" }, `${entry.noisy.total ? "~" : ""}${comparison.signed(entry.total)}`);
     const name = entry.frame < 0 ? make("span", {}, "nobody: it is the root") : make("button", { title: `${entry.name}\n${entry.object}`, onclick: () => openFunction(profile.functionKey(entry.frame)) }, nameParts(entry.name));
     if (entry.frame >= 0) name.setAttribute("aria-label", entry.name);
     return make("li", {}, change, name, make("small", {}, told));

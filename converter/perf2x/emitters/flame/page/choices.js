@@ -24,7 +24,7 @@ function isManyProcesses() {
 
 function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
-  showTrust();
+  if (!comparison) showTrust();
   profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
   for (const { name } of profile.columns) $("column").add(new Option(name));
   fillHide();

@@ -1,7 +1,18 @@
 "use strict";
 // Two profiles on one page: what every box was before and is after, and how that is said and coloured.
 
-const NOISE = 2; // standard deviations of the counts; a smaller change may be chance
+const CONFIDENCE = 0.95;
+const LEAST_PART = 1e-6; // of both wholes, that any line counts as
+
+/**
+ * Standard deviations of the counts below which a change may be chance: as many as leave a line its part of the errors
+ * that the confidence allows for all lines at once, as in perf2x diff. Abramowitz and Stegun, 26.2.23.
+ */
+function noiseOf(part) {
+  const error = ((1 - CONFIDENCE) / 2) * Math.min(1, Math.max(part, LEAST_PART));
+  const t = Math.sqrt(-2 * Math.log(error));
+  return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+}
 
 class Comparison {
   constructor(profile) {
@@ -24,6 +35,7 @@ class Comparison {
     this.factor = shares && wholes.before && wholes.after ? wholes.before / wholes.after : 1;
     this.column = { before: old, after: this.factor === 1 ? now : now.map((value) => value * this.factor) };
     this.wholes = { before: wholes.before, after: wholes.after * this.factor };
+    this.both = this.wholes.before + this.wholes.after || 1;
   }
 
   samples(event) {
@@ -51,7 +63,7 @@ class Comparison {
   changes(sums, own, node) {
     const [total, self] = [sums, own].map((columns) => {
       const [before, after, oldCount, newCount] = columns ? columns.map((column) => column[node]) : [0, 0, 0, 0];
-      return change(before, after, oldCount, newCount * this.factor, this.factor);
+      return change(before, after, oldCount, newCount * this.factor, this.factor, noiseOf((before + after) / this.both));
     });
     return { total, self };
   }
@@ -72,15 +84,18 @@ class Comparison {
         found.get(key)[side] = { self, total };
       }
     }
-    return [...found.values()].map((entry) => this.weigh(entry));
+    const all = { self: this.both, total: 0 };
+    for (const { was, now } of found.values()) all.total += was.total + now.total;
+    return [...found.values()].map((entry) => this.weigh(entry, all));
   }
 
-  /** Add to a line the changes, and how far out of chance they are. */
-  weigh(entry) {
-    entry.deviations = {};
+  /** Add to a line the changes, how far out of chance they are, and whether they may be chance among all lines. */
+  weigh(entry, all) {
+    [entry.deviations, entry.noisy] = [{}, {}];
     for (const key of Object.keys(entry.was)) {
       entry[key] = entry.now[key] - entry.was[key];
       entry.deviations[key] = deviations(entry.wasCount[key], entry.nowCount[key] * this.factor, this.factor);
+      entry.noisy[key] = entry[key] !== 0 && Math.abs(entry.deviations[key]) < noiseOf((entry.was[key] + entry.now[key]) / all[key]);
     }
     return entry;
   }
@@ -103,7 +118,7 @@ class Comparison {
       if (!found.has(key)) found.set(key, { frame: above, name: names[above] || "", object: objects[above] || "", ...sideSums(["total"]) });
       for (const [side, { [node]: sum }] of Object.entries({ was: before.sum, now: after.sum, wasCount: before.count, nowCount: after.count })) found.get(key)[side].total += sum;
     }
-    return [...found.values()].map((entry) => this.weigh(entry)).sort((a, b) => Math.abs(b.total) - Math.abs(a.total) || (a.name < b.name ? -1 : 1));
+    return [...found.values()].map((entry) => this.weigh(entry, { total: this.both })).sort((a, b) => Math.abs(b.total) - Math.abs(a.total) || (a.name < b.name ? -1 : 1));
   }
 
   /** Of the whole before, with a sign, as the table of perf2x diff says it. */
@@ -127,9 +142,9 @@ function deviations(oldCount, newCount, factor) {
 }
 
 /** before, after, and strength from −1 (gone) to 1 (new); pale when sampling alone can do that. */
-function change(before, after, oldCount, newCount, factor) {
+function change(before, after, oldCount, newCount, factor, least) {
   const most = Math.max(before, after);
-  const noisy = Math.abs(deviations(oldCount, newCount, factor)) < NOISE;
+  const noisy = Math.abs(deviations(oldCount, newCount, factor)) < least;
   const strength = most > 0 ? (after - before) / most : 0;
   return { before, after, noisy: noisy && before !== after, strength: noisy ? strength / 4 : strength };
 }

@@ -265,10 +265,14 @@ function withoutArguments(name) {
   return short.replaceAll("\0", "<…>");
 }
 
-/** A name of at most so many letters: template arguments go first, then what it is inside of, then letters. */
+/** A name with its parameters left out. */
+const withoutParameters = (name) => name.replace(/(?<=[\w>])\([^()]*\)( const)?$/, "");
+
+/** A name of at most so many letters: template arguments go first, then parameters, what it is inside of, letters. */
 function fitted(name, letters) {
   if (name.length <= letters) return name;
-  const parts = withoutArguments(name).split(/(?<=::|\/)/);
+  const short = withoutArguments(name);
+  const parts = (short.length <= letters ? short : withoutParameters(short)).split(/(?<=::|\/)/);
   while (parts.length > 1 && parts.join("").length > letters && !parts[1].startsWith("{")) parts.shift();
   return shortened(parts.join(""), letters);
 }

@@ -121,7 +121,10 @@ function drawAnew() {
 /** Build the layout for what is chosen, and everything that hangs on it. */
 function draw() {
   if ($("search").value !== state.search) $("search").value = state.search;
-  if (comparison) comparison.use(state.event, state.weight, state.scale === "shares");
+  if (comparison) {
+    comparison.use(state.event, state.weight, state.scale === "shares");
+    showTrust();
+  }
   applyEdits();
   sums = chosenSums();
   weight = comparison ? comparison.column[state.shown] : sums[state.weight];

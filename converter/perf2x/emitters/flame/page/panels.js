@@ -233,7 +233,7 @@ function showDetail() {
   if (selected < 0 && marked < 0) {
     const event = profile.events[state.event];
     const line = isFolded() ? `${spoken(total, "")} in all` : event ? `${comparison ? samplesOf(state.event) : counted(sumOf(rows, sums.count))} samples of ${event.name}` : "";
-    detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), ...(comparison ? [...profile.facts.slice(2), `σ: standard deviations of sampling between before and after. Below ${NOISE} it is marked ~: chance alone may be as large.`].map((fact) => make("p", {}, fact)) : []), make("p", {}, `Click a box to look closer, a function below to see ${layout.isTime && profile.moments ? "when it ran" : "its callers and callees"}.`));
+    detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), ...(comparison ? profile.facts.slice(2).map((fact) => make("p", {}, fact)) : []), make("p", {}, `Click a box to look closer, a function below to see ${layout.isTime && profile.moments ? "when it ran" : "its callers and callees"}.`));
     showCode(-1);
     return;
   }

@@ -94,13 +94,17 @@ const FEW = 100; // samples that tell little
 
 /** @returns {[string, boolean, ...string[]][]} */
 function comparedParts() {
-  const { before, after } = new Comparison(profile).samples(profile.defaultEvent);
+  const { before, after } = comparison.samples(state.event);
+  const { wholes, factor } = comparison;
+  const [was, now] = [wholes.before, wholes.after / factor];
+  const isScaled = state.scale === "shares";
   const [least, most] = [before, after].sort((one, other) => one - other);
   const words = `${counted(before)} → ${counted(after)} samples`;
   /** @type {[string, boolean, ...string[]][]} */
-  const parts = [[words, false, ...profile.facts]];
+  const parts = [[words, false, ...profile.facts], [`${spent(was)} → ${spent(now)}`, false, `In all, ${was ? comparison.signed(now - was) : "new"}.`]];
+  if (isScaled) parts.push([`shares compared, after ×${trimmed(factor)}`, false, "Costs after are scaled to the whole before. View, Scale, As recorded compares costs."]);
   if (least < FEW) parts.push(["too few samples", true, `One side has ${counted(least)} samples: only large changes can be told from chance.`]);
-  else if (most > 10 * least) parts.push(["sides of very different size", true, "One side has more than ten times the samples of the other. View, Scale, Shares compares shares of the whole."]);
+  else if (!isScaled && most > 10 * least) parts.push(["sides of very different size", true, "One side has more than ten times the samples of the other. View, Scale, Shares compares shares of the whole."]);
   return parts;
 }
 

@@ -202,6 +202,7 @@ interface FunctionCost {
   wasCount?: SelfAndTotal; // samples
   nowCount?: SelfAndTotal;
   deviations?: SelfAndTotal; // of the samples, from before to after
+  noisy?: Record<string, boolean>; // whether a change may be chance
 }
 
 interface SelfAndTotal {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, profileOf } from "./scripts.mjs";
 
-const { Comparison, NOISE, Profile, change, deviations } = load(["trees.js", "data.js", "compare.js"], "Comparison", "NOISE", "Profile", "change", "deviations");
+const { Comparison, Profile, change, deviations, noiseOf } = load(["trees.js", "data.js", "compare.js"], "Comparison", "Profile", "change", "deviations", "noiseOf");
 
 /** Rows [stack, samples before, samples after], each sample worth ten. */
 function compared(rows, weight = "value", shares = false) {
@@ -22,7 +22,7 @@ test("each function has both sides, the change and how sure it is", () => {
   assert.deepEqual([found.f.was, found.f.now], [{ self: 2300, total: 2500 }, { self: 3490, total: 3740 }]);
   assert.deepEqual([found.f.self, found.f.total, found.g.self], [1190, 1240, 50]);
   assert.equal(found.f.deviations.self, (349 - 230) / Math.sqrt(349 + 230));
-  assert.ok(Math.abs(found.g.deviations.self) < NOISE);
+  assert.deepEqual([found.f.noisy.self, found.g.noisy.self], [false, true]);
 });
 
 test("one that is on one side alone has nothing on the other", () => {
@@ -53,8 +53,13 @@ test("only the rows asked for count", () => {
   assert.deepEqual(callers.map(({ name, total }) => [name, total]), [["b", -600]]);
 });
 
-test("a change is noise below two standard deviations of the counts, whatever the scale", () => {
+test("a line needs the more deviations the smaller its part is, as perf2x diff has it", () => {
+  const wanted = [[1, 1.95996], [0.5, 2.24140], [0.1, 2.80703], [0.001, 4.05563], [0, 5.45131]]; // statistics.NormalDist
+  for (const [part, deviation] of wanted) assert.ok(Math.abs(noiseOf(part) - deviation) < 5e-4, String(part));
+});
+
+test("a change is noise below its limit of standard deviations of the counts, whatever the scale", () => {
   assert.deepEqual([deviations(100, 100, 1), deviations(0, 0, 1), deviations(0, 16, 1)], [0, 0, 4]);
   assert.equal(deviations(100, 150 * 2, 2), 200 / Math.sqrt(100 + 150 * 4));
-  assert.deepEqual([change(100, 110, 100, 110, 1).noisy, change(100, 200, 100, 200, 1).noisy, change(5, 5, 5, 5, 1).noisy], [true, false, false]);
+  assert.deepEqual([change(100, 110, 100, 110, 1, 2).noisy, change(100, 200, 100, 200, 1, 2).noisy, change(5, 5, 5, 5, 1, 2).noisy], [true, false, false]);
 });

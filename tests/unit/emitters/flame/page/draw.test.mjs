@@ -72,6 +72,8 @@ test("a name loses template arguments first, then what it is inside of, then let
   const name = "std::vector<std::pair<int, int>, std::allocator<int>>::push_back";
   assert.deepEqual([99, 30, 22, 12, 6].map((room) => fitted(name, room)), [name, "std::vector<…>::push_back", "vector<…>::push_back", "push_back", "push_…"]);
   assert.equal(fitted("github.com/user/pkg.(*T).Method", 22), "user/pkg.(*T).Method");
+  assert.equal(fitted("work::Recurse<unsigned long, 12>::go(unsigned long) const", 24), "work::Recurse<…>::go");
+  assert.equal(fitted("(anonymous namespace)::scramble", 20), "scramble");
   assert.equal(fitted("foo::bar::{{closure}}", 17), "bar::{{closure}}");
   assert.equal(withoutArguments("bool operator<<int>(A<int>)"), "bool operator<<int>(A<int>)");
   for (let room = 3; room < 70; room += 1) assert.ok(fitted(name, room).length <= room);
