@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     AnyArray,
@@ -29,7 +30,6 @@ from perf2x.base.columnar import (
     unique_inverse,
     zeros,
 )
-from perf2x.emitters.chrome.box_labels import OFF_CPU, Label, labels_of
 from perf2x.emitters.chrome.chrome_times import TICK_NS, ids_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.encoding.json_encoder import json_bytes
@@ -39,9 +39,11 @@ from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, t
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import (
     FrameTree,
+    LocationFrames,
     Profile,
     Wait,
     ancestors,
+    are_jit,
     expand,
     location_frames,
     merge_stacks,
@@ -49,6 +51,18 @@ from perf2x.model.profile import (
 )
 
 _FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 12, 1 << 18
+_OFF_CPU = "off-cpu"
+_MODES: dict[int, str] = {
+    CpuMode.KERNEL: "kernel",
+    CpuMode.USER: "user",
+    CpuMode.HYPERVISOR: "hypervisor",
+    CpuMode.GUEST_KERNEL: "guest",
+    CpuMode.GUEST_USER: "guest",
+}
+
+
+Label = tuple[str, str, bytes]
+"""Name, category ("" if unknown) and arguments (a JSON object; b"" for none) of a slice."""
 
 
 class Drawing(Frozen):
@@ -140,7 +154,7 @@ def _drawing(
     """Merge the stacks of each group; ``groups``: the group of each row, and the names and waits of the groups."""
     group, names, kinds = groups
     frames = location_frames(profile)
-    labels, of_frame, of_group = labels_of(profile, frames, names, with_arguments=with_arguments)
+    labels, of_frame, of_group = _labels_of(profile, frames, names, with_arguments=with_arguments)
     stack = profile.samples.stack[shown.sample]
     tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, stack, group)
     root = ancestors(tree.parent, arange(len(tree)), tree.depth)  # the first rows are the groups
@@ -201,7 +215,7 @@ def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
 
 def _head(label: Label, kind: int) -> bytes:
     name, category, arguments = label
-    category = OFF_CPU if kind in _COLOURS else category
+    category = _OFF_CPU if kind in _COLOURS else category
     text = b'{"ph":"X","name":%b' % json_bytes(name)
     if category:
         text += b',"cat":"%b"' % category.encode()
@@ -210,3 +224,28 @@ def _head(label: Label, kind: int) -> bytes:
     if arguments:
         text += b',"args":%b' % arguments
     return text + b',"ts":'
+
+
+def _labels_of(
+    profile: Profile, frames: LocationFrames, groups: list[str], *, with_arguments: bool
+) -> tuple[list[Label], I64, I64]:
+    """Return the distinct labels, then the label of each frame and of each group."""
+    modes = zip(frames.mode.tolist(), are_jit(profile, frames).tolist(), strict=True)
+    categories = ["jit" if is_jit else _MODES.get(mode, "") for mode, is_jit in modes]
+    arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
+    of_frames = zip(map(printable, frames.name), categories, arguments, strict=True)
+    labels, place = number_keys([*of_frames, *((name, "", b"") for name in groups)])
+    return labels, place[: len(frames)], place[len(frames) :]
+
+
+def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:
+    """Return the object and, where known, the source file and the line where the function begins."""
+    text, functions = profile.strings, profile.functions
+    result = []
+    for held, row in zip(frames.object, frames.function.tolist(), strict=True):
+        facts = {"object": printable(held)} if held else {}
+        if row >= 0 and text[functions.filename[row]]:
+            line = int(functions.start_line[row])
+            facts["source"] = printable(text[functions.filename[row]]) + (f":{line}" if line else "")
+        result.append(json_bytes(facts) if facts else b"")
+    return result

@@ -5,6 +5,8 @@ hover (``<title>``), colours follow the reader's light or dark theme. Opened on 
 and search. Nothing is fetched.
 """
 
+import re
+from html import escape
 from importlib.resources import files
 from typing import Annotated, BinaryIO, Literal
 
@@ -13,9 +15,9 @@ import numpy as np
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import sum_of
 from perf2x.emitters.flame.picture_title import facts, heading
-from perf2x.emitters.flame.svg_text import fitted, shown_name, xml
 from perf2x.emitters.flame.svg_tree import Rectangles, boxes_of
 from perf2x.model.plugin_options import Format, Needs
+from perf2x.model.printable_text import one_line
 from perf2x.model.profile import LocationFrames, Profile, find_event, full_names, location_frames
 from perf2x.model.setting import Setting
 
@@ -69,11 +71,11 @@ class Svg(Format):
         return (
             f'</g>\n<g class="head"><rect class="g" width="100%" height="{_TOP - 2}"/>'
             f'<text class="t" x="{_SIDE}" y="20">{self._title(profile)}</text>'
-            f'<text class="s" x="{_SIDE}" y="37">{xml(shown_name(", ".join(said)))}</text></g>\n{script}</svg>\n'
+            f'<text class="s" x="{_SIDE}" y="37">{_xml(shown_name(", ".join(said)))}</text></g>\n{script}</svg>\n'
         )
 
     def _title(self, profile: Profile) -> str:
-        return xml(shown_name(self.title or heading(profile)))
+        return _xml(shown_name(self.title or heading(profile)))
 
     def _boxes(self, profile: Profile, frames: LocationFrames, boxes: Rectangles, levels: int) -> list[str]:
         names = [*(shown_name(name) or "[unknown]" for name in frames.name), "all"]  # the last entry is for −1
@@ -88,9 +90,9 @@ class Svg(Format):
             said = (names[frame], full[frame], f"{total:,} ({100 * (total / whole):.2f} %)")
             place = f'x="{left:.1f}" y="{top}" width="{size:.1f}" height="{_LEVEL - 1}" rx="1"'
             label = fitted(names[frame], size - 6)
-            text = f'<text x="{left + 3:.1f}" y="{top + 12}">{xml(label)}</text>' if label else ""
+            text = f'<text x="{left + 3:.1f}" y="{top + 12}">{_xml(label)}</text>' if label else ""
             made.append(
-                f'<g data-at="{start} {total}"><title>{xml(chr(10).join(filter(None, said)))}</title>'
+                f'<g data-at="{start} {total}"><title>{_xml(chr(10).join(filter(None, said)))}</title>'
                 f'<rect class="{_look(frames, frame, objects)}" {place}/>{text}</g>\n'
             )
         return made
@@ -113,3 +115,42 @@ def _look(frames: LocationFrames, frame: int, objects: dict[str, int]) -> str:
 
 def _part(name: str) -> str:
     return (files("perf2x.emitters.flame") / "picture" / name).read_text("utf-8")
+
+
+LETTER = 6.62
+"""Width in pixels of a letter of the picture's monospaced font at 11 px."""
+LONGEST = 500
+"""Characters of a name that a title shows, from both of its ends."""
+# East Asian letters and emoji are two cells wide; a fixed list, because Python's and rich's change with their versions
+_WIDE = re.compile(
+    "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U0001f300-\U0001faff]"
+)
+_NOT_XML = re.compile("[\ufffe\uffff]")
+
+
+def shown_name(name: str) -> str:
+    """Return a name as one line of at most LONGEST characters valid in XML; long names lose their middle."""
+    if len(name) > LONGEST:
+        name = name[: LONGEST // 2 + 20] + "…" + name[len(name) - LONGEST // 2 + 21 :]
+    return _NOT_XML.sub("\ufffd", one_line(name))
+
+
+def _xml(text: str) -> str:
+    """Escape text between tags."""
+    return escape(text, quote=False)
+
+
+def fitted(text: str, room: float) -> str:
+    """Return the text, or its beginning and an ellipsis, in ``room`` pixels; "" if three letters do not fit."""
+    cells = int(room / LETTER)
+    if cells < 3:
+        return ""
+    if text.isascii():
+        return text if len(text) <= cells else text[: cells - 1] + "…"
+    taken = fits = 0
+    for place, letter in enumerate(text):
+        taken += 2 if _WIDE.match(letter) else 1
+        if taken > cells:
+            return text[:fits] + "…"
+        fits = place + 1 if taken < cells else fits
+    return text

@@ -4,7 +4,7 @@ Samples are read again, batch by batch, and written in order of time: a batch is
 an earlier sample. Text that many samples share (a thread, a stack) is made once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import or_
 from typing import Annotated, BinaryIO
@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
-from perf2x.base.columnar import I64, AnyArray, as_uint64, flatnonzero, unique
+from perf2x.base.columnar import I64, U64, AnyArray, as_uint64, flatnonzero, lexsort, unique, zeros
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.perf_script.field_selection import event_fields, named_places
 from perf2x.emitters.perf_script.field_texts import (
@@ -24,12 +24,11 @@ from perf2x.emitters.perf_script.field_texts import (
     value_columns,
 )
 from perf2x.emitters.perf_script.frame_lines import FrameTexts, PlaceText
-from perf2x.emitters.perf_script.time_order import TimeOrder
 from perf2x.errors import SettingError
 from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Format, Needs
 from perf2x.model.printable_text import without_controls
-from perf2x.model.profile import Profile, RecordedBatch, SampleReader, View, names_data
+from perf2x.model.profile import NEVER, Profile, RecordedBatch, SampleReader, View, names_data
 from perf2x.model.recording import Samples, Want, take_rows
 from perf2x.model.recording.branch_types import filter_branches, parse_branch_filter
 from perf2x.model.setting import Setting
@@ -143,10 +142,33 @@ class _Writer:
         yield np.full(len(samples), b"\n", np.object_)
 
 
-def _rows(count: int, parts: list[tuple[I64, list[AnyArray]]]) -> AnyArray:
+def _rows(count: int, parts: Sequence[tuple[I64 | slice, list[AnyArray]]]) -> AnyArray:
     """Return (count, chunks): the columns of all parts side by side; empty where rows have fewer."""
     table = np.full((count, max((len(columns) for _, columns in parts), default=0)), b"", np.object_)
     for rows, columns in parts:
         for place, column in enumerate(columns):
             table[rows, place] = column
     return table
+
+
+class TimeOrder:
+    """Holds back lines until all earlier ones are written; a line is a row of chunks.
+
+    Lines of equal time stay in file order, as in perf's ordered events (tools/perf/util/ordered-events.c).
+    """
+
+    def __init__(self) -> None:
+        self._time: U64 = np.zeros(0, np.uint64)
+        self._position: I64 = zeros(0)
+        self._lines: AnyArray = np.zeros((0, 1), np.object_)
+
+    def add(self, time: U64, position: I64, lines: AnyArray, behind: int) -> bytes:
+        """Add lines (n, chunks); return the text of those before ``behind``, the earliest time still to come."""
+        held = len(self._time)
+        time, position = np.append(self._time, time), np.append(self._position, position)
+        lines = _rows(len(time), [(slice(held), list(self._lines.T)), (slice(held, None), list(lines.T))])
+        order = lexsort((position, time))
+        ready = len(time) if behind == NEVER else int(np.searchsorted(time[order], np.uint64(behind), "left"))
+        late = order[ready:]
+        self._time, self._position, self._lines = time[late], position[late], lines[late]
+        return b"".join(lines[order[:ready]].ravel().tolist())

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.base.columnar import hash_index, hashing
+from perf2x.base.columnar import hashing, interner
 from perf2x.base.columnar.arrays import GrowableColumns
-from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows, mix
-from perf2x.base.columnar.interner import ListInterner, RowInterner
+from perf2x.base.columnar.interner import HashIndex, ListInterner, RowInterner
 from tests.support.collisions import chains_alike, chains_alike_under_any_weights, other_weights, pairs_alike
 from tests.support.examples import examples
 
@@ -27,7 +26,7 @@ def digested(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         found.extend(kept)
         return hashing.digests(kept)
 
-    monkeypatch.setattr(hash_index, "digests", digests)
+    monkeypatch.setattr(interner, "digests", digests)
     return found
 
 

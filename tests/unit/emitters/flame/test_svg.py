@@ -5,8 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.emitters.flame.svg import Svg
-from perf2x.emitters.flame.svg_text import LETTER, LONGEST, fitted, shown_name
+from perf2x.emitters.flame.svg import LETTER, LONGEST, Svg, fitted, shown_name
 from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from perf2x.emitters.perf_script.time_order import TimeOrder
+from perf2x.emitters.perf_script.perf_script import TimeOrder
 from perf2x.model.profile.recorded_samples import NEVER
 
 

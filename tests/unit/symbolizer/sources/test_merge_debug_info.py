@@ -15,8 +15,8 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
 from perf2x.symbolizer.sources.dwarf_units import locations_from_units
+from perf2x.symbolizer.sources.elf_source import merge_debug_info
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
-from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info
 from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize

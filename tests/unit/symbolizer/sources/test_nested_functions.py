@@ -5,8 +5,8 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf2x.base.binaries.dwarf.address_lookup import MAX_NESTING, scopes_around
 from perf2x.base.binaries.dwarf.compilation_units import Unit
-from perf2x.base.binaries.dwarf.enclosing_entries import MAX_NESTING, scopes_around
 from perf2x.base.binaries.dwarf.source_locations import is_nameless_call_operator
 from tests.support.examples import examples
 from tests.unit.symbolizer.sources.test_damaged_debug_info import FIRST, by_hand, entry

@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import asdict
 
 from perf2x.base.columnar import as_int32, falses, minus_ones, zeros
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, cumsum, flatnonzero, no_rows, sum_of
 from perf2x.base.columnar.list_array import ListArray, offsets_of, row_batches
 from perf2x.errors import FormatError
+from perf2x.model.printable_text import printable
 from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
-from perf2x.sources.dataset.arrow_columns import known, list_column, table_of, text_column
-from perf2x.sources.dataset.dataset_schema import LINE, MAPPING_TEXTS, MAPPINGS, OF_ATTEMPT, arrow, schema_of
+from perf2x.sources.dataset.arrow_columns import known, list_column, table_of, text_column, with_texts
+from perf2x.sources.dataset.dataset_schema import LINE, MAPPING_TEXTS, MAPPINGS, META, OF_ATTEMPT, arrow, schema_of
 from perf2x.sources.dataset.place_keys import PlaceKeys
 from perf2x.sources.dataset.write.profile_places import (
     CodeObjects,
@@ -21,7 +23,6 @@ from perf2x.sources.dataset.write.profile_places import (
     synthetic_names,
     synthetic_object,
 )
-from perf2x.sources.dataset.write.recording_row import recording_table
 from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[s
     yield "mappings", _mappings(stored, objects, of)
     number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)
     yield "samples", _samples(profile, number, of)
-    yield "recordings", recording_table(stored, attempt)
+    yield "recordings", _recording_table(stored, attempt)
 
 
 def _of(of: tuple[str, str], count: int) -> dict[str, Any]:
@@ -155,3 +156,35 @@ def _samples(profile: Profile, stack: AnyArray, of: tuple[str, str]) -> "pyarrow
         **{name: getattr(samples, name) for name in ("value", "count", "cpu")},
         "time_ns": samples.time,
     })  # fmt: skip
+
+
+_SAME = ("samples", "lost", "deferred_missing", "kernel_build_id", "facts", "unfinished", "missing_bytes")
+"""Columns named like fields of StoredRecording."""
+
+
+def _recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
+    """Make the table of one row; unknown numbers are null, unknown texts empty.
+
+    FormatError for numbers that do not fit into the columns.
+    """
+    profile, meta, pa = stored.profile, stored.profile.meta, arrow()
+    row: dict[str, Any] = {
+        **{column: getattr(meta, name) for column, name in META.items()},
+        **{name: getattr(stored, name) for name in _SAME},
+        "recording": stored.recording.hex(),
+        "attempt": attempt,
+        "session": stored.session.hex() if stored.session else None,
+        "start_ns": meta.wall_start_ns or None,
+        "tags": sorted(stored.tags.items()),
+        "error": stored.error or None,
+        "is_timeline": profile.samples.time is not None,
+        "default_event": profile.default_event,
+        "events": [asdict(event) for event in profile.events],
+    }
+    arrays, schema = [], schema_of("recordings")
+    for field in schema:
+        try:
+            arrays.append(pa.array([with_texts(row[field.name], printable)], field.type))
+        except (OverflowError, pa.ArrowInvalid):
+            raise FormatError(f"{meta.source}: {field.name} has a number that is too large for a dataset") from None
+    return pa.table(arrays, schema=schema)
