@@ -91,7 +91,7 @@ def test_the_page_knows_a_function_again_that_moved(tmp_path: Path) -> None:
     DifferencePage(compress=False).emit(*sides, out)
     (tmp_path / "x").write_bytes(out.getvalue())
     text = out.getvalue().decode()
-    held = json.loads(text[text.index('{"title"') : text.index("</script>", text.index('{"title"'))])
+    held = json.loads(text.partition('<script id="data" type="text/plain">')[2].partition("</script>")[0])
     assert held["nodes"] == {"parent": [-1], "frame": [0]}
     assert (held["rows"]["count"], held["rows"]["beforeCount"]) == ([1], [1])
     assert [thread["name"] for thread in held["threads"]] == ["app"]

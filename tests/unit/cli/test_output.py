@@ -54,7 +54,7 @@ def test_the_input_is_never_overwritten(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(recording)
     for path in (recording, link):
-        with pytest.raises(OptionError, match="is the input"), open_output(str(path), inputs=(str(recording),)):
+        with pytest.raises(OptionError, match="is also an input"), open_output(str(path), inputs=(str(recording),)):
             raise AssertionError("not reached")
     assert recording.read_bytes() == b"PERFILE2"
 
