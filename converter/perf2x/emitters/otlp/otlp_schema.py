@@ -76,13 +76,6 @@ class Sample:
     TIMESTAMPS_UNIX_NANO = 5
 
 
-class Link:
-    """A span of a trace; only row 0 is written, at a fixed size."""
-
-    TRACE_ID = 1
-    SPAN_ID = 2
-
-
 class Mapping:
     """A mapped file."""
 

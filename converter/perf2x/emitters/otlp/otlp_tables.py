@@ -50,7 +50,6 @@ from perf2x.emitters.otlp.otlp_schema import (
     KeyValue,
     KeyValueAndUnit,
     Line,
-    Link,
     Location,
     Mapping,
     ProfilesDictionary,
@@ -138,8 +137,7 @@ class Dictionary:
 
     def own_tables(self) -> Chunks:
         """Yield the tables of links, strings and attributes; nothing may be added afterwards."""
-        no_link = message(Link.TRACE_ID, bytes(16)) + message(Link.SPAN_ID, bytes(8))
-        yield message(ProfilesDictionary.LINK_TABLE, no_link)  # zeros, because readers check the length
+        yield message(ProfilesDictionary.LINK_TABLE, b"")
         yield text_entries(ProfilesDictionary.STRING_TABLE, self.texts)
         yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
         for key, _, value in self._attributes:
