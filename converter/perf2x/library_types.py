@@ -31,16 +31,17 @@ class TableOptions(TypedDict, total=False):
     """Keyword arguments of ``top`` and ``diff``; left out, each is as in LoadOptions."""
 
     timeline: bool
-    """Keep one row per sample in order of time, not one per distinct stack."""
+    """Keep one row per sample in time order, rather than one per distinct stack."""
     by_thread: bool
-    """False: sum samples of threads with the same name, if nothing else needs single threads; all are still listed."""
+    """False: sum samples of threads with the same name, unless something else needs single threads; all are still
+    listed."""
     keep: frozenset[str]
     """Columns to keep, by which samples stay separate. ``cpu``, ``cgroup``, ``data_src`` (memory accesses), in
     timelines ``fields`` of tracepoints; other columns of Needs.columns do not keep samples separate."""
     stacks: bool
     """False: only count samples; stacks are read only to report on deferred and copied ones."""
     counts: bool
-    """Read the counts of perf stat record, as samples without stacks."""
+    """Read the counts of perf stat record as samples without stacks."""
     events: tuple[str, ...]
     """Names or globs of the events to keep; empty: all."""
     join_events: bool
@@ -48,29 +49,29 @@ class TableOptions(TypedDict, total=False):
     keep_other_events: bool
     """Keep the other events, too, after the selected ones."""
     itrace: str
-    """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
+    """Samples to make from Arm SPE trace, by perf's letters; empty: all."""
     filters: Filters
     """Filters on samples and frames."""
     allow_empty: bool
-    """False: a recording without samples is an error with the reason."""
+    """False: a recording without samples is an error that names the reason."""
     grouping: Grouping
     """Grouping of the remaining samples."""
     tags: tuple[Mapping[str, str], ...]
     """Labels of each input; empty: none."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
-    """Treatment of samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
+    """What to do with samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
     call_graphs: CallGraphOptions
     """Unwinding of user stack dumps and branch records."""
     merge_callchains: bool
     """False: leave deferred user chains separate, and mark the samples that wait for one."""
     jobs: int
-    """Processes that read, stitch and symbolize (Linux); 0: as many as pay off. The library's default is one, because a
-    library must not fork unasked."""
+    """The number of processes that read, stitch and symbolize (Linux); 0: as many as are worthwhile. The library's
+    default is one, because a library must not fork unless told to."""
     symbolize: bool
     """False: use ``symbols`` only to find objects for unwinding; symbolize nothing."""
     max_unpacked: int | None
-    """Bytes to which each compressed input may be unpacked (None: 200 times its size, at least 256 MiB). Also the bytes
-    read from a pipe (None: 64 GiB); see base/files/unpack_limit.py."""
+    """Bytes to which each compressed input may be unpacked (None: 200 times its size, at least 256 MiB). It also limits
+    the bytes read from a pipe (None: 64 GiB); see base/files/unpack_limit.py."""
     anonymize: str
     """Secret salt of the hashes; empty: names stay."""
     code: CodeRequest | None
@@ -96,9 +97,9 @@ class ReadOptions(TableOptions, total=False):
     """Keyword arguments of ``read`` and ``convert``: these beside all of ``TableOptions``."""
 
     value: Literal["", "weight", "mispredicts"]
-    """Value of samples instead of their period; empty: the period."""
+    """The value to use instead of the samples' period; empty: the period."""
     data_objects: bool
-    """Place samples at the data that they accessed, without a stack, instead of at their instruction."""
+    """Place samples at the accessed data, without a stack, instead of at their instruction."""
     latency: Literal["", "value", "beside"]
     """``value``: divide values by the number of running threads; ``beside``: put the quotients into samples.latency.
     Empty: neither."""

@@ -136,7 +136,7 @@ def test_a_broken_profile_is_not_written(tmp_path: Path) -> None:
     broken = replace(profile, strings=("",))
     with pytest.raises(ValueError, match="out of range"):
         perf2x.write(broken, tmp_path / "calls.folded")
-    with pytest.raises(perf2x.Perf2xError, match="does not tell the format"):
+    with pytest.raises(perf2x.Perf2xError, match="does not determine the format"):
         perf2x.write(profile, tmp_path / "calls.txt")
     assert not list(tmp_path.iterdir())
 

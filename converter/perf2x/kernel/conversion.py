@@ -1,4 +1,4 @@
-"""Converts recordings to written files, for the command line and the library alike."""
+"""Converts recordings to files, for both the command line and the library."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,7 +12,7 @@ from perf2x.kernel.stage_timer import Stages
 from perf2x.model.profile import View
 
 Outputs = Callable[[View], Iterable[tuple[str, View]]]
-"""Returns the name of each output with its profile, from the whole profile."""
+"""Splits the whole profile into outputs, each with its name."""
 
 
 def convert_recordings(
@@ -29,7 +29,7 @@ def convert_recordings(
 ) -> tuple[Loaded, list[str]]:
     """Load what the format ``name`` needs and pass each output to ``write``; return the result and the output names.
 
-    ``timeline`` is that of ``options_for_format``. SettingError for options that the format does not support.
+    ``timeline`` is that of ``options_for_format``. Raises SettingError for options that the format does not support.
     """
     stages, targets = stages or Stages(), []
     loaded = load(sources, options_for_format(options, name, emitter.needs, timeline), progress, stages)
@@ -41,6 +41,6 @@ def convert_recordings(
 
 
 def write_file(emitter: Emitter, profile: View, target: str, inputs: Sequence[str]) -> None:
-    """Write a file atomically; OptionError if it is one of ``inputs``."""
+    """Write a file atomically. Raises OptionError if it is one of ``inputs``."""
     with open_output(target, inputs=tuple(inputs), compress=wants_gzip(target, emitter.suffix)) as out:
         emitter.emit(profile, out)

@@ -10,8 +10,8 @@
 
     FEATURE = Feature({Place.RUNNING: _skip}, Idle)
 
-An entry point of the group ``perf2x.steps`` names it. A step returns its input unchanged unless its settings ask for
-more, and imports modules only when it has work to do, because every command imports every feature.
+An entry point of the group ``perf2x.steps`` names it. A step returns its input unchanged unless its settings
+request something, and imports modules only when it has work to do, because every command imports every feature.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -104,7 +104,7 @@ class Feature(Frozen):
     finish: "Callable[[Loaded, LoadContext], Loaded] | None" = None
     """The last step, for all recordings together."""
     check: "Callable[[LoadOptions, Sequence[str]], None] | None" = None
-    """Refuses incompatible options, or files; OptionError."""
+    """Refuses incompatible options or files by raising OptionError."""
 
 
 def with_profile(loaded: "Loaded", profile: "Profile") -> "Loaded":
@@ -124,7 +124,7 @@ def feature_settings() -> tuple[type[FeatureSettings], ...]:
 
 
 def with_settings(given: tuple[FeatureSettings, ...], values: Mapping[str, Any]) -> tuple[FeatureSettings, ...]:
-    """Return settings with some values replaced, by setting name; TypeError for unknown names."""
+    """Return settings with some values replaced, by setting name. Raises TypeError for unknown names."""
     known = {kind: kind() for kind in feature_settings()} | {type(one): one for one in given}
     left = dict(values)
     for kind, one in known.items():

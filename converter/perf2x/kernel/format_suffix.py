@@ -13,7 +13,7 @@ _COMMON_FORMATS = ("pprof", "collapsed")
 def format_of(output: str | None) -> str:
     """Return the format with the longest suffix that the output's name ends with.
 
-    A final ``.gz`` is ignored. OptionError if no format matches, or several do equally well.
+    A final ``.gz`` is ignored. Raises OptionError if no format matches, or several do equally well.
     """
     formats = available(EMITTERS)
     if output is None or output == "-":
@@ -24,17 +24,17 @@ def format_of(output: str | None) -> str:
     if len(best) != 1:
         known = ", ".join(f"{name} ({_suffix(point)})" for name, point in formats.items())
         known = "pprof --for go-pgo, for go build" if output.endswith(".pgo") else known
-        raise SettingError(f"the name {output} does not tell the format; name one with ", "to", f": {known}")
+        raise SettingError(f"the name {output} does not determine the format; choose one with ", "to", f": {known}")
     return best[0]
 
 
 def check_name(name: str, output: str) -> None:
-    """OptionError where the output's name tells a format, and not this one; suffixes of many formats tell none."""
+    """Raise OptionError if the output's name belongs to another format; names that fit many formats are accepted."""
     formats = available(EMITTERS)
     own = _suffix(formats[name]) if name in formats else ""
     for other in {*_COMMON_FORMATS, Path(output).suffix[1:]} & formats.keys() - {name}:
         if own and output.endswith(_suffix(formats[other])) and not _without_gz(output).endswith(_without_gz(own)):
-            raise SettingError(f"the name {output} tells {other}, not ", "to", f" {name}, whose files end with {own}")
+            raise SettingError(f"the name {output} means {other}, not ", "to", f" {name}, whose files end with {own}")
 
 
 def _matching_suffixes(output: str, formats: Mapping[str, EntryPoint]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Sources: the kinds of inputs of a load, recognized by their first bytes.
+"""Sources: the kinds of inputs, recognized by their first bytes.
 
 An entry point of the group ``perf2x.sources`` names a ``SourceKind``; an input that none of them recognizes is read as
 perf.data. Every load imports all kinds, so they import modules only when they open something.
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Lacks = Mapping[str, tuple[str, ...]]
-"""Texts of refusals by data that an input lacks (``Setting.asks``), before and after the name of the setting.
+"""Messages for missing data (``Setting.asks``), before and after the name of the setting that needs it.
 
 By fields of LoadOptions: whole sentences.
 """
 
 
 class Stitched(Frozen):
-    """A source's samples with complete stacks, without function names."""
+    """The samples of a source with complete stacks, without function names."""
 
     profile: "Profile"
     deferred: "DeferredReport"
@@ -40,7 +40,7 @@ class Stitched(Frozen):
     names: "Callable[[Profile, SymbolOptions], LocationNames] | None" = None
     """Returns the source's own names for a profile's locations; None: they are symbolized."""
     sources: tuple[str, ...] = ()
-    """Names of the recordings merged in it; empty: its own."""
+    """Names of the recordings that are merged in the source; empty: its own name."""
 
 
 class Source(Protocol):
@@ -48,12 +48,12 @@ class Source(Protocol):
 
     @property
     def recording(self) -> "Recording":
-        """Facts, records and single samples, as far as available."""
+        """Session, records and single samples, as far as available."""
         ...
 
     @property
     def lacks(self) -> Lacks:
-        """Missing data; an input without ``records`` is a session of its own."""
+        """The kinds of missing data; an input without ``records`` is a session of its own."""
         ...
 
     def stitched(self, filters: "AppliedFilters", context: "LoadContext") -> Stitched:
@@ -71,11 +71,11 @@ class SourceKind(Frozen):
     takes: Callable[[bytes], bool] = _nothing
     """Returns whether a file is of this kind by its first bytes (``input_file.FIRST``)."""
     open: "Callable[[InputFile, str, Diagnostics, Callable[[int, int], None] | None], Source] | None" = None
-    """Opens the named file; the last argument is called with bytes done and in total. FormatError."""
+    """Opens the named file; the last argument is called with the bytes done and the total. Raises FormatError."""
     takes_path: Callable[[str], bool] = _nothing
-    """Returns whether a path holds many recordings of this kind."""
+    """Returns whether a path contains many recordings of this kind."""
     sessions: "Callable[[Sequence[Input], LoadContext], Sequence[SessionInput]] | None" = None
-    """Finds the recordings of all such inputs. FormatError, OptionError."""
+    """Finds the recordings of all such inputs. Raises FormatError or OptionError."""
 
 
 @cache

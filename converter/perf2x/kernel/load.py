@@ -1,6 +1,6 @@
-"""Loads recordings into a finished profile: runs all stages in order.
+"""Loads recordings into a finished profile by running all stages in order.
 
-A stage's modules are imported when it is reached, so that ``perf2x --help`` needs none of them.
+A stage's modules are imported when it is reached, so ``perf2x --help`` needs none of them.
 """
 
 from __future__ import annotations
@@ -62,10 +62,12 @@ def load(
 
 
 def _are_counts(parts: Sequence[SessionPart]) -> bool:
-    """Return whether perf stat recorded all inputs; FormatError if only some."""
+    """Return whether perf stat recorded all inputs. Raises FormatError if it recorded only some."""
     counted = [part.source for part in parts if part.counts]
     if counted and len(counted) < len(parts):
-        raise FormatError(f"{counted[0]}: perf stat record counted it, the others have samples, which do not add up")
+        raise FormatError(
+            f"{counted[0]}: it has counts of perf stat record, which cannot be added to the samples of the others"
+        )
     return bool(counted)
 
 
@@ -135,7 +137,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 
 
 def _with_comments(loaded: Loaded) -> Loaded:
-    """Return the result with comments, for readers of the output, on merged inputs and losses."""
+    """Return the result with comments on merged inputs and losses, for readers of the output."""
     profile, deferred = loaded.profile, loaded.deferred
     lines = []
     if deferred.samples or deferred.records:

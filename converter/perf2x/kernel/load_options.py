@@ -1,4 +1,4 @@
-"""Options that determine the contents of a profile, and the context of a load that its stages share."""
+"""Options that determine the contents of a profile, and the context that the stages of a load share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -32,14 +32,16 @@ def _read_events(_: str, names: Sequence[str]) -> Mapping[str, object]:
 
 
 class LoadOptions(Frozen):
-    """All options that determine the contents of a profile; none on how it is written."""
+    """All options that determine the contents of a profile; none that only affect how it is written."""
 
     timeline: bool = False
-    """Keep one row per sample in order of time, not one per distinct stack."""
+    """Keep one row per sample in time order, rather than one per distinct stack."""
     times_optional: bool = False
-    """Whether a timeline, and its CPUs, may be missing if only sums are stored, as in datasets without times."""
+    """Accept a missing timeline, and missing CPUs, if only sums are stored, as in datasets without times."""
     by_thread: bool = True
-    """False: sum samples of threads with the same name, if nothing else needs single threads; all are still listed."""
+    """False: sum samples of threads with the same name, unless something else needs single threads; all are still
+    listed.
+    """
     keep: frozenset[str] = frozenset()
     """Columns to keep, by which samples stay separate.
 
@@ -49,7 +51,7 @@ class LoadOptions(Frozen):
     stacks: bool = True
     """False: only count samples; stacks are read only to report on deferred and copied ones."""
     counts: bool = False
-    """Read the counts of perf stat record, as samples without stacks."""
+    """Read the counts of perf stat record as samples without stacks."""
     events: Annotated[
         tuple[str, ...],
         Setting(
@@ -62,7 +64,7 @@ class LoadOptions(Frozen):
     ] = ()
     """Names or globs of the events to keep; empty: all."""
     every_event: bool = False
-    """Whether the user asked for all events explicitly: a format may then show each separately."""
+    """Whether the user explicitly requested all events: a format may then show each separately."""
     join_events: bool = True
     """Merge events that perf opened once per kind of CPU core, or once per control group."""
     keep_other_events: bool = False
@@ -70,7 +72,7 @@ class LoadOptions(Frozen):
     itrace: Annotated[
         str,
         Setting(
-            "Samples to make of Arm SPE trace, as in perf: bfmtaMi, i100i.",
+            "Samples to make from Arm SPE trace, as in perf: bfmtaMi, i100i.",
             metavar="LETTERS",
             shown_default="all",
             panel=SAMPLES_PANEL,
@@ -78,17 +80,17 @@ class LoadOptions(Frozen):
             asks="trace",
         ),
     ] = ""
-    """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
+    """Samples to make from Arm SPE trace, by perf's letters; empty: all."""
     filters: Filters = Filters()
     """Filters on samples and frames."""
     allow_empty: Annotated[bool, Setting("Continue when there are no samples.", rare=True, typed_default=False)] = True
-    """False: a recording without samples is an error with the reason."""
+    """False: a recording without samples is an error that names the reason."""
     grouping: Grouping = Grouping()
     """Grouping of the remaining samples."""
     value: Annotated[Literal["", "weight", "mispredicts"], Setting(group=STACKS, asks="records")] = ""
-    """Value of samples instead of their period; empty: the period."""
+    """The value to use instead of the samples' period; empty: the period."""
     data_objects: Annotated[bool, Setting(group=STACKS, asks="records")] = False
-    """Place samples at the data that they accessed, without a stack, instead of at their instruction."""
+    """Place samples at the accessed data, without a stack, instead of at their instruction."""
     tags: Annotated[tuple[Mapping[str, str], ...], Setting(group=TAGS)] = ()
     """Labels of each input; empty: none."""
     deferred_missing: Annotated[
@@ -102,7 +104,7 @@ class LoadOptions(Frozen):
             asks="stitching",
         ),
     ] = "mark"
-    """Treatment of samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
+    """What to do with samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
     call_graphs: CallGraphOptions = CallGraphOptions()
     """Unwinding of user stack dumps and branch records."""
     merge_callchains: Annotated[
@@ -129,9 +131,9 @@ class LoadOptions(Frozen):
             typed_default=0,
         ),
     ] = 1
-    """Processes that read, stitch and symbolize (Linux); 0: as many as pay off.
+    """The number of processes that read, stitch and symbolize (Linux); 0: as many as are worthwhile.
 
-    The library's default is one, because a library must not fork unasked.
+    The library's default is one, because a library must not fork unless told to.
     """
     symbols: Annotated[
         SymbolOptions | None,
@@ -141,7 +143,7 @@ class LoadOptions(Frozen):
     symbolize: bool = True
     """False: use ``symbols`` only to find objects for unwinding; symbolize nothing."""
     features: tuple[FeatureSettings, ...] = ()
-    """Settings of the features in use, one of each."""
+    """Settings of the features in use, one object for each."""
     max_unpacked: Annotated[
         int | None,
         Setting(
@@ -154,7 +156,7 @@ class LoadOptions(Frozen):
     ] = None
     """Bytes to which each compressed input may be unpacked (None: 200 times its size, at least 256 MiB).
 
-    Also the bytes read from a pipe (None: 64 GiB); see base/files/unpack_limit.py.
+    It also limits the bytes read from a pipe (None: 64 GiB); see base/files/unpack_limit.py.
     """
 
     def of(self, kind: type[Settings]) -> Settings:
@@ -162,7 +164,10 @@ class LoadOptions(Frozen):
         return settings_of(self.features, kind)
 
     def but(self, **values: Any) -> "LoadOptions":
-        """Return the options with some fields, or settings of features, replaced; TypeError for unknown names."""
+        """Return the options with some fields, or settings of features, replaced.
+
+        Raises TypeError for unknown names.
+        """
         own = {name: values.pop(name) for name in self.__struct_fields__ if name in values}
         return replace(self, features=with_settings(self.features, values), **own)
 
@@ -178,12 +183,12 @@ class LoadOptions(Frozen):
 
     @property
     def hides_names(self) -> str:
-        """The setting that hides names; "" for none."""
+        """The setting that hides names; "" if none does."""
         return next((one.HIDES_NAMES for one in self.features if one.HIDES_NAMES), "")
 
     @property
     def keeps_threads(self) -> bool:
-        """Whether samples of different threads stay separate, which times and single threads need."""
+        """Whether samples of different threads stay separate, as times and single threads require."""
         asked = self.filters or self.grouping != Grouping() or self.hides_names
         return bool(self.by_thread or self.needs_times or asked)
 
@@ -199,7 +204,7 @@ class LoadOptions(Frozen):
 
 
 def load_options(**values: Any) -> LoadOptions:
-    """Make options from fields and settings of features; TypeError for unknown names."""
+    """Make options from fields and settings of features. Raises TypeError for unknown names."""
     return LoadOptions().but(**values)
 
 
@@ -222,7 +227,7 @@ class LoadContext(Struct, dict=True):
 
     @cached_property
     def finder(self) -> "Finder":
-        """The object finder, made on first use: most loads without symbols need none."""
+        """The object finder, created on first use: most loads without symbols do not need it."""
         from perf2x.symbolizer.make_object_finder import make_finder
 
         return make_finder(self.options.symbols or SymbolOptions(), self.diagnostics, self.progress)

@@ -1,4 +1,4 @@
-"""Result of a load: the profile, and reports on how it was made."""
+"""The result of a load: the profile, and reports on how it was made."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EventCount(Frozen, omit_defaults=True):
 
     @property
     def rows(self) -> int:
-        """Samples, or readings."""
+        """Number of samples, or of readings."""
         return self.samples or self.readings
 
 
@@ -42,9 +42,9 @@ class Loaded(Frozen):
 
     profile: View
     recording: Recording
-    """The first one of several."""
+    """The first recording, if there are several."""
     recorded_samples: int
-    """Number of samples in the recording, before any filter, as ``perf script`` prints them."""
+    """Number of samples in the recording before any filter, as ``perf script`` prints them."""
     events: tuple[EventCount, ...]
     """Every event of the recording, in recorded order, with its samples in the profile."""
     deferred: DeferredReport
@@ -54,7 +54,7 @@ class Loaded(Frozen):
     sources: tuple[str, ...] = ()
     """The name of every recording; only that of ``recording`` unless independent ones were merged."""
     record_counts: Mapping[str, int] = field(default_factory=dict)
-    """Number of records of all recordings by type."""
+    """Number of records of all recordings, by type."""
     reports: tuple[StepReport, ...] = ()
     """Reports of features."""
 
@@ -64,7 +64,10 @@ class Loaded(Frozen):
         return self.profile.meta.advice
 
     def counted(self, row: int) -> dict[str, int]:
-        """Return ``counted``: an event's counts in the threads that exited (``perf record -s``), for one recording."""
+        """Return an event's counts in the threads that exited (``perf record -s``), for a single recording.
+
+        Else ``counted``.
+        """
         reads = self.recording.sideband.reads
         values = reads.value[reads.event == row].tolist()
         if not values or len(self.sources) > 1 or self.recording.session.events[row].read_format & ReadFormat.GROUP:
@@ -88,7 +91,7 @@ class Loaded(Frozen):
 
 
 def event_counts(profile: Profile) -> tuple[EventCount, ...]:
-    """Return samples and summed values of every event, in the order of ``profile.events``."""
+    """Return the samples and summed values of every event, in the order of ``profile.events``."""
 
     samples = profile.samples
     counts = []

@@ -31,8 +31,8 @@ class ResultFold:
         self._first: Loaded | None = None
 
     def add(self, part: Loaded) -> None:
-        """Add the next result; FormatError if the summed values do not fit into 64 bits."""
-        self._value = check_total("these recordings together", part.profile.samples.value, self._value)
+        """Add the next result. Raises FormatError if the summed values do not fit into 64 bits."""
+        self._value = check_total("all these recordings", part.profile.samples.value, self._value)
         self._profiles.add(_labelled(part.profile, next(self._own)))
         self._codes += [] if part.profile.code is None else [part.profile.code]
         self._first = part if self._first is None else _add_reports(self._first, part)
@@ -81,7 +81,7 @@ def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def sum_reports(reports: Sequence[Report]) -> Report:
-    """Add numbers, and mappings of numbers key by key; take the maximum of sizes (``asked``, ``near_ns``)."""
+    """Add numbers, and mappings of numbers key by key; sizes (``asked``, ``near_ns``) become their maximum."""
     merged = {
         field: _add_values([getattr(report, field) for report in reports], field)
         for field in reports[0].__struct_fields__

@@ -1,4 +1,4 @@
-"""Explains why a recording has no samples: an empty output without a reason is worse than an error.
+"""Explains why a recording has no samples, because an empty output without a reason is worse than an error.
 
 The most fundamental damage comes first, because it causes later counts.
 """
@@ -9,21 +9,21 @@ from perf2x.base.diagnostics import Count
 from perf2x.errors import FormatError
 
 _DAMAGE: dict[str, Callable[[Count], str]] = {
-    "wrapper_damaged": lambda count: f"the compressed file is cut or damaged ({count.first})",
+    "wrapper_damaged": lambda count: f"the compressed file is cut off or damaged ({count.first})",
     "compressed_records_broken": lambda count: f"its compressed records cannot be unpacked ({count.first})",
     "samples_of_unknown_event": lambda count: (
-        f"all of its samples belong to events that the file does not name ({count.count:,})"
+        f"all of its samples belong to events that the file does not define ({count.count:,})"
     ),
     "samples_malformed": lambda count: f"all of its samples are damaged ({count.count:,})",
     "bytes_after_last_record": lambda count: f"its records are damaged at {count.first}",
     "compressed_bytes_after_last_record": lambda _: "its compressed records end inside the first sample",
-    "file_cut": lambda count: f"the file lacks its last {count.count:,} bytes: copy it again, whole",
+    "file_cut": lambda count: f"the file lacks its last {count.count:,} bytes: copy it again completely",
     "records_malformed": lambda count: f"{count.count:,} of its records are damaged, the first one is {count.first}",
 }
 
 
 def no_samples(sources: Sequence[str], recorded: int, has_events: bool, counts: Mapping[str, Count]) -> FormatError:
-    """Return the error with the recordings and the reason; for the numbers see ``reason``."""
+    """Return the error with the recordings and the reason; ``recorded`` and ``has_events`` are as in ``reason``."""
     why = reason(recorded, has_events, counts)
     return FormatError(f"{', '.join(sources)}: no samples: {why} (", "allow_empty", " goes on)")
 
@@ -36,7 +36,7 @@ def damage(counts: Mapping[str, Count]) -> str:
 def reason(recorded: int, has_events: bool, counts: Mapping[str, Count]) -> str:
     """Return the first reason that explains missing samples.
 
-    ``recorded`` is the number of samples in the recordings, ``has_events``: one of them defines an event.
+    ``recorded`` is the number of samples in the recordings; ``has_events``: at least one of them defines an event.
     """
     if found := damage(counts):
         return found
@@ -45,11 +45,11 @@ def reason(recorded: int, has_events: bool, counts: Mapping[str, Count]) -> str:
     if "counter_readings" in counts:
         return "perf stat was killed before it ended a round of readings"
     if not has_events:
-        return "the file names no event"
+        return "the file defines no event"
     if "hardware_trace" in counts:
         return f"there is only hardware trace; {counts['hardware_trace'].advice}"
     if "lost_samples" in counts or "lost_records" in counts:
         return "the kernel lost them all; record with a larger buffer (-m)"
     if recorded:
-        return f"the options leave none of its {recorded:,}"
+        return f"the options exclude all of its {recorded:,} samples"
     return "nothing was sampled while perf record ran"

@@ -43,11 +43,11 @@ RECORDING = "perf.data"
 MAPS = "maps"
 LIST = "bundle.json"
 SCHEMA = 1
-"""Version of ``LIST``."""
+"""Version of the file ``LIST``."""
 
 
 MAX_OPEN = 50
-"""Number of members kept open as unnamed files."""
+"""Maximum number of members to keep open as unnamed files."""
 _RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 _MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
 _DUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
@@ -59,7 +59,7 @@ def open_bundles(
 ) -> Iterator[tuple[list[str], SymbolOptions | None]]:
     """Replace each bundle among the inputs by its unpacked recording, and add it to the archives of ``options``.
 
-    FormatError if a bundle cannot be read. The files are removed at the end of the context.
+    Raises FormatError if a bundle cannot be read. The files are removed at the end of the context.
     """
     bundles = [name for name in names if name != "-" and is_bundle(Path(name))]
     if not bundles:
@@ -80,7 +80,7 @@ def open_bundles(
 
 
 def is_bundle(path: Path) -> bool:
-    """Return True for a tarball whose first member is a recording."""
+    """Return whether a file is a tarball whose first member is a recording."""
     try:
         if not path.is_file() or not _looks_packed(path):
             return False
@@ -92,7 +92,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def _looks_packed(path: Path) -> bool:
-    """Return True for a compressed file or a tarball, judged by its first bytes: a quick check for plain recordings."""
+    """Return whether a file is compressed or a tarball by its first bytes: a quick check for plain recordings."""
     with path.open("rb") as stream:
         head = stream.read(512)
     return packing(head) != "" or head[257:262] == b"ustar"

@@ -24,7 +24,7 @@ from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_i
 from perf2x.reader.loss_notes import note_lost_samples
 
 MOST_OPEN = 16
-"""Number of inputs that stay open; the others are indexed twice, which costs a tenth of a conversion."""
+"""Number of inputs that stay open; the others are indexed twice, which takes a tenth of a conversion's time."""
 
 
 class Input(Frozen):
@@ -33,12 +33,12 @@ class Input(Frozen):
     path: str
     """The file to read."""
     name: str
-    """The user's name for it: for a file unpacked from a bundle, the bundle's."""
+    """The user's name for it: for a file that was unpacked from a bundle, the bundle's name."""
     tags: Mapping[str, str]
 
 
 class SessionPart(Frozen):
-    """One opened input, and what is kept of it after closing."""
+    """One opened input, and the data to keep of it after closing."""
 
     input: Input
     source: str
@@ -53,7 +53,7 @@ class SessionPart(Frozen):
 
 
 class SessionInput(Frozen):
-    """One recording session: its files in the order given, and its tags."""
+    """One recording session: its files in the given order, and its tags."""
 
     parts: tuple[SessionPart, ...]
     context: LoadContext
@@ -65,13 +65,13 @@ class SessionInput(Frozen):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The user's names for its files."""
+        """The user's names for the session's files."""
         return tuple(part.input.name for part in self.parts)
 
     def open(self) -> Source:
         """Return the source, with its parts in order of time.
 
-        FormatError if a file has disappeared, SettingError or OptionError for options that need missing data.
+        Raises FormatError if a file has disappeared, SettingError or OptionError for options that need missing data.
         """
         opened = [part.opened or _reopen(part.input, self.context) for part in self.parts]
         source = opened[0]
@@ -98,8 +98,8 @@ def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Session
 def sessions_of_files(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
     """Open every file, record its damage, and group the files of one session, whose losses are added.
 
-    Sessions are in the order of their first files. OptionError for a file given twice and for files of one session with
-    different tags.
+    Sessions are in the order of their first files. Raises OptionError for a file that is given twice, and for files of
+    one session with different tags.
     """
     groups = list(_groups(inputs, context))
     for parts in groups:
@@ -176,4 +176,4 @@ def _check_joinable(group: Sequence[SessionPart], part: SessionPart) -> None:
     if any(part.source == other.source for other in group):
         raise OptionError(f"{part.source} is given twice")
     if group and group[0].input.tags != part.input.tags:
-        raise OptionError(f"{part.source} and {group[0].source} are of one session; give both the same tags")
+        raise OptionError(f"{part.source} and {group[0].source} are from one session; pass the same tags for both")

@@ -1,4 +1,4 @@
-"""Options of a load for one output format: adds what the format needs, refuses what it does not support.
+"""Load options for one output format: adds what the format needs, and refuses what it does not support.
 
 Each option declares what it needs of a format, and of an input.
 """
@@ -16,15 +16,16 @@ from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
 from perf2x.model.setting import given_settings
 
 OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
-"""Settings of the command line alone, by group: one file per event, and limits on finished profiles."""
+"""Settings of the command line only, by group: one file per event, and limits on finished profiles."""
 
-ONE_RECORDING = "samples are written as they were recorded: give one recording at a time, and no dataset"
+ONE_RECORDING = "samples are written as they were recorded: pass one recording at a time, and no dataset"
 
 
 def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
-    """Return the options with everything that the format ``name`` needs; SettingError for one it does not support.
+    """Return the options with everything that the format ``name`` needs.
 
-    ``timeline`` overrides the format's own; None: it does not.
+    ``timeline`` overrides the format's default unless it is None. Raises SettingError for an option that the format
+    does not support.
     """
     if timeline is False and needs.times:
         raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
@@ -33,7 +34,7 @@ def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: 
     if symbols is not None:
         full_names = symbols.keep_full_names or needs.full_names
         single = any(one.AS_RECORDED for one in needs.features)
-        inline = symbols.inline or (single and needs.lines)  # debug info is read for inlined functions only
+        inline = symbols.inline or (single and needs.lines)  # only inlined functions require debug info
         symbols = replace(symbols, keep_full_names=full_names, lines=needs.lines, inline=inline)
     wanted = {type(one): one for one in needs.features if one != type(one)()}
     return replace(
@@ -88,7 +89,7 @@ def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
 
 
 def _others(group: str) -> str:
-    """Return which built-in formats support a group, as text."""
+    """Return the built-in formats that support a group, as text."""
     from perf2x.base.installed_packages import available
     from perf2x.kernel.registry import EMITTERS, build_emitter, is_built_in
 

@@ -1,4 +1,4 @@
-"""perf.data as a source: sets up stitcher and unwinder, and runs the sample pass."""
+"""perf.data as a source: sets up the stitcher and the unwinder, and runs the sample pass."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class PerfData(Struct):
-    """A recording of perf, from one file or several, as ``kernel.input_source.Source``."""
+    """A perf recording, from one file or several, as ``kernel.input_source.Source``."""
 
     recording: Recording
 
     @property
     def lacks(self) -> Lacks:
-        """Empty: only reading the samples can show what is missing."""
+        """Empty: only reading the samples can show whether data is missing."""
         return {}
 
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
@@ -119,7 +119,7 @@ def _has_deferred_chains(recording: Recording) -> bool:
 
 
 def _without_maps(sideband: Sideband) -> Sideband:
-    """Return the side-band records for counting: names of threads, no mappings."""
+    """Return the side-band records needed for counting: names of threads, but no mappings."""
     from perf2x.base.columnar.arrays import take_rows_of
 
     nothing = slice(0)

@@ -21,7 +21,7 @@ _SYMBOL_SOURCES = "perf2x.symbol_sources"
 
 
 class Emitter(Protocol):
-    """Writes a finished profile in one output format; where it is a ``Format``, its fields are its options.
+    """Writes a finished profile in one output format; if it is a ``Format``, its fields are its options.
 
     ``perf2x formats`` shows the first line of the class docstring.
     """
@@ -33,11 +33,11 @@ class Emitter(Protocol):
 
     @property
     def needs(self) -> Needs:
-        """The data it needs, and the options it supports. May be a plain class attribute."""
+        """The data that it needs, and the options that it supports. May be a plain class attribute."""
         ...
 
     def emit(self, profile: View, out: BinaryIO) -> None:
-        """Write the whole profile; deterministic, sequential writes only (``out`` may be a pipe)."""
+        """Write the whole profile deterministically, with sequential writes only (``out`` may be a pipe)."""
         ...
 
 
@@ -49,7 +49,7 @@ def is_built_in(point: EntryPoint) -> bool:
 def load_emitter(name: str) -> type[Emitter]:
     """Return the emitter class of ``--to NAME``.
 
-    OptionError for an unknown name, and for a plugin that is no emitter.
+    Raises OptionError for an unknown name, and for a plugin that is not an emitter.
     """
     found = available(EMITTERS)
     if name not in found:
@@ -62,7 +62,7 @@ def load_emitter(name: str) -> type[Emitter]:
 
 
 def _named_in(word: str, formats: Mapping[str, EntryPoint]) -> str:
-    """The middle of a sentence: formats whose suffix, or what their help says they are, has the word."""
+    """Return the middle of a sentence: the formats whose suffix or help text contains the word."""
     emitters = {name: point.load() for name, point in formats.items()}
     said = {name: f"{one.suffix} {one.__doc__}".partition(":")[0].lower() for name, one in emitters.items()}
     close = [name for name, text in said.items() if word.lower().replace("-", "") in text.replace(" ", "")]
@@ -70,9 +70,10 @@ def _named_in(word: str, formats: Mapping[str, EntryPoint]) -> str:
 
 
 def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emitter:
-    """Make the emitter of ``--to NAME`` with options; values may be texts as typed (``--set name=value``).
+    """Create the emitter of ``--to NAME`` with options; values may be texts as typed (``--set name=value``).
 
-    Option names may have dashes or underscores. OptionError for an unknown format or option, or an invalid value.
+    Option names may have dashes or underscores. Raises OptionError for an unknown format or option, or an invalid
+    value.
     """
     kind = load_emitter(name)
     known, values = settings_in(kind), dict[str, Any]()

@@ -19,13 +19,13 @@ from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
 from perf2x.stitcher.stitch import Stitcher, StitchResult
 
 _WORDS_AT_ONCE = 1 << 16
-"""Words of chains that are stitched at once, if a batch has very many."""
+"""Words of chains to stitch at once, if a batch has very many."""
 Progress = Callable[[int, int], None]
 """Called with the number of samples done, and the total."""
 
 
 class _PartialResult(Frozen):
-    """Result and counters of one worker process."""
+    """The result and counters of one worker process."""
 
     stitched: StitchResult
     unwound: UnwindCounts
@@ -47,9 +47,9 @@ class SamplePass(Struct):
     diagnostics: Diagnostics
     stages: Stages
     values: tuple[SampleValues, ...] = ()
-    """Replacements of values, or addresses, of samples; empty: as recorded."""
+    """Replace values, or addresses, of samples; empty: keep them as recorded."""
     stacks: bool = True
-    """False: count samples by event, thread and name, and ignore their stacks."""
+    """False: count samples by event, thread and name, ignoring their stacks."""
 
     def run(self, processes: int, progress: Progress | None) -> None:
         """Process every sample once; the result does not depend on the number of processes."""
@@ -63,7 +63,7 @@ class SamplePass(Struct):
             found[name] = found.pop(name)
 
     def _run_in(self, processes: int, progress: Progress | None) -> None:
-        """Process the samples in several processes; by contiguous shards if the order of samples must be kept."""
+        """Process the samples in several processes, in contiguous shards if the order of samples must be kept."""
         ordered = self.stitcher.recorded
         shards, taken = ShardQueue.among(processes), list[int]()
         if ordered is not None:
@@ -142,7 +142,7 @@ def _without_addresses(samples: Samples) -> Samples:
 
 
 def _with_progress(batches: Iterator[Samples], total: int, shards: int, progress: Progress | None) -> Iterator[Samples]:
-    """Yield the batches and report progress, assuming that other processes are equally far with their shards."""
+    """Yield the batches and report progress, assuming that other processes have done an equal part of their shards."""
     done = 0
     for batch in batches:
         yield batch

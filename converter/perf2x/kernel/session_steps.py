@@ -1,6 +1,6 @@
 """The steps between a session's stitched samples and its finished profile, in order.
 
-A step returns its input unchanged unless options ask for more, and imports modules only when it has work to do.
+A step returns its input unchanged unless options request something, and imports modules only when it has work to do.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _forget_places(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Apply the filters by function, and cut stacks."""
+    """Apply the filters by function, and truncate stacks."""
     return with_profile(loaded, run.filters.after_symbols(loaded.profile))
 
 

@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class Stages(Struct):
-    """Seconds of wall and processor time by stage, in the order in which the stages were first entered."""
+    """Seconds of wall time and CPU time by stage, in the order in which the stages were first entered."""
 
     wall: dict[str, float] = field(default_factory=dict)
     processor: dict[str, float] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Stages(Struct):
             yield item
 
     def absorb(self, other: "Stages") -> None:
-        """Add the times of a parallel process: processor time, and wall time if that was longer."""
+        """Add the times of a parallel process: its CPU time, and its wall time if that was longer."""
         for name, processor in other.processor.items():
             self.processor[name] = self.processor.get(name, 0.0) + processor
             self.wall[name] = max(self.wall.get(name, 0.0), other.wall[name])

@@ -28,30 +28,30 @@ from perf2x.model.recording import Shard
 Result = TypeVar("Result")
 
 _SAMPLES_EACH = 2_000_000
-"""Samples per process: with fewer, the first process's own work, names and output, dominates.
+"""Samples per process: with fewer, the first process's own work on names and output dominates.
 
-User stack dumps do not lower it: their stacks are nearly all distinct, so names and output grow with them.
+User stack dumps do not lower this number: their stacks are nearly all distinct, so names and output grow with them.
 """
 _MANY = 5_000_000
 """Number of samples above which two processes take 3/4 of the time of one, if equal samples are summed."""
 _FEW = 4
-"""Number of processes that pays off where sums are kept by thread. Where every sample is drawn, no number does."""
+"""Number of processes that is worthwhile if sums are kept by thread. If every sample is drawn, none is."""
 MICROSECONDS_EACH = 150_000
-"""Cost of other tasks above which another process pays off."""
+"""Cost of other tasks above which another process is worthwhile."""
 
 _WHOLE = 1 << 40
 _HALVINGS = 7
-"""Number of times that the size of shards is halved."""
+"""How many times the size of shards is halved."""
 _NUMBER_SIZE = 4
 """Bytes of a shard number in the pipe."""
 _MOST_CHUNKS = 1024
-"""Numbers that fit into every pipe, however many pipes the user has: one page."""
+"""How many numbers fit into every pipe, however many pipes the user has: one page."""
 
 
 def processes_for(samples: int, options: LoadOptions) -> int:
     """Return the number of processes for a pass over samples.
 
-    The user's number, else as many as pay off, at most one per core.
+    It is the user's number or else as many as are worthwhile, at most one per core.
     """
     if not can_fork():
         return 1
@@ -79,8 +79,8 @@ def run_tasks(
     """Yield ``work(number)`` for the number of every cost, in order; the most expensive tasks start first.
 
     Results must be picklable and complete: changes that ``work`` makes stay in its process. Raises the Perf2xError that
-    ``work`` raises. This process repeats the tasks of a process that died. The processor time of the other processes is
-    added to ``stages``.
+    ``work`` raises. This process repeats the tasks of a process that died. The CPU time of the other processes is added
+    to ``stages``.
     """
     order = sorted(range(len(costs)), key=lambda number: -costs[number])
     each = max(1, -(-len(order) // _MOST_CHUNKS))
@@ -89,7 +89,7 @@ def run_tasks(
     done: dict[int, Result] = {}
 
     def there(process: int) -> tuple[dict[int, Result], float]:
-        gc.disable()  # a collection would write to all inherited pages, and so copy them
+        gc.disable()  # a garbage collection would write to all inherited pages, and so copy them
         results = {number: work(number) for chunk in _chunk_numbers(queue) for number in chunks[chunk]}
         return results, time.process_time()
 
@@ -118,13 +118,13 @@ class ShardQueue(Shard, eq=False, kw_only=True):
     bounds: list[int]
     """(shards + 1,) where each shard begins and the last one ends, in units of 1 / ``_WHOLE`` of the recording."""
     pipe: int
-    """Read end of the pipe that holds the numbers of the shards left; all processes share it."""
+    """Read end of the pipe with the numbers of the remaining shards; all processes share it."""
     taken: list[int]
     """Numbers of this process's shards, ascending; it may not have reached the last one yet."""
 
     @classmethod
     def among(cls, processes: int) -> ShardQueue:
-        """Make a queue for this number of processes; no shard is taken yet."""
+        """Create a queue for this number of processes; no shard is taken yet."""
         each = min(processes, _MOST_CHUNKS)
         sizes: list[int] = []
         for halving in range(1, min(_HALVINGS, _MOST_CHUNKS // each)):
@@ -135,9 +135,9 @@ class ShardQueue(Shard, eq=False, kw_only=True):
         return cls(of=processes, bounds=bounds, pipe=_queue(len(bounds) - 1), taken=[])
 
     def holds(self, index: int, total: int) -> bool:
-        """Return whether block ``index`` of ``total`` is this process's.
+        """Return whether block ``index`` of ``total`` belongs to this process.
 
-        Take shards from the queue up to that block.
+        Takes shards from the queue up to that block.
         """
         shard = bisect_right(self.bounds, index * _WHOLE // max(total, 1)) - 1
         while (not self.taken or self.taken[-1] < shard) and (number := os.read(self.pipe, _NUMBER_SIZE)):
@@ -147,7 +147,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
     def lost(self, reported: Iterable[int]) -> ShardQueue | None:
         """Return the shards of processes that died, None if there are none.
 
-        ``reported`` are those that were finished.
+        ``reported`` are the finished shards.
         """
         left = set(range(len(self.bounds) - 1)).difference(reported, _chunk_numbers(self.pipe))
         return replace(self, taken=sorted(left)) if left else None
@@ -158,7 +158,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
 
 
 def _queue(count: int) -> int:
-    """Return a pipe that holds the numbers below ``count``, at most ``_MOST_CHUNKS``, and then ends."""
+    """Return a pipe that contains the numbers below ``count``, at most ``_MOST_CHUNKS``, and then ends."""
     queue, end = os.pipe()
     os.write(end, b"".join(number.to_bytes(_NUMBER_SIZE, "little") for number in range(count)))
     os.close(end)

@@ -1,7 +1,7 @@
 """Names of code that is entered without a call: exception entries, padding, signal trampolines.
 
-A return address is looked up one byte earlier, inside the call. After such code there is no call: the address is that
-of the interrupted instruction, and one byte earlier may be another function::
+A return address is looked up one byte earlier, inside the call. A frame that such code interrupted contains no call:
+its address is that of the interrupted instruction, and one byte earlier may be another function::
 
     exc_page_fault          called by the entry
     asm_exc_page_fault+42   entry: behind its call
@@ -31,30 +31,30 @@ _STARTS = frozenset({
 })  # fmt: skip
 """Code whose first byte is put on a stack as a return address without a preceding call.
 
-Signal trampolines (by the kernel), coroutines (makecontext), new tasks (copy_thread), function graph tracing.
+Signal trampolines (put there by the kernel), coroutines (makecontext), new tasks (copy_thread), function graph tracing.
 """
 
 
 class EntryRole(IntFlag):
-    """Roles of a kernel function at the border of an interrupt."""
+    """How a kernel function takes part in entering an interrupt."""
 
     NONE = 0
     ENTRY = 1
     """Entered by the processor: the frame after it was interrupted."""
     PART = 2
-    """Entered or called by another entry, depending on kernel and address."""
+    """Entered by the processor or called by another entry, depending on kernel and address."""
     CALLS_PARTS = 4
-    """Calls those: a PART before it has been called."""
+    """Calls functions with PART, which then did not interrupt it."""
     CALLS_ENTRIES = 8
     """Calls entries as the processor would (KVM, for a host interrupt that arrived in the guest)."""
 
 
-# plain numbers, because flag arithmetic takes a microsecond each
+# plain numbers, because flag arithmetic takes a microsecond per operation
 _ENTRY, _PART, _CALLS_PARTS, _CALLS_ENTRIES = (int(role) for role in EntryRole if role)
 
 
 class _CpuEntries(Frozen):
-    """One processor's functions that are ENTRY or PART."""
+    """The functions of one processor that are ENTRY or PART."""
 
     names: frozenset[str]
     prefixes: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ _X86_BEFORE_5_8 = """
     kvm_posted_intr_wakeup_ipi kvm_posted_intr_nested_ipi xen_hvm_callback_vector hyperv_callback_vector
     hyperv_reenlightenment_vector hv_stimer0_callback_vector
 """
-"""Entries of entry_64.S before Linux 5.8 prefixed them with asm_; some are now C functions, called by the entries."""
+"""Entries of entry_64.S before Linux 5.8 prefixed them with asm_; some are now C functions called by entries."""
 _X86_PARTS = """
     error_entry xen_error_entry error_return paranoid_entry paranoid_exit common_interrupt_return handle_exception
 """
@@ -114,7 +114,7 @@ _CALL_ENTRIES = ("vmx_do_", "asm_fred_entry_from_kvm")
 def entry_roles(machine: str, names: Sequence[str]) -> U8:
     """Return (n,) EntryRoles of a kernel's functions; ``machine`` is uname -m.
 
-    If it was not recorded, names that only x86-64 and arm64 have are used.
+    If it was not recorded, the names of x86-64 and arm64 are used.
     """
     known = [entries for name, entries in _MACHINES.items() if machine.startswith(name)]
     known = known if machine else [_X86, _ARM64]
@@ -138,7 +138,7 @@ def _role(entries: _CpuEntries, name: str) -> int:
 
 
 def is_interrupted(callee: U8, caller: U8) -> Bools:
-    """Return (n,) whether each caller was interrupted, instead of having called its callee.
+    """Return (n,) whether each caller was interrupted, rather than having called its callee.
 
     Both are EntryRoles.
     """

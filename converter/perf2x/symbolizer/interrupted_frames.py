@@ -37,11 +37,11 @@ from perf2x.model.profile import Locations, Profile, Stacks, depths, equal_rows,
 from perf2x.symbolizer.interrupt_entry_names import EntryRole, entry_roles, is_interrupted
 
 _FACTS = ("address", "mapping", "mode", "synthetic")
-"""Columns of locations that a twin copies."""
+"""Columns of locations that are copied to a twin."""
 
 
 def are_kernel_returns(locations: Locations) -> Bools:
-    """Return (locations,) whether each may have a twin: the kernel's return addresses."""
+    """Return (locations,) whether each may have a twin: true of the kernel's return addresses."""
     found: Bools = (locations.mode == CpuMode.KERNEL) & (locations.lookup != locations.address)
     return found & ~locations.synthetic
 
@@ -64,15 +64,15 @@ def with_exact_twins(profile: Profile, rows: I64) -> tuple[Profile, I32]:
 
 
 def behind_entries(profile: Profile, machine: str) -> I64:
-    """Return the locations that entries interrupted, ascending; ``profile`` has names, ``machine`` is uname -m."""
+    """Return the locations that entries interrupted, ascending; ``profile`` is symbolized, ``machine`` is uname -m."""
     stacks = profile.stacks
     return as_int64(unique(stacks.location[stacks.parent[_interrupting_rows(stacks, _roles(profile, machine))]]))
 
 
 def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool) -> Profile:
-    """Use the twins after entries and drop all others; ``profile`` has names, ``machine`` is uname -m.
+    """Use the twins after entries and drop all others; ``profile`` is symbolized, ``machine`` is uname -m.
 
-    ``moved``: names changed addresses of locations (``not_called``), so equal locations are merged.
+    ``moved``: names have changed addresses of locations (``not_called``), so equal locations are merged.
     """
     stacks, samples = profile.stacks, profile.samples
     row = _interrupting_rows(stacks, _roles(profile, machine))
@@ -182,7 +182,7 @@ def _equal_locations(locations: Locations) -> I64:
 
 
 def _kept_locations(before: Stacks, after: Stacks, twin: I32) -> I64:
-    """Return the locations that stay, in order: those in stacks, and those that were in none before.
+    """Return the locations to keep, in order: those in stacks, and those that were in no stack before.
 
     Twins come last.
     """
@@ -202,7 +202,7 @@ def _without_twins(profile: Profile, twin: I32) -> Profile:
 
 
 def _take_locations(profile: Profile, rows: I64) -> Profile:
-    """Return the profile with some of its locations, all that its stacks need, in the given order."""
+    """Return the profile with some of its locations, including all that its stacks need, in the given order."""
     number = np.full(len(profile.locations), -1, np.int32)
     number[rows] = np.arange(len(rows), dtype=np.int32)
     stacks = Stacks(profile.stacks.parent, number[profile.stacks.location])

@@ -1,4 +1,4 @@
-"""Makes the object finder from the symbol options, shared by unwinder and symbolizer, and the context of sources."""
+"""Creates the object finder, shared by unwinder and symbolizer, and the context of symbol sources, from the options."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None) -> Finder:
-    """Make a finder that searches everything in ``options``.
+    """Create a finder that searches everything in ``options``.
 
     Use one per conversion, because it caches what it finds.
     """
@@ -33,7 +33,7 @@ def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Prog
 
 
 def make_source_fetcher(options: SymbolOptions, diagnostics: Diagnostics) -> Fetch | None:
-    """Make a function that asks the debuginfod servers for source files; None without servers."""
+    """Create a function that fetches source files from the debuginfod servers; None without servers."""
     client = _debuginfod(options, diagnostics)
     return client.source if client is not None else None
 
@@ -41,7 +41,7 @@ def make_source_fetcher(options: SymbolOptions, diagnostics: Diagnostics) -> Fet
 def _debuginfod(
     options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None
 ) -> Debuginfod | None:
-    """Make a client of the servers; those in DEBUGINFOD_URLS are not necessarily the web's."""
+    """Create a client of the servers; those in DEBUGINFOD_URLS are not necessarily on the Internet."""
     urls = tuple(url.rstrip("/") for url in options.debuginfod_urls if url.startswith(("http://", "https://")))
     return Debuginfod(urls, cache_directory(), diagnostics, progress) if urls else None
 
@@ -57,7 +57,7 @@ class _ArchivedObjects(Struct):
     _archives: Sequence[Archive]
 
     def by_build_id(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        """Yield objects of a kind that the finder asks for, ``executable`` or ``debuginfo``."""
+        """Yield objects of a kind that the finder requests, ``executable`` or ``debuginfo``."""
         members = {"executable": ("elf", "vdso"), "debuginfo": ("debug",)}[kind]
         for archive in self._archives:
             found = archive.member(build_id, members)
@@ -65,7 +65,7 @@ class _ArchivedObjects(Struct):
                 yield open_elf(found[1], found[0])
 
     def by_name(self, name: str) -> Iterator[ElfObject]:
-        """Yield objects of a recorded name."""
+        """Yield objects with a recorded name."""
         for archive in self._archives:
             for kind in ("elf", "vdso", "debug"):
                 found = archive.member(name_key(name), (kind,))
@@ -81,7 +81,7 @@ def make_context(
     finder: Finder,
     sideband: Sideband | None = None,
 ) -> Context:
-    """Collect the facts that sources need; those of the kernel come from the first kernel mapping.
+    """Collect what symbol sources need; properties of the kernel come from the first kernel mapping.
 
     For a profile without kernel frames, they come from the recording's ``sideband``, if there is one.
     """

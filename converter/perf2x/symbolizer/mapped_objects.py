@@ -1,4 +1,4 @@
-"""Group a profile's mappings and locations by object, and compute the addresses to look up in each."""
+"""Groups a profile's mappings and locations by object, and computes the addresses to look up in each."""
 
 from itertools import pairwise
 
@@ -18,15 +18,15 @@ _KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
 
 
 class ObjectKey(Frozen):
-    """Key of an object: mappings with equal keys belong to one object."""
+    """The key of an object: mappings with equal keys belong to one object."""
 
     kind: DsoKind
     name: str
     build_id: bytes
     pid: int
-    """A process id for ANONYMOUS, whose names are only valid in it; else −1, also for data.
+    """A process id for ANONYMOUS, whose names are valid only in that process; −1 otherwise, and for data.
 
-    The object's name is then empty, except for data and for code whose names the recording has.
+    The object's name is then empty, except for data and for code whose names are in the recording.
     """
 
 
@@ -107,7 +107,7 @@ def object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
 
 
 def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
-    """Make the object that sources get."""
+    """Return the object in the form that symbol sources expect."""
     key, mappings = mapped.key, profile.mappings
     start = min((int(v) for v in mappings.start[mapped.mappings]), default=0)
     limit = max((int(v) for v in mappings.limit[mapped.mappings]), default=2**64 - 1)
@@ -116,7 +116,7 @@ def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
 
 
 def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:
-    """Return (2 * locations,) addresses to look up: ELF addresses in files, else recorded addresses (see DsoKind).
+    """Return (2 * locations,) addresses to look up: ELF addresses in files, otherwise recorded addresses (see DsoKind).
 
     The address for ``locations.lookup`` is followed by that for ``locations.address``, for a second try. If locations
     are sorted, so are these.
@@ -139,8 +139,8 @@ def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> 
 def _svmas_without_code(debug: ElfObject, offset: U64, first: int) -> U64:
     """Convert file offsets to ELF addresses with only a debug file, in which the offsets of segments differ.
 
-    ``objcopy --only-keep-debug`` keeps addresses and sizes, not offsets. The executable segment began at the offset of
-    the first mapping, rounded to pages.
+    ``objcopy --only-keep-debug`` keeps addresses and sizes, but not offsets. The executable segment began at the offset
+    of the first mapping, rounded to pages.
     """
     text = [s for s in debug.segments if s.type == "PT_LOAD" and s.flags & PF_X]
     if not text:

@@ -1,4 +1,4 @@
-"""Build a profile's tables of strings, functions and lines from the results of its objects."""
+"""Builds a profile's tables of strings, functions and lines from the results of its objects."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -16,7 +16,7 @@ class ProfileLineBuilder:
     """Collects the lines of locations, object by object; ``finish`` returns the profile with them."""
 
     def __init__(self, profile: Profile) -> None:
-        """Start with the strings, functions and lines that ``profile`` has already."""
+        """Start with the strings, functions and lines that ``profile`` already has."""
         self._strings = {text: index for index, text in enumerate(profile.strings)}
         table = profile.functions
         columns = (table.name, table.system_name, table.filename, table.start_line)
@@ -26,7 +26,7 @@ class ProfileLineBuilder:
         self._line_function: list[AnyArray] = [profile.locations.line_function]
         self._line_number: list[AnyArray] = [profile.locations.line_number]
         self._first = 0
-        """Row of the first line added last."""
+        """Row of the first line that was added last."""
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
@@ -34,7 +34,7 @@ class ProfileLineBuilder:
         self._is_exact = falses(len(profile.locations))
 
     def add(self, mapped: MappedObject, result: ResolveResult) -> None:
-        """Add the lines of one object's locations; results that share their rows come one after another."""
+        """Add the lines of one object's locations; results that share rows must follow each other."""
         if result.line is not self._line_number[-1]:
             numbers = as_int32(self._function_numbers(result.functions))
             self._line_function.append(numbers[result.function])
@@ -81,7 +81,7 @@ class ProfileLineBuilder:
 
 
 def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:
-    """Set ``has_functions``, ``has_filenames`` etc. of mappings with such lines."""
+    """Set ``has_functions``, ``has_filenames`` etc. of mappings that have such lines."""
     mapping = repeat(locations.mapping, np.diff(locations.line_offsets))
     has_file, has_line = functions.filename[locations.line_function] > 0, locations.line_number > 0
 

@@ -44,11 +44,12 @@ from perf2x.symbolizer.symbol_options import NameStyle
 
 _LINKER, _LINKER_PREFIX = "[linker]", "__dl_"
 _LINKERS = re.compile(r"/linker(?:64)?(?:_\w+)?$")
-"""Android's linker, whose build prefixes all symbols; other libraries have functions with that prefix."""
+"""Android's linker, whose build prefixes all symbols; functions in other libraries have that prefix for other reasons.
+"""
 
 
 def function_row(function: Function, style: NameStyle) -> FunctionRow:
-    """Return a function for the profile; the short name is the source's own if it has one."""
+    """Return a function for the profile; the short name is the source's own if there is one."""
     shown = linked = function.system_name or function.name
     if style == "short":
         shown = function.name or short_name(function.system_name)
@@ -70,7 +71,7 @@ def _full(function: Function) -> str:
 
 
 def _of_linker(function: Function) -> Function:
-    """Return a function of Android's linker, marked as by simpleperf."""
+    """Return a function of Android's linker, marked as simpleperf does."""
     if not function.system_name.startswith(_LINKER_PREFIX):
         return function
     return replace(function, name=_LINKER + short_name(function.system_name.removeprefix(_LINKER_PREFIX)))
@@ -97,7 +98,7 @@ class ResolveResult(Frozen):
     has_inlines: Bools
     """(locations,) whether their sources include inlined functions."""
     reason: str
-    """The reason why locations have no name."""
+    """Why locations have no name."""
     counts: Sequence[Count] = ()
     """Diagnostics of this object."""
 
@@ -123,7 +124,7 @@ class ObjectResolver:
         self._sources = sorted(sources, key=lambda source: source.order)
 
     def resolve(self, mapped: MappedObject) -> ResolveResult:
-        """Resolve one object. Diagnostics are part of the result, so that any process can do it."""
+        """Resolve one object. Diagnostics are part of the result, so that any process can do this."""
         options = self._context.options
         with self._context.diagnostics.apart() as counts:
             found = find_files(self._context, mapped)
@@ -142,9 +143,9 @@ class ObjectResolver:
             before, at = outermost[lookup], outermost[exact]
             is_exact, starts = not_called(before, at, [row[1] for row in functions]), (at >= 0) & (before != at)
             if mapped.key.kind is DsoKind.ANONYMOUS:
-                # calls cannot be checked: Erlang's machine keeps continuations on the stack, the first byte of a
-                # function, stored, not called; calls seldom end where the next function begins, because runtimes align
-                # functions and put headers before them
+                # preceding calls prove nothing in this code: Erlang's virtual machine stores continuations, the first
+                # byte of a function, on the stack without a call; calls seldom end where the next function begins,
+                # because runtimes align functions and put headers before them
                 is_exact |= starts
             elif found.code is not None:
                 is_exact |= _without_call(found.code, address[exact], starts)
@@ -162,9 +163,9 @@ class ObjectResolver:
         )
 
     def functions_at(self, dso: Dso, address: U64) -> tuple[ListArray, list[FunctionRow]]:
-        """Rows of (function, line) of each address (n,), sorted and unique, innermost first, and the functions.
+        """Return (rows, 2) functions and lines of sorted, unique addresses (n,), innermost first, and the functions.
 
-        Values of the rows are (rows, 2). Names are those that `resolve` gives locations.
+        Names are the same as those from `resolve`.
         """
         answers = self._ask_sources(dso, address, "")
         function, used = _shared_functions(answers.parts)
@@ -174,7 +175,7 @@ class ObjectResolver:
         return ListArray(offsets_of(answers.count), values), _of_kind(dso.kind, functions)
 
     def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_SourceAnswers":
-        """Ask each source in order for the addresses that earlier ones did not name."""
+        """Look up, in one source after another, the addresses that earlier sources did not name."""
         start, count = zeros(len(address)), zeros(len(address))
         parts: list[Symbols] = []
         rows = 0
@@ -222,12 +223,12 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
     is_program = not is_jitdump(key.name)  # a runtime may still be writing its dump
     if found.doubtful and not found.files and is_program and context.recorded.made_here:
         advice = (
-            "a program without a build id was changed after the recording, so that its code has no names: convert "
-            "before it is built again, keep the recorded file (--symfs DIR), or link with --build-id."
+            "a program without a build id was changed after the recording, so its code has no names: convert before "
+            "rebuilding it, keep the recorded file (--symfs DIR), or link with --build-id."
         )
         context.diagnostics.add("objects_replaced", advice, where=key.name)
     if found.mismatched:
-        advice = "files of another build were used, as asked; names may be wrong."
+        advice = "files of another build were used, as requested; names may be wrong."
         context.diagnostics.add("build_id_mismatch", advice, where=key.name)
     return found
 
@@ -256,8 +257,8 @@ def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
 def _without_call(code: ElfObject, svma: U64, starts: Bools) -> Bools:
     """Return (n,) whether no call ends at an address at which another function starts.
 
-    Only those few (``starts``) are checked: chains without frame pointers contain addresses of functions that were
-    never called. A call may end a function (if the callee never returns), so its bytes decide.
+    Only those few (``starts``) are checked, because chains without frame pointers contain addresses of functions that
+    were never called. A call may end a function (if the callee never returns), so the bytes before the address decide.
     """
     sites, found = CallSites(code), falses(len(svma))
     found[starts] = [not sites.may_return_to(one) for one in svma[starts].tolist()]
@@ -265,7 +266,7 @@ def _without_call(code: ElfObject, svma: U64, starts: Bools) -> Bools:
 
 
 def _of_kind(kind: DsoKind, functions: list[FunctionRow]) -> list[FunctionRow]:
-    """Return the functions; for the kernel, padding gets the name of its function."""
+    """Return the functions; in the kernel, padding gets the name of its function."""
     if kind not in (DsoKind.KERNEL, DsoKind.MODULE):
         return functions
     return [

@@ -35,7 +35,7 @@ PAGE = 4096
 _MAX_NESTING = 1000
 """Maximum nesting of symbols. Real tables have two levels; a hostile one must not take forever."""
 _MAX_ROUNDS = 64
-"""Rounds of pointer doubling, enough for every real table; fewer shortcuts only cost more steps."""
+"""Rounds of pointer doubling, enough for every real table; with fewer shortcuts, lookups only take more steps."""
 
 
 class SymbolColumns(Frozen):
@@ -47,7 +47,7 @@ class SymbolColumns(Frozen):
     type: U8
     binding: U8
     name: Callable[[int], str]
-    """Returns the name of a row. A function, because decoding all names would take longer than the lookups."""
+    """Returns the name of a row. It is a function because decoding all names would take longer than the lookups."""
     shown: Callable[[str], str] = str
     """Returns the form of a name that perf displays (demangled), which decides ties."""
 
@@ -78,7 +78,7 @@ class SymbolIndex:
     def extents(self, address: U64) -> tuple[U64, U64]:
         """Return (n,) first byte, and one past the last, of the symbols that `find` finds.
 
-        Both 0 where there is none.
+        Both are 0 where there is none.
         """
         start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         found, hit, at = self._hit(address)
@@ -87,7 +87,7 @@ class SymbolIndex:
         return start, end
 
     def _hit(self, address: U64) -> tuple[I64, I64, I64]:
-        """Return the addresses in a group, the groups that they hit, and the index of each address's among these."""
+        """Return the addresses in a group, the groups that they hit, and the index of each address's group."""
         last = searchsorted(self._start, address, "right") - 1
         if len(self._start):
             last = self._climb(last, address)
@@ -95,7 +95,7 @@ class SymbolIndex:
         return found, *unique_inverse(last[found])
 
     def _climb(self, last: I64, address: U64) -> I64:
-        """Return (n,) nearest group at or before the one given that reaches each address, −1 for none.
+        """Return (n,) the nearest group, at or before the given one, that reaches each address; −1 for none.
 
         A group is identified by its last symbol.
         """
@@ -103,7 +103,7 @@ class SymbolIndex:
         hit, at = unique_inverse(last[started])
         reach = np.zeros(len(last), np.uint64)
         reach[started] = self._groups(hit).reach[at]
-        # symbols__find: below the end, or exactly at a symbol without length
+        # as in symbols__find: before the end, or exactly at a symbol without length
         held = (address < reach) | (address == self._start[last])
         result = np.where(held, last, -1)
         missed = flatnonzero((last >= 0) & ~held)
@@ -124,7 +124,7 @@ class SymbolIndex:
         return _Nesting(last, self._groups(last).reach)
 
     def _ends(self, rows: I64) -> U64:
-        """symbols__fixup_end: a symbol without size ends at the next start, the last one at the next page's end."""
+        """Apply symbols__fixup_end: a symbol without size ends at the next start, the last at the next page's end."""
         start, end = self._start[rows], self._end[rows]
         page = min(-(-int(self._start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
         is_last = rows + 1 == len(self._start)
@@ -132,7 +132,7 @@ class SymbolIndex:
         return np.where(end == start, np.maximum(following, start), end)
 
     def _groups(self, last: I64) -> "_Groups":
-        """The groups with these last symbols, in ascending order."""
+        """Return the groups with these last symbols, in ascending order."""
         first = searchsorted(self._start, self._start[last], "left")
         count = last + 1 - first
         row = ranges(first, count)
@@ -179,9 +179,9 @@ class _Groups(Frozen):
     count: I64
     """(groups,)"""
     is_best: Bools
-    """(rows,) true if no symbol of the group is better, names aside."""
+    """(rows,) True if no symbol of the group is better, names aside."""
     reach: U64
-    """(groups,) farthest end of the best symbols."""
+    """(groups,) the farthest end of the best symbols."""
 
 
 class _Nesting:
@@ -219,9 +219,10 @@ class _Nesting:
 
 
 def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
-    """Return (n,) true for labels without type and size inside a function with a size; None if there are no labels.
+    """Return (n,) True for labels without type and size inside a function with a size; None if there are no labels.
 
-    The function is the right answer there. perf finds one or the other, whichever is nearer to the root of its tree.
+    Only the function is a correct answer there. perf finds one or the other, whichever is nearer to the root of its
+    tree.
     """
     label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
     if not label.any():

@@ -24,7 +24,7 @@ def _read_kallsyms(setting: str, text: str) -> Path:
 def _is_kallsyms(path: Path) -> bool:
     """Return whether a file starts like kallsyms, or is compressed.
 
-    ``<(zcat kallsyms.gz)`` is a pipe, which can only be read once, from start to end.
+    ``<(zcat kallsyms.gz)`` is a pipe, which can be read only once, from start to end.
     """
     if not path.is_file():
         return path.is_fifo()
@@ -35,7 +35,7 @@ def _is_kallsyms(path: Path) -> bool:
 def _read_symfs(setting: str, text: str) -> Mapping[str, object]:
     root, _, layout = text.partition(",")
     if layout not in ("", "hierarchy", "flat"):
-        raise SettingError("", setting, f" {text}: after the comma comes hierarchy or flat")
+        raise SettingError("", setting, f" {text}: expected hierarchy or flat after the comma")
     return {setting: read_directory(setting, root) if root else None, "symfs_flat": layout == "flat"}
 
 
@@ -46,7 +46,7 @@ def _read_archives(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
 def _read_servers(setting: str, urls: Iterable[str]) -> tuple[str, ...]:
     for url in urls:
         if not url.startswith(("http://", "https://")):
-            raise SettingError("", setting, f" {url}: it must begin with https:// or http://")
+            raise SettingError("", setting, f" {url}: a URL must begin with https:// or http://")
     return tuple(urls)
 
 
@@ -56,8 +56,10 @@ def _place(words: str, *names: str, metavar: str = "DIR", **more: object) -> Set
 
 
 NameStyle = Literal["short", "full", "mangled"]
-"""Names of functions without parameters, return types and template arguments (lambdas by the function that they stand
-in); as perf and c++filt print them, and as JIT compilers write them; or as symbol tables have them."""
+"""Short: names of functions without parameters, return types and template arguments (lambdas are named by their
+enclosing function). Full: as perf and c++filt print them, and as JIT compilers write them. Mangled: as in symbol
+tables.
+"""
 
 
 class SymbolOptions(Frozen):
@@ -94,11 +96,11 @@ class SymbolOptions(Frozen):
     perf_map_dir: Annotated[
         Path | None, _place("Directory of perf-PID.map files.", shown_default="/tmp", read=read_directory)
     ] = None
-    """Also of jit-PID.dump; None: /tmp (below symfs if given)."""
+    """Also for jit-PID.dump; None: /tmp (below symfs if given)."""
     debuginfod_urls: Annotated[
         tuple[str, ...],
         Setting(
-            "Another debuginfod server to ask.",
+            "Another debuginfod server to query.",
             ("--debuginfod",),
             "URL",
             shown_default="$DEBUGINFOD_URLS",
@@ -107,7 +109,7 @@ class SymbolOptions(Frozen):
             rare=True,
         ),
     ] = ()
-    """Empty: no network."""
+    """Empty: no network access."""
     archives: Annotated[
         tuple[Path, ...],
         _place("A tarball of perf archive; repeatable.", "--archive", metavar="FILE", read=_read_archives),
@@ -132,7 +134,7 @@ class SymbolOptions(Frozen):
     """False: read debug info only if there is no symbol table."""
 
     def search_paths(self) -> "SearchPaths":
-        """Search paths for the object finder."""
+        """Return the search paths for the object finder."""
         from perf2x.base.binaries.find.search_paths import SearchPaths
 
         return SearchPaths(
@@ -144,7 +146,7 @@ class SymbolOptions(Frozen):
         )
 
     def _default_buildid_dir(self) -> Path | None:
-        """perf's cache (tools/perf/util/symbol.c symbol__config_symfs, util/config.c); None without a home."""
+        """Return perf's cache (tools/perf/util/symbol.c symbol__config_symfs, util/config.c); None without a home."""
         if self.symfs is not None:
             return self.symfs / ".debug"
         try:

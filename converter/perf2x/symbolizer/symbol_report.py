@@ -1,4 +1,4 @@
-"""Report of named and unnamed frames by object, for the summary and ``info --json``."""
+"""Reports named and unnamed frames by object, for the summary and ``info --json``."""
 
 import numpy as np
 
@@ -15,11 +15,11 @@ class ObjectReport(Frozen):
     named: int
     unnamed: int
     reason: str
-    """The reason why frames have no name, "" if all have one."""
+    """Why frames have no name; "" if all have one."""
     samples: int = 0
     """Samples whose innermost frame is in the object: its own cost."""
     unnamed_samples: int = 0
-    """Those of them whose innermost frame has no name."""
+    """The samples among them whose innermost frame has no name."""
 
 
 class SymbolReport(Frozen):
@@ -44,7 +44,7 @@ class SymbolReport(Frozen):
 
     @property
     def samples(self) -> int:
-        """Number of samples with a frame, by the object of their innermost one."""
+        """Number of samples with a frame, by the object of their innermost frame."""
         return sum(row.samples for row in self.objects)
 
     @property
@@ -79,6 +79,6 @@ def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason:
 
 
 def sorted_report(rows: list[ObjectReport]) -> SymbolReport:
-    """Make the report from rows in any order; rows without frames are dropped."""
+    """Build the report from rows in any order; rows without frames are dropped."""
     rows.sort(key=lambda row: (-row.unnamed, -row.named, row.name, row.build_id))
     return SymbolReport(tuple(row for row in rows if row.named + row.unnamed))

@@ -1,4 +1,4 @@
-"""Symbolize a profile: one batch of unique addresses per object, symbol sources asked in order."""
+"""Symbolizes a profile: passes a batch of unique addresses per object to symbol sources, in order."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -29,7 +29,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
 
 READ_MICROSECONDS, UNIT_MICROSECONDS = 20, 5000
-"""Time to read each KiB of ``.debug_info``, and to read a unit; at most one unit per address."""
+"""The time to read each KiB of ``.debug_info``, and to read a unit; at most one unit per address is read."""
 
 
 def symbolize(
@@ -87,7 +87,7 @@ class ProfileSymbolizer:
 
     @property
     def can_fork(self) -> bool:
-        """True unless files come from archives or servers, which only one process should ask."""
+        """True unless files come from archives or servers, which only one process should access."""
         return self._context.finder.is_local
 
     def costs(self) -> list[int]:
@@ -191,7 +191,7 @@ def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectRepo
     locations = profile.locations
     unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
     unnamed = falses(sum_of(unmapped))
-    return object_report("[unknown]", b"", weights[:, unmapped], unnamed, "no mapping held these addresses")
+    return object_report("[unknown]", b"", weights[:, unmapped], unnamed, "no mapping contained these addresses")
 
 
 def _with_full_names(profile: Profile) -> Profile:

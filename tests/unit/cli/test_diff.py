@@ -136,7 +136,7 @@ def test_scaling_keeps_the_whole_of_many_small_samples() -> None:
     ("words", "sentence"),
     [
         (("diff", "A", "B", "--to", "svg"), "--to svg: choose from html, pprof, collapsed"),
-        (("diff", "A", "B", "-o", "x"), "the name does not tell the format"),
+        (("diff", "A", "B", "-o", "x"), "the name does not determine the format"),
         (("diff", "A", "B", "--fail-above", "thread=5"), "expected 5%, total=5%"),
         (("diff", "A", "B", "--fail-above", "function:=5"), "expected 5%, total=5%"),
         (("diff", "A", "B", "--fail-above", "-1"), "expected a percentage"),

@@ -132,5 +132,5 @@ def test_messages_name_kallsyms_in_a_bundle(tmp_path: Path) -> None:
         tmp_path, **{"perf.data/data": Path(CALLS).read_bytes(), "perf.data/kcore_dir/kallsyms": b"no symbols\n"}
     )
     ran = perf2x("top", path, "-v")
-    assert f"{path}, perf.data/kcore_dir/kallsyms: no symbols in it" in ran.err
+    assert f"{path}, perf.data/kcore_dir/kallsyms: it has no symbols" in ran.err
     assert "perf2x-unpacked" not in ran.err

@@ -32,7 +32,9 @@ def test_every_format_is_known_by_its_suffix(stem: str, ending: str) -> None:
 
 @pytest.mark.parametrize("output", ["out", "out.txt", "out.json", "folded"])
 def test_a_name_that_does_not_tell_the_format_is_refused_with_all_suffixes(output: str) -> None:
-    with pytest.raises(OptionError, match=r"does not tell the format.*chrome \(\.trace\.json\).*pprof \(\.pb\.gz\)"):
+    with pytest.raises(
+        OptionError, match=r"does not determine the format.*chrome \(\.trace\.json\).*pprof \(\.pb\.gz\)"
+    ):
         format_of(output)
 
 
@@ -49,7 +51,7 @@ def test_a_name_of_another_format_is_refused(name: str) -> None:
         check_name(name, output)
     for other, output in (("html", "x.html"), ("svg", "out/x.svg"), ("pprof", "x.pb.gz"), ("collapsed", "x.folded")):
         if other != name:
-            with pytest.raises(OptionError, match=f"{output} tells {other}, not to {name}, whose files end with {own}"):
+            with pytest.raises(OptionError, match=f"{output} means {other}, not to {name}, whose files end with {own}"):
                 check_name(name, output)
 
 
@@ -74,7 +76,7 @@ def test_the_longest_suffix_wins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_formats_of_one_suffix_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with_plugin(monkeypatch, "zfolded", Folded)
-    with pytest.raises(OptionError, match="does not tell the format"):
+    with pytest.raises(OptionError, match="does not determine the format"):
         format_of("out.folded")
 
 

@@ -71,12 +71,12 @@ CASES: dict[Callable[[], bytes], str] = {
     killed: "perf record was killed before it wrote a sample",
     damaged_pipe: "its records are damaged at {path}, byte 0x",
     cut: "its records are damaged at {path}, byte 0x",
-    no_attributes: "the file names no event",
+    no_attributes: "the file defines no event",
     only_trace: "there is only hardware trace",
     unpackable: "its compressed records cannot be unpacked ({path}, byte 0x",
     lost: "the kernel lost them all",
     malformed: "all of its samples are damaged (1)",
-    wrapper_cut: "the compressed file is cut or damaged",
+    wrapper_cut: "the compressed file is cut off or damaged",
 }  # fmt: skip
 
 

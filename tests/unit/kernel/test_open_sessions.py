@@ -20,6 +20,6 @@ def test_a_file_given_twice_is_refused() -> None:
 
 
 def test_files_of_one_session_need_the_same_tags() -> None:
-    with pytest.raises(OptionError, match="are of one session; give both the same tags"):
+    with pytest.raises(OptionError, match="are from one session; pass the same tags for both"):
         load([FIRST, SECOND], LoadOptions(stacks=False, tags=({"run": "1"}, {"run": "2"})))
     assert load([FIRST, SECOND], LoadOptions(stacks=False, tags=({"run": "1"},) * 2)).profile.labels == {"run": "1"}

@@ -18,12 +18,12 @@ def format_to_write(to: str | None, output: str | None) -> str | None:
     """Return the format given by --to or by the output's suffix; None for only the table. OptionError for others."""
     found = next((name for name, (suffixes, _) in FORMATS.items() if (output or "").endswith(suffixes)), to)
     if to is not None and found != to:
-        raise OptionError(f"the name {output} tells {found}, not --to {to}, whose files end with {FORMATS[to][0][0]}")
+        raise OptionError(f"the name {output} means {found}, not --to {to}, whose files end with {FORMATS[to][0][0]}")
     if output is None:
         return to
     if found is None:
         known = " or ".join(FORMATS)
-        raise OptionError(f"--output {output}: the name does not tell the format; name one with --to: {known}")
+        raise OptionError(f"--output {output}: the name does not determine the format; choose one with --to: {known}")
     return found
 
 

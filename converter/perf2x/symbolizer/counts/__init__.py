@@ -1,1 +1,1 @@
-"""Converts counts of code to counts of source lines, for compilers."""
+"""Converts execution counts of code to counts of source lines, for compilers."""

@@ -1,4 +1,4 @@
-"""Decodes compilers' discriminators, and names functions as in their sample profiles."""
+"""Decodes compilers' discriminators, and names functions as compilers' sample profiles do."""
 
 import re
 
@@ -8,7 +8,7 @@ _SUFFIXES = (".llvm.", ".part.")
 
 
 class Llvm(Frozen):
-    """LLVM's: base, copies and copy number packed, or (flow-sensitive) one number.
+    """LLVM's discriminators: base, copies and copy number packed, or (flow-sensitive) one number.
 
     Source of truth: llvm/include/llvm/Support/Discriminator.h and FunctionSamples::getCanonicalFnName in
     llvm/include/llvm/ProfileData/SampleProf.h.
@@ -34,7 +34,7 @@ class Llvm(Frozen):
 
 
 def _component(bits: int) -> int:
-    """Decode the first component: a set bit for 0; else 5 bits, or 12 if bit 6 is set."""
+    """Decode the first component: a set bit means 0; otherwise it has 5 bits, or 12 if bit 6 is set."""
     if bits & 1:
         return 0
     bits >>= 1
@@ -49,9 +49,10 @@ def _rest(bits: int) -> int:
 
 
 class Gcc(Frozen):
-    """GCC's, of a version: one number; from 16 on base, copies and copy number in 8, 7 and 11 bits.
+    """GCC's discriminators: one number or, from 16 on, base, copies and copy number in 8, 7 and 11 bits.
 
-    Source of truth: gcc/input.h and get_original_name in gcc/auto-profile.cc. GCC 12 compares lines alone.
+    They depend on the version: GCC 12 compares only lines. Source of truth: gcc/input.h and get_original_name in
+    gcc/auto-profile.cc.
     """
 
     version: int
@@ -72,13 +73,14 @@ class Gcc(Frozen):
 
 _GCC_COPY = re.compile(r"(?<=.)(\.(isra|constprop|lto_priv|part|cold)\.\d+)+\Z")
 _MANGLED = re.compile(r"(\d+)|[CD][0-9]|L[a-z]n?\d+E|A\d+_|[ST][0-9A-Z]*_|.", re.DOTALL)
-"""Parts of a mangled name: an identifier's length, a constructor or destructor, others with digits, a character."""
+"""Parts of a mangled name: an identifier's length, a constructor or destructor, other parts with digits, a character.
+"""
 
 
 def _without_unified(name: str) -> str:
-    """Return the name of the base object constructor or destructor (C2, D2) for the unified one (C4, D4).
+    """Return the name with a base object constructor or destructor (C2, D2) in place of the unified one (C4, D4).
 
-    Debug info has the latter if one was inlined; GCC calls and inlines the former.
+    Debug info names the unified one if it was inlined; GCC calls and inlines the base object's.
     """
     at = 2
     while piece := _MANGLED.match(name, at):

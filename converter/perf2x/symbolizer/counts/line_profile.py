@@ -53,31 +53,31 @@ class LineProfile(Struct):
     _placed: int = 0
     _counted: int = 0
     files: dict[str, set[str]] = {}
-    """Base names of the files that declare each function; "" for an unknown one."""
+    """Base names of the files that declare each function; "" for an unknown file."""
 
     def functions(self) -> tuple[FunctionCounts, ...]:
         """Return the counts by function, sorted by name."""
         return tuple(self._functions[name] for name in sorted(self._functions))
 
     def warn(self, diagnostics: Diagnostics, where: str) -> None:
-        """Report counts without a line, if there are many."""
+        """Report counts without a line if there are many."""
         missing = self._counted - self._placed
         if missing > _MISSING * self._counted:
             advice = (
-                f"of {self._counted:,} counts so many are outside functions with debug information, and compilers take "
-                "what is missing for cold: compile all of it with -g, or name its debug file (--debug-dir)."
+                f"of {self._counted:,} counts, these are outside functions with debug information, and compilers treat "
+                "missing functions as cold: compile everything with -g, or point to the debug file (--debug-dir)."
             )
             diagnostics.add("counts_without_lines", advice, missing, where)
 
     def add_samples(self, samples: AddressCounts) -> None:
-        """Count plain samples: each line as often as its most frequent instruction."""
+        """Add plain samples: each line counts as often as its most frequent instruction."""
         for frames, count in zip(self._lines.frames(samples.address), samples.count.tolist(), strict=True):
             self._add_code(frames, count, count)
             self._placed += count if frames else 0
         self._counted = sum_of(samples.count)
 
     def add_branches(self, branches: BranchCounts, lengths: BranchLengths, symbols: dict[int, set[str]]) -> None:
-        """Count code between branches, calls and entries; ``symbols`` are the names at each address."""
+        """Add code between branches, calls and entries; ``symbols`` are the names at each address."""
         begin, end, count = _ranges(branches, lengths)
         addresses = unique(np.concatenate([begin, branches.target[branches.target != EXTERNAL]]))
         functions = self._lines.functions(addresses)
@@ -115,7 +115,7 @@ class LineProfile(Struct):
                 made[callee] = made.get(callee, 0) + calls
 
     def _lift_lines(self) -> None:
-        """Raise the count of lines to the number of calls made from them."""
+        """Raise the count of each line to at least the number of calls made from it."""
         for function in self._functions.values():
             for line in function.lines.values():
                 line.count = max(line.count, sum(line.calls.values()))
@@ -154,7 +154,7 @@ def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I
 def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
     """Return the sorted, disjoint ranges of functions in which code ran.
 
-    Functions folded by the linker share theirs.
+    Functions that the linker folded share their ranges.
     """
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
@@ -188,17 +188,17 @@ def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -
 
 
 def _held(code: Ranges, address: U64) -> I64:
-    """Return the rows of the addresses within ``code``."""
+    """Return the rows of addresses within ``code``."""
     low, high = (as_uint64([pair[side] for pair in code]) for side in (0, 1))
     row = searchsorted(low, address, "right") - 1
     return flatnonzero((row >= 0) & (address < np.append(high, np.uint64(0))[row]))
 
 
 def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:
-    """Return names of functions by entry address.
+    """Return the names of functions by entry address.
 
-    For functions in several parts, the symbol shows which is the first; without symbols only functions in one part are
-    known.
+    For functions in several parts, the symbol shows which part is the first; without symbols only functions in one part
+    are included.
     """
     return {
         low: each.name
@@ -210,17 +210,18 @@ def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[
 
 _MISSING = 0.2
 _FLOW_SENSITIVE = b"\0__llvm_fs_discriminator__\0"
-"""Name of a variable in programs with LLVM's flow-sensitive discriminators."""
+"""The name of a variable in programs with LLVM's flow-sensitive discriminators."""
 
 
 def count_lines(context: Context, found: ObjectFiles, counts: CodeCounts, gcc: int) -> CodeCounts:
-    """Add counts of lines, from branches, or from samples without branches, for a version of GCC or (0) for LLVM.
+    """Add counts of lines, from branches or, without branches, from samples.
 
-    OptionError if the object has no debug info; unreadable units are counted and skipped.
+    ``gcc`` is the version of GCC, 0 for LLVM. Raises OptionError if the object has no debug info; unreadable units are
+    counted and skipped.
     """
     if found.dwarf is None or found.code is None:
         raise SettingError(
-            f"{counts.filename}: no debug information was found, which says what line code belongs to; compile with "
+            f"{counts.filename}: no debug information was found, which maps code to lines; compile with "
             "-gline-tables-only -fdebug-info-for-profiling, or name its debug file (",
             "debug_dirs", ", ", "debuginfod_urls", ")",
         )  # fmt: skip

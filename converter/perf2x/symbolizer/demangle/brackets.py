@@ -1,15 +1,15 @@
-"""Abbreviate lists of template arguments in readable names: ``f<int, A<B> >`` is ``f<…>``."""
+"""Abbreviates lists of template arguments in readable names: ``f<int, A<B> >`` becomes ``f<…>``."""
 
 import re
 
 ABBREVIATED = "<…>"
 _LEVELS = 12
 _LONGEST = 1 << 12
-"""Longer names are read bracket by bracket, because the expression may backtrack at every bracket."""
+"""Longer names are processed bracket by bracket, because the expression may backtrack at every bracket."""
 _TOKEN = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?(?!=)|>>=?|<=|>=|->\*?|<|>)|->|(?<!operator\(\))(?<=\))(?:<[<=]?|>>|>=)(?=\()|[<({\[]|[>)}\]]"
 )
-"""Brackets, and operators that look like some."""
+"""Brackets, and operators that look like brackets."""
 _COMPARED = re.compile(r"\)[<>]")
 """May be an expression, ``((a)>(b))``, if there are two opening parentheses."""
 _PAIRS = {">": "<", ")": "(", "}": "{", "]": "["}
@@ -41,7 +41,7 @@ def _has_operators(text: str) -> bool:
 
 
 def abbreviate_by_token(text: str) -> str:
-    """As ``abbreviate``, bracket by bracket."""
+    """Do what ``abbreviate`` does, bracket by bracket."""
     pieces, open_brackets, end, start = [], "", 0, -1
     for match in _TOKEN.finditer(text):
         token = match.group()

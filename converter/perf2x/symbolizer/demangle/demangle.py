@@ -1,9 +1,9 @@
-"""Demangle C++ (Itanium), Rust (legacy and v0), Swift and OCaml names to the spelling that perf prints.
+"""Demangles C++ (Itanium), Rust (legacy and v0), Swift and OCaml names to the spelling that perf prints.
 
-perf, c++filt and pprof print C++ names as GNU's demangler does. The package ``demangle`` has that spelling and
-all grammars but is written in Python: 80 µs per name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. It is used only for
-names of which both are known to print the same (``_native``, ``_short_native``), so that names do not depend on whether
-it is installed.
+perf, c++filt and pprof print C++ names as GNU's demangler does. The package ``demangle`` has that spelling and all
+grammars but is written in Python: 80 µs per name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. It is used only for
+names that both are known to print alike (``_native``, ``_short_native``), so that names do not depend on whether it is
+installed.
 """
 
 import re
@@ -35,16 +35,16 @@ _PRINTED_DIFFERENCES = re.compile(
 )
 """Parts of names printed by LLVM that GNU may print differently.
 
-T is a parameter of a template with constraints, whose argument LLVM does not know.
+T is a parameter of a constrained template, for which LLVM does not know the argument.
 """
 _CLOSING = re.compile(r">(?=>)")
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
 _MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)?\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
 """A member of a class template in an expression: the class, and the length and text of the member's name."""
 _MAX_REFERENCES, _MAX_LENGTH = 30, 1 << 15
-"""Limits on references and length, beyond which ``demangle`` is used, which gives up in time.
+"""Limits on references and length. Beyond them ``demangle`` is used, which eventually gives up.
 
-LLVM's demangler has none, and each reference may repeat everything before it.
+LLVM's demangler has no limits, and each reference may repeat everything before it.
 """
 
 
@@ -62,7 +62,7 @@ def full_name(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def short_name(name: str) -> str:
-    """Demangle a symbol's name, and remove what does not distinguish functions in the source."""
+    """Demangle a symbol's name, and remove everything that does not distinguish functions in the source."""
     if not _MANGLED.match(name):
         return _without_shapes(_without_ocaml(name))
     if _is_rust(name):
@@ -130,7 +130,7 @@ def _readable(name: str) -> str:
 
 
 def _native(name: str) -> str:
-    """Return the name as LLVM prints it, if GNU prints the same; else ""."""
+    """Return the name as LLVM prints it if GNU prints the same, otherwise ""."""
     if not name.isascii():
         return ""
     if name.startswith("_R"):
@@ -172,7 +172,7 @@ def _printed_by_llvm(mangled: str) -> str:
 
 
 def _printed_without_members(mangled: str) -> str:
-    """Return LLVM's output with the classes instead of their members, "" if it cannot read that either.
+    """Return LLVM's output for the name with classes in place of their members; "" if LLVM cannot read that either.
 
     GCC writes such arguments, ``XsrSt7is_sameIT_vE5valueE``, in a way that LLVM cannot read. Short names omit them.
     """

@@ -1,9 +1,9 @@
-"""Demangle Rust's legacy names, ``_ZN 4core 3fmt 17h0123456789abcdef E``: a path of escaped identifiers and a hash.
+"""Demangles Rust's legacy names, ``_ZN 4core 3fmt 17h0123456789abcdef E``, and shortens demangled Rust names.
 
-The grammar takes a dozen lines; the library with all grammars takes 50 ms to load.
-Source of truth: rustc's compiler/rustc_symbol_mangling/src/legacy.rs.
+A legacy name is a path of escaped identifiers and a hash. Its grammar takes a dozen lines; the library with all
+grammars takes 50 ms to load. Source of truth: rustc's compiler/rustc_symbol_mangling/src/legacy.rs.
 
-Shorten demangled Rust names: generic arguments are abbreviated, the types that traits are implemented for stay.
+Shortening abbreviates generic arguments, but keeps the types that traits are implemented for.
 """
 
 import re
@@ -44,7 +44,7 @@ def rust_legacy(name: str) -> str:
     """Return the path without its hash; "" if the name is not a plain legacy name."""
     whole = _NAME.fullmatch(name)
     parts = _identifiers(whole.group(1)) if whole else []
-    # GNU keeps dots after the last escape as they are; no compiler writes such names
+    # GNU leaves dots after the last escape unchanged; no compiler writes such names
     if whole is None or any(".." in part.rpartition("$")[2] for part in parts):
         return ""
     readable = [_ESCAPE.sub(_unescaped, part[1:] if part.startswith("_$") else part) for part in parts]

@@ -25,7 +25,7 @@ _WORD = rf"~?[A-Za-z_]\w*+(?:{ABBREVIATED})?"
 _PLAIN = re.compile(
     rf"(?:(?!to |for )[\w:&*,<…>]*+ )*+((?:{_WORD}::)*+{_WORD})\([^()\[\]{{}}']*+\)(?: const)?", re.ASCII
 )
-"""A function that is no operator, lambda or thunk: perhaps a return type, the name, parameters."""
+"""A function that is not an operator, lambda or thunk: an optional return type, the name, parameters."""
 _LESS = re.compile(r"\boperator(?:<<(?=<)|<(?=<[^<(=]))")
 """Operators before template arguments, which GNU's demangler separates by a space."""
 _ABI_TAG = re.compile(r"\[abi:\w+\]")
@@ -34,7 +34,7 @@ _ABI_TAG = re.compile(r"\[abi:\w+\]")
 def short_cxx(readable: str) -> str:
     """Reduce ``void a::f<int>(int)::{lambda(char)#1}::operator()(char) const`` to ``a::f<…>::{lambda#1}``.
 
-    Clones keep their mark; thunks and tables keep theirs and name what they are for.
+    Clones, thunks and tables keep their marks; thunks and tables also name their target.
     """
     readable, clone, clones = readable.partition(" [clone ")
     special = _SPECIAL.match(readable)
@@ -48,7 +48,7 @@ def short_cxx(readable: str) -> str:
 
 
 def short_by_llvm(printed: str) -> str:
-    """Shorten a name printed by LLVM; "" unless the result is certain to equal that from GNU's spelling.
+    """Shorten a name printed by LLVM; "" unless the result certainly equals that from GNU's spelling.
 
     Plain functions, nine of ten, are matched by one expression, with the same result.
 
@@ -67,7 +67,7 @@ def short_by_llvm(printed: str) -> str:
 
 
 def _as_gnu(found: re.Match[str]) -> str:
-    """Convert ``'lambda1'(int)`` to ``{lambda(int)#3}``; the first one has no number, the second has 0."""
+    """Convert ``'lambda1'(int)`` to ``{lambda(int)#3}``; LLVM gives the first lambda no number, the second number 0."""
     return f"{{lambda#{int(found[1]) + 2 if found[1] else 1}}}"
 
 
@@ -84,7 +84,7 @@ _SPECIAL = re.compile(
     r"thunk|reference temporary.*|TLS (?:init|wrapper) function|thread-local \w+ routine|transaction clone|"
     r"template parameter object|initializer) (?:for|to) "
 )
-"""Prefixes of names that are not those of functions."""
+"""Prefixes of names that are not names of functions."""
 
 
 def without_parameters(readable: str) -> str:
@@ -118,7 +118,7 @@ def find_opening(text: str, closing: int) -> int:
 def _name_start(head: str) -> int:
     """Return the index of the name after its return type: after the last space outside all brackets.
 
-    A space after ``operator`` belongs to the name (``operator new``, ``operator int``), as does the rest.
+    A space after ``operator`` belongs to the name (``operator new``, ``operator int``), as does everything after it.
     """
     if " " not in head:
         return 0

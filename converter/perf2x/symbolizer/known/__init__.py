@@ -1,1 +1,1 @@
-"""Names known before any symbol source is asked: from earlier recordings, a dataset, or the recording itself."""
+"""Names known before any symbol source is used: from earlier recordings, a dataset, or the recording itself."""

@@ -1,9 +1,9 @@
-"""Names of a profile's objects that are known before any symbol source is asked, so that each is looked up once.
+"""Names of a profile's objects that are known before any symbol source is used, so that each is looked up once.
 
 They come from the profile itself, which got them elsewhere, or from earlier recordings of the same command, by object
 and address. Objects of one build have the same names in all recordings; so does the kernel on every boot, given its
-relocation. All else is named by the recording itself (memory without a file, the vDSO) or by facts that are not
-recorded (files without a build id).
+relocation. Everything else depends on the recording (memory without a file, the vDSO) or on unrecorded facts (files
+without a build id).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +48,7 @@ class Answers:
         self._functions: list[FunctionRow] = []
         self.reason = ""
         self.is_counted = False
-        """Whether a lookup was counted in the diagnostics, so that each recording's must be."""
+        """Whether a lookup was counted in the diagnostics, so that every recording's lookup must be."""
 
     def __len__(self) -> int:
         return len(self._rows) - 1
@@ -68,7 +68,7 @@ class Answers:
         return PlaceNames(place, count, *flags, function, line, self._functions)
 
     def result(self, rows: I64) -> ResolveResult:
-        """Return the result for locations whose places have these rows; −1 is one without a name."""
+        """Return the result for locations whose places have these rows; −1 is a location without a name."""
         start, count, is_exact, has_inlines = self._rows.whole()[1:, rows + 1]
         function, line = (column[ranges(start, count)] for column in self._lines.columns())
         used, place = unique_known(function)
@@ -85,7 +85,7 @@ class Answers:
 
 
 class Known(Frozen):
-    """The known part of an object's locations, and the rest to look up."""
+    """The known part of an object's locations, and the rest, which must be looked up."""
 
     answers: Answers
     rows: I64
@@ -111,7 +111,7 @@ class AskedFirst:
     """The objects of one profile, and their known names."""
 
     def __init__(self, objects: list[MappedObject], known: Sequence[Callable[[MappedObject], Known | None]]) -> None:
-        """Each of ``known`` is asked for the locations left by those before it."""
+        """Each element of ``known`` names locations that those before it left unnamed."""
         self._objects, self._known = objects, list[list[Known | None]]()
         self.asked = objects
         """Each object with the locations to look up."""
@@ -125,7 +125,7 @@ class AskedFirst:
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
         """Yield every object with the result for all its locations; results in ``found``, by number, are freed.
 
-        Objects without lookups come first, grouped by origin of their names, because they share its lines.
+        Objects without lookups come first, grouped by the origin of their names, because the groups share lines.
         """
         first = self._known[0] if self._known else []
         whole = {number: known for number, known in enumerate(first) if known is not None and not len(known.asked)}
@@ -148,7 +148,7 @@ class AskedFirst:
 
 
 _ObjectFacts = tuple[object, ...]
-"""All facts that determine the names of an object's addresses."""
+"""Everything that determines the names of an object's addresses."""
 
 
 class KnownNames:
@@ -158,7 +158,7 @@ class KnownNames:
         self._objects: dict[_ObjectFacts, tuple[RowInterner, Answers]] = {}
 
     def of(self, profile: Profile, mapped: MappedObject, context: Context) -> Known | None:
-        """Return the known names of an object; None if its names are only valid in one recording."""
+        """Return the known names of an object; None if its names are valid in only one recording."""
         facts = _facts(profile, mapped, context)
         if facts is None:
             return None
@@ -173,7 +173,7 @@ class KnownNames:
 
 
 def _facts(profile: Profile, mapped: MappedObject, context: Context) -> _ObjectFacts | None:
-    """Return the facts that determine an object's names; None if they are only valid in one recording.
+    """Return what determines an object's names; None if they are valid in only one recording.
 
     The first file offset is included because a debug file without the program needs it (see ``addresses_of``).
     """
@@ -192,7 +192,7 @@ def _facts(profile: Profile, mapped: MappedObject, context: Context) -> _ObjectF
 
 
 def _in_object(profile: Profile, mapped: MappedObject, address: U64) -> U64:
-    """Return file offsets of a file's addresses, which do not depend on the mapping; others as recorded."""
+    """Return file offsets for addresses in a file, which do not depend on the mapping; other addresses as recorded."""
     if mapped.key.kind is not DsoKind.FILE:
         return address
     mapping, mappings = profile.locations.mapping[mapped.locations], profile.mappings

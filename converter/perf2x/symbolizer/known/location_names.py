@@ -1,6 +1,6 @@
-"""Names of locations before stacks are settled, as stored where names and stacks are joined later.
+"""Names of locations before stacks are settled, for stores in which names and stacks are joined later.
 
-Names found earlier and stored elsewhere are used unchanged, and only other locations are looked up.
+Names that were found earlier and stored elsewhere are used unchanged; only other locations are looked up.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,14 +30,14 @@ from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 
 _AT_ONCE = 1 << 16
-"""Locations resolved at once."""
+"""Number of locations to resolve at once."""
 
 
 class LocationNames(Frozen):
     """Names of some locations of a profile."""
 
     names: PlaceNames
-    """The profile's own locations are followed by twins of all that ``are_kernel_returns``, in order."""
+    """The profile's own locations, followed by twins of all that ``are_kernel_returns``, in order."""
     looked_up: Bools
     """(mappings,) mappings of the objects that were looked up."""
     kernel_looked_up: bool
@@ -59,7 +59,7 @@ def location_names(
     objects = [mapped for mapped in mapped_objects(profile, context.session) if wanted(mapped, context)]
     looked_up, answers = falses(len(profile.mappings)), Answers()
     for mapped in objects:
-        # names in a recording cover only sampled functions, and files may have more
+        # names in a recording cover only sampled functions, and files may contain more
         looked_up[mapped.mappings] = not context.session.recorded_files or only_where_recorded(mapped, context)
         for rows in _batches(mapped):
             part, location = _with_twins_of(profile, rows, returns)
@@ -73,7 +73,7 @@ def location_names(
 def _batches(mapped: MappedObject) -> Iterator[I64]:
     """Yield the locations of an object; those of a kernel in batches, because they may be all addresses of a file.
 
-    Others are not split: all addresses together show which map of a JIT compiler belongs to a process.
+    Other objects are not split: which JIT map belongs to a process is decided by all addresses together.
     """
     step = _AT_ONCE if mapped.key.kind is DsoKind.KERNEL else len(mapped.locations)
     return (mapped.locations[first : first + step] for first in range(0, len(mapped.locations), step))
@@ -93,14 +93,14 @@ def _with_twins_of(profile: Profile, rows: I64, returns: I32) -> tuple[Profile, 
 
 
 def everything(mapped: MappedObject, context: Context) -> bool:
-    """Return whether an object can only be named now: all, if names come with the recording (bundles, simpleperf)."""
+    """Return whether an object can only be named now: true if names come with the recording (bundles, simpleperf)."""
     return True
 
 
 def only_where_recorded(mapped: MappedObject, context: Context) -> bool:
-    """Return whether an object can only be named where it was recorded, by files of that machine and boot.
+    """Return whether an object can be named only where it was recorded, by files of that machine and boot.
 
-    Memory without a file, jitdumps, the vDSO, and kernels without a build id.
+    This is true of memory without a file, jitdumps, the vDSO, and kernels without a build id.
     """
     kind, build_id = mapped.key.kind, mapped.key.build_id
     if kind is DsoKind.FILE:
@@ -115,7 +115,7 @@ class GivenNames:
     """Names of some locations of one profile, and of some of its twins."""
 
     def __init__(self, given: LocationNames, locations: Locations, twins: I64) -> None:
-        """``locations`` are the profile's own, ``twins`` those of them whose twins stand behind them."""
+        """``locations`` are the profile's own, ``twins`` those of them whose twins follow."""
         self._given, self._answers = given, Answers()
         self._answers.add(given.names)
         self._answers.reason = "no name where it was recorded"
@@ -126,7 +126,7 @@ class GivenNames:
         self._next = len(self._answers)
 
     def of(self, mapped: MappedObject) -> Known:
-        """Return the known names of an object; one recorded and looked up has no others."""
+        """Return the known names of an object; an object that was looked up where it was recorded has no others."""
         rows = self._row[mapped.locations]
         given, mappings = self._given, mapped.mappings
         looked_up = given.looked_up[mappings].any() if len(mappings) else given.kernel_looked_up

@@ -24,8 +24,8 @@ from perf2x.symbolizer.sources.symbol_source import Context
 def locations_from_units(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:
     """Return functions and lines at each address, from the debug file in ``found`` and the files it refers to.
 
-    Addresses looked up before are not read again. Unreadable units are counted and skipped; ObjectError if the whole
-    file is unreadable.
+    Addresses that were looked up before are not read again. Unreadable units are counted and skipped. Raises
+    ObjectError if the whole file is unreadable.
     """
     assert found.dwarf is not None
     reader = _UnitReader(context, found, found.dwarf, recorded)
@@ -40,7 +40,8 @@ def locations_from_units(context: Context, found: ObjectFiles, recorded: str, sv
         finally:
             context.diagnostics.absorb(counts.values())
         known = known.joined(address[missing], read)
-        if not counts and not reader.has_read_dwo:  # with counts, the next run must read and count again
+        # if diagnostics were counted, the next run must read and count again
+        if not counts and not reader.has_read_dwo:
             remember(place, beside, known)
     return known.locations.take(known.rows(address)[argsort(order)])
 
@@ -84,8 +85,8 @@ class _UnitReader(Struct, dict=True):
             other = supplementary_file(self._context.finder, self._file)
             if other is None:
                 advice = (
-                    "a part of the debug info lies in a dwz file that was not found; some inlined functions have no "
-                    "name. Install debug packages, or give --debug-dir, --debuginfod."
+                    "part of the debug info is in a dwz file that was not found; some inlined functions have no name. "
+                    "Install debug packages, or use --debug-dir or --debuginfod."
                 )
                 self._context.diagnostics.add("debug_info_in_dwz", advice, where=self._file.name)
             return other
@@ -100,7 +101,7 @@ class _UnitReader(Struct, dict=True):
         else:
             advice = (
                 "debug info lies in .dwo files (-gsplit-dwarf) that were not found; inlined functions are missing. "
-                "Keep them where they were compiled, under --symfs or --debug-dir, or make a .dwp beside the program."
+                "Keep them where they were compiled, under --symfs or --debug-dir, or create a .dwp next to it."
             )
             self._context.diagnostics.add("debug_info_in_dwo", advice, where=skeleton.dwo_name)
         return unit

@@ -43,7 +43,7 @@ from perf2x.symbolizer.sources.symbol_source import (
     symbols_from_names,
 )
 
-STRIPPED = "stripped: no symbol table in it, and no debug file found"
+STRIPPED = "stripped: it has no symbol table, and no debug file was found"
 
 
 class ElfSource(BuiltInSource):
@@ -52,11 +52,11 @@ class ElfSource(BuiltInSource):
     order = 20
 
     def covers(self, dso: Dso) -> bool:
-        """True for objects with at least one file."""
+        """Return True for objects with at least one file."""
         return dso.kind in (DsoKind.FILE, DsoKind.VDSO) and bool(dso.found.files)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions by svma, with lines if there is debug info."""
+        """Return functions by svma, with lines if there is debug info."""
         names = ElfNames(dso.found, self._context.diagnostics)
         if not is_injected(dso.name):
             return symbols_of(self._context, dso.found, names, address, dso.name)
@@ -68,10 +68,10 @@ class ElfSource(BuiltInSource):
 def symbols_of(
     context: Context, found: ObjectFiles, names: ElfNames, svma: U64, recorded: str = "", shift: int = 0
 ) -> Symbols:
-    """Functions by svma from ``names``, with lines and inlined frames if a file of ``found`` has debug info.
+    """Return functions by svma from ``names``, with lines and inlined frames if a file of ``found`` has debug info.
 
-    ``recorded`` is the object's recorded path; the rest of split debug info may lie beside it. Lines are
-    those of the addresses ``shift`` bytes further on.
+    ``recorded`` is the object's recorded path; the rest of split debug info may be next to it. Lines are those of the
+    addresses ``shift`` bytes further on.
     """
     row = names.find(svma)
     missing = "" if names.has_symtab else STRIPPED
@@ -107,7 +107,7 @@ def _source_locations(context: Context, found: ObjectFiles, recorded: str, svma:
 def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inline: bool, missing: str = "") -> Symbols:
     """Merge the symbol table of an ELF file with the lines and inlined frames of its debug info.
 
-    The outermost frame keeps the name that the symbol table gives it, as in perf; file, line and inlined functions come
+    The outermost frame keeps its name from the symbol table, as in perf; file, line and inlined functions come
     from debug info::
 
         address  symbol table   debug info, innermost first           result, innermost first
@@ -191,7 +191,7 @@ def _short_name(described: DebugFunction) -> str:
     """Return the short form of a name that is not mangled, "" for others.
 
     GCC gives no linkage names to functions with internal linkage. A call operator without a class is usually a
-    lambda's, which its enclosing function, or its file, distinguishes from others.
+    lambda's; its enclosing function, or its file, distinguishes it from others.
     """
     name, is_lambda = described.symbol, is_nameless_call_operator(described.symbol)
     if not described.inside and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):

@@ -30,7 +30,7 @@ class _SymbolTables:
         self.parts, self.linkage, self.first_linkage_row = parts, linkage, ends[-1]
 
     def name(self, row: int) -> str:
-        """Name of a symbol as in the file; ObjectError if a PLT's names cannot be read."""
+        """Return the name of a symbol as in the file. Raises ObjectError if a PLT's names cannot be read."""
         for start, end, part in self._spans:
             if row < end:
                 return part.name(row - start)
@@ -48,7 +48,7 @@ class _SymbolTables:
 
 
 class _FunctionStarts:
-    """Finds functions that start exactly at an address, in symbol tables alone."""
+    """Finds functions that start exactly at an address, in symbol tables only."""
 
     def __init__(self, parts: list[SymbolRows]) -> None:
         self._symbols = _SymbolTables(parts)
@@ -64,7 +64,7 @@ class _FunctionStarts:
 
 
 class ElfNames:
-    """All function names of one object, from whichever of its files have symbols."""
+    """All function names of one object, from those of its files that have symbols."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class ElfNames:
         try:
             row = self._index.find(svma)
             linked = row[row >= self._symbols.first_linkage_row]
-            for one in (linked.min(), linked.max()) if len(linked) else ():  # one of each kind of table
+            for one in (linked.min(), linked.max()) if len(linked) else ():  # once for each kind of table
                 self.name(int(one))
         except ObjectError as error:
             count_broken(self._diagnostics, error)
@@ -99,11 +99,14 @@ class ElfNames:
         return row
 
     def name(self, row: int) -> str:
-        """Name of a symbol as in the file."""
+        """Return the name of a symbol as in the file."""
         return self._symbols.name(row)
 
     def extents(self, svma: U64) -> tuple[U64, U64]:
-        """Return (n,) first byte, and one past the last, of the symbol that contains each address; both 0 for none."""
+        """Return (n,) first byte, and one past the last, of the symbol that contains each address.
+
+        Both 0 without one.
+        """
         return self._index.extents(svma)
 
 
@@ -127,7 +130,7 @@ def _function_tables(
 
 
 def _linkage_table(code: ElfObject | None, parts: list[SymbolRows], diagnostics: Diagnostics) -> LinkageTable | None:
-    """Entries of the running file's PLT; None if there is none or it cannot be read."""
+    """Return the entries of the running file's PLT; None if there is none or it cannot be read."""
     with counting_broken(diagnostics):
         return LinkageTable(code, _FunctionStarts(parts).name_at) if code is not None else None
     return None
@@ -143,6 +146,6 @@ def counting_broken(diagnostics: Diagnostics) -> Iterator[None]:
 
 
 def count_broken(diagnostics: Diagnostics, error: ObjectError) -> None:
-    """Count an object, or part of one, that cannot be read; the conversion goes on without it."""
+    """Count an object, or part of one, that cannot be read; the conversion continues without it."""
     advice = "a file with symbols is damaged; its names are missing. Reinstall the package it came from."
     diagnostics.add("objects_unreadable", advice, where=str(error))

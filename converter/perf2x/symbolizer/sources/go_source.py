@@ -26,14 +26,14 @@ class GoSource(BuiltInSource):
     order = 18
 
     def covers(self, dso: Dso) -> bool:
-        """True for Go programs with neither symbols nor debug info."""
+        """Return True for Go programs with neither symbols nor debug info."""
         found = dso.found
         if dso.kind is not DsoKind.FILE or found.code is None or found.dwarf is not None:
             return False
         return not any(file.section(".symtab") for file in found.files) and has_go_table(found.code)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions by svma."""
+        """Return functions by svma."""
         table = go_functions(dso.found.code) if dso.found.code is not None else None
         if table is None:
             return no_symbols(len(address))
@@ -48,7 +48,7 @@ class GoSource(BuiltInSource):
 def _functions_and_lines(
     table: GoFunctions, known: list[GoFunction], index: I64, address: U64
 ) -> tuple[list[Function], I64]:
-    """(functions, line of each address); ``index`` (n,) is the function of each address in ``known``, −1 for none.
+    """Return the functions, and the line of each address; ``index`` (n,) is its function in ``known``, −1 for none.
 
     The line is 0 if it was inlined from another file.
     """

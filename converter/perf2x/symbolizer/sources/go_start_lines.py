@@ -1,4 +1,4 @@
-"""Start lines of Go functions in programs with debug info: ``go build -pgo`` counts lines of calls from there."""
+"""Start lines of Go functions in programs with debug info; ``go build -pgo`` counts lines of calls from there."""
 
 import re
 
@@ -10,7 +10,7 @@ from perf2x.base.binaries.go.find_pclntab import go_functions, start_lines
 from perf2x.base.columnar import U64, unique
 
 _TYPES = re.compile(r"\[.*\]")
-"""Types of a generic function, which Go's table of functions leaves out."""
+"""Type arguments of a generic function, which Go's table of functions omits."""
 
 
 def with_go_start_lines(
@@ -18,7 +18,7 @@ def with_go_start_lines(
 ) -> SourceLocations:
     """Replace start lines by those of Go's table for the functions at ``svma`` and those inlined into them.
 
-    Other functions keep theirs. ObjectError if the table is damaged.
+    Other functions keep theirs. Raises ObjectError if the table is damaged.
     """
     table = go_functions(code)
     if table is None:

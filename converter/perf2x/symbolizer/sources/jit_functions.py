@@ -6,7 +6,7 @@ from perf2x.model.jit_display_names import read_compiled_name
 from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 
 V8_SHIFT = 64
-"""Bytes that V8 adds to the addresses of lines, for the ELF header that perf inject puts before the code."""
+"""Bytes that V8 adds to the addresses of lines, to allow for the ELF header that perf inject puts before the code."""
 
 
 def jit_function(name: str) -> Function:
@@ -16,7 +16,7 @@ def jit_function(name: str) -> Function:
 
 
 def is_v8(name: str) -> bool:
-    """Return whether the name has V8's form for functions of scripts."""
+    """Return whether a name has the form that V8 uses for functions of scripts."""
     told = read_compiled_name(name)
     return told.language == "v8js" and told.line > 0
 

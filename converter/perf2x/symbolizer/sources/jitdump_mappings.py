@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
     """Yield candidate paths of a dump, best first.
 
-    The directory that the user named, the root of the process while it lives, and the recorded path.
+    These are in the directory that the user named, in the root of the process while it lives, and the recorded path.
     """
     if options.perf_map_dir is not None:
         yield options.perf_map_dir / filename.rpartition("/")[2]
@@ -51,7 +51,7 @@ def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder)
 
 
 class JitdumpFiles(Struct):
-    """Opens dumps and reads each file once: several processes and names may refer to one."""
+    """Opens dumps and reads each file once, because several processes and names may refer to one file."""
 
     _options: SymbolOptions
     _finder: Finder
@@ -61,13 +61,15 @@ class JitdumpFiles(Struct):
 
     @classmethod
     def of(cls, context: Context) -> JitdumpFiles:
-        """Return the dumps of a context of symbol sources."""
+        """Return the dumps for a context of symbol sources."""
         return cls(context.options, context.finder, context.diagnostics, context.recorded)
 
     def open(self, filename: str, pid: int) -> JitDump | None:
-        """The dump recorded as ``filename``; None if it is missing, unreadable (which is counted) or another machine's.
+        """Return the dump recorded as ``filename``.
 
-        Of a recording that was made elsewhere, a dump at the recorded path has to name the recorded process.
+        Returns None if it is missing, unreadable (which is counted) or another machine's.
+
+        If the recording was made elsewhere, a dump at the recorded path must name the recorded process.
         """
         for path in _dump_paths(filename, pid, self._options, self._finder):
             dump = self._read(path) if is_file(path) else None
@@ -93,7 +95,7 @@ class JitdumpFiles(Struct):
 
 _PROT_READ_EXEC = 5
 MAX_SHARED_CODE = 1 << 18
-"""Maximum number of functions added for further processes that share a dump.
+"""Maximum number of functions to add for further processes that share a dump.
 
 Forked workers have their parent's.
 """
@@ -120,8 +122,8 @@ def with_jitdump_mappings(
 ) -> tuple[Sideband, list[AnnouncedDump]]:
     """Add a mapping for each piece of code in each dump that can be found; call this before stitching.
 
-    Processes that went through ``perf inject --jit`` have their mappings already. Without dumps, ``sideband`` itself is
-    returned. Returns the dumps as well, in the order in which they were announced.
+    Processes that went through ``perf inject --jit`` already have their mappings. Without dumps, ``sideband`` itself is
+    returned. Also returns the dumps, in the order in which they were announced.
     """
     mmaps = sideband.mmaps
     markers = _markers(mmaps)
@@ -163,21 +165,23 @@ def _open_dumps(
         dump = files.open(filename, int(mmaps.pid[row]))
         if dump is None:
             advice = (
-                "code of a just-in-time compiler has neither names nor call frame information: its jit-PID.dump "
-                "was not found (--perf-map-dir DIR, or perf inject --jit where it is)."
+                "JIT-compiled code has no names and cannot be unwound, because its jit-PID.dump was not found. Point "
+                "to it with --perf-map-dir DIR, or run perf inject --jit on the recording machine."
             )
             diagnostics.add("jitdump_missing", advice, where=filename)
             continue
         if dump.name in opened:
             shared += len(dump.codes)
             if shared > MAX_SHARED_CODE:
-                advice = "many processes name one dump of compiled code; in some of them its functions have no names."
+                advice = "many processes share one dump of compiled code; in some of them its functions have no names."
                 diagnostics.add("jitdump_shared", advice, where=filename)
                 continue
         if dump.name not in opened:
-            advice = "programs that fork may write records twice, or in part; code that only these told of has no name."
+            advice = (
+                "programs that fork may write records twice, or in part; code that only these describe has no name."
+            )
             diagnostics.add("jitdump_damaged", advice, dump.damaged, filename)
-            advice = "lines of compiled code outside that code were left out, and others stand for them."
+            advice = "lines of compiled code outside that code were left out; other lines appear in their place."
             diagnostics.add("jitdump_lines_outside", advice, dump.outside, filename)
         opened.add(dump.name)
         yield row, dump
@@ -191,7 +195,7 @@ def _code_mappings(
     comparable = session.clock_id == ClockId.MONOTONIC and not dump.arch_timestamps
     if not comparable:
         advice = (
-            "samples there have the name of the code that came last: times of recording and dump are not comparable"
+            "samples there have the name of the last code at the address: times of recording and dump do not compare"
         )
         advice += "; the runtime counts ticks of the processor." if dump.arch_timestamps else "; record with -k mono."
         diagnostics.add("jitdump_replaced", advice, _replaced(dump.codes), mmaps.filename[marker])

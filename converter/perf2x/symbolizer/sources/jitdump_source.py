@@ -33,14 +33,14 @@ class JitdumpSource(BuiltInSource):
         self._code: dict[str, CodeByOffset] = {}
 
     def covers(self, dso: Dso) -> bool:
-        """True for mappings of a dump, which ``with_jitdump_mappings`` made."""
+        """Return True for mappings of a dump, which ``with_jitdump_mappings`` made."""
         return dso.kind is DsoKind.FILE and is_jitdump(dso.name)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions by offset into the dump."""
+        """Return functions by offset into the dump."""
         dump = self._files.open(dso.name, dso.pid)
         if dump is None:
-            return no_symbols(len(address), "the dump is not there")
+            return no_symbols(len(address), "the dump was not found")
         code = self._code.get(dump.name) or self._code.setdefault(dump.name, CodeByOffset(dump))
         return _symbols_of_code(code.codes, code.find(address), address)
 
@@ -65,7 +65,7 @@ class CodeByOffset:
 
 
 def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols:
-    """Functions and lines; ``row`` (n,) is the piece of code at each offset, −1 for none."""
+    """Return functions and lines; ``row`` (n,) is the piece of code at each offset, −1 for none."""
     known = row >= 0
     places = zip(row[known].tolist(), offset[known].tolist(), strict=True)
     found = [_function_and_line(codes[piece], at) for piece, at in places]
@@ -75,7 +75,7 @@ def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols
 
 
 def _function_and_line(code: JitCode, offset: int) -> tuple[Function, int]:
-    """The function of a piece of code, and the line at ``offset``, 0 if unknown."""
+    """Return the function of a piece of code, and the line at ``offset``, 0 if unknown."""
     function = jit_function(code.name)
     if not code.lines:
         return function, 0

@@ -40,7 +40,7 @@ class _KernelTable(Frozen):
     kallsyms: Kallsyms
     index: SymbolIndex
     slide: int
-    """Added to a recorded address before it is looked up, modulo 2**64."""
+    """The number to add to a recorded address before it is looked up, modulo 2**64."""
 
 
 class KernelSource(BuiltInSource):
@@ -57,7 +57,7 @@ class KernelSource(BuiltInSource):
         return not dso.name.startswith("[guest") and dso.kind in (DsoKind.KERNEL, DsoKind.MODULE, DsoKind.SYMBOL)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Kernel functions by recorded address; code made at run time has its name from PERF_RECORD_KSYMBOL."""
+        """Return kernel functions by recorded address; code generated at run time is named by PERF_RECORD_KSYMBOL."""
         if dso.kind is DsoKind.SYMBOL:
             return symbols_from_names([dso.name], zeros(len(address)))
         table = self._table
@@ -75,7 +75,7 @@ class KernelSource(BuiltInSource):
         return (None, table) if isinstance(table, str) else (table.kallsyms.text, "")
 
     def function_at(self, address: int) -> tuple[str, int]:
-        """Return name and start of the function at a recorded address; "" and 0 for none."""
+        """Return the name and start of the function at a recorded address; "" and 0 for none."""
         table = self._table
         if isinstance(table, str):
             return "", 0
@@ -135,7 +135,7 @@ class KernelSource(BuiltInSource):
                 continue
             here = kallsyms.address_of(reference) if reference else None
             if not trusted and (here is None or here != recorded_at):
-                reason = "no kernel build id was recorded, and this machine's kernel lies elsewhere"
+                reason = "no kernel build id was recorded, and this machine's kernel is at another address"
                 continue
             if self._context.options.kallsyms is None and not recorded_at:
                 self._advise_unknown_slide(shown_name(path) if isinstance(path, Path) else path[0])
@@ -151,7 +151,7 @@ class KernelSource(BuiltInSource):
         self._context.diagnostics.add("kernel_place_unknown", advice, where=path)
 
     def _recorded_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
-        """Copies of the recorded kernel's kallsyms, best first."""
+        """Yield copies of the recorded kernel's kallsyms, best first."""
         options, session = self._context.options, self._context.session
         if session.kcore_dir:
             yield Path(session.kcore_dir) / "kallsyms", True
@@ -165,7 +165,10 @@ class KernelSource(BuiltInSource):
                 yield member, True
 
     def _running_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
-        """The running kernel's kallsyms if it may be the recorded kernel; trusted if their build ids are equal."""
+        """Yield the running kernel's kallsyms if it may be the recorded kernel.
+
+        Trusted if their build ids are equal.
+        """
         if self._context.options.symfs is not None or sys.platform != "linux":
             return
         build_id = self._context.kernel_build_id

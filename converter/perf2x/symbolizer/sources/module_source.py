@@ -29,7 +29,7 @@ class VmlinuxSource(BuiltInSource):
     order = 5
 
     def covers(self, dso: Dso) -> bool:
-        """True for the kernel, unless the user names a kallsyms file and no vmlinux."""
+        """Return True for the kernel, unless the user named a kallsyms file and no vmlinux."""
         options = self._context.options
         return (
             dso.kind is DsoKind.KERNEL
@@ -38,7 +38,7 @@ class VmlinuxSource(BuiltInSource):
         )
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Kernel functions by recorded address."""
+        """Return kernel functions by recorded address."""
         found = self.files
         if found is None or found.symbols is None:
             return no_symbols(len(address))
@@ -64,12 +64,15 @@ class VmlinuxSource(BuiltInSource):
 
     @property
     def names(self) -> list[str]:
-        """Return paths at which systems keep the ELF file of the recorded release."""
+        """The paths at which systems keep the ELF file of the recorded release."""
         release = self._context.session.os_release
         return [path.format(release) for path in VMLINUX_PATHS] if is_folder_name(release) else []
 
     def _checked(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
-        """Open a vmlinux of the recorded build; None for another build, reported if the user named it."""
+        """Open a vmlinux of the recorded build.
+
+        Return None for another build, and report it if the user named the file.
+        """
         try:
             file = open_object(path)
         except ObjectError as error:
@@ -78,14 +81,14 @@ class VmlinuxSource(BuiltInSource):
             return None
         if build_id and file.build_id != build_id and not self._context.finder.search_paths.allow_mismatch:
             if is_named:
-                advice = "the vmlinux given is of another build than the recorded kernel and was not used."
+                advice = "the vmlinux is not of the recorded kernel's build, so it was not used."
                 self._context.diagnostics.add("vmlinux_refused", advice, where=str(path))
             return None
         return ObjectFiles([file])
 
 
 def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
-    """Return the distance that KASLR moved the kernel at boot, modulo 2**64; 0 if it was not recorded."""
+    """Return the distance by which KASLR moved the kernel at boot, modulo 2**64; 0 if it was not recorded."""
     name, recorded_at = reference
     section = vmlinux.section(".symtab")
     if not name or not recorded_at or section is None:
@@ -110,14 +113,14 @@ class ModuleSource(BuiltInSource):
     order = 15
 
     def covers(self, dso: Dso) -> bool:
-        """True for modules."""
+        """Return True for modules."""
         return dso.kind is DsoKind.MODULE
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions by recorded address, with lines and inlined functions if there is debug info."""
+        """Return functions by recorded address, with lines and inlined functions if there is debug info."""
         found = self.files(dso)
         if found is None or found.symbols is None:
-            return no_symbols(len(address), dso.found.reason or "no module file found")
+            return no_symbols(len(address), dso.found.reason or "its module file was not found")
         addresses = section_addresses(found.symbols)
         names = ElfNames(ObjectFiles([found.symbols]), self._context.diagnostics, addresses)
         return symbols_of(self._context, found, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
@@ -127,7 +130,7 @@ class ModuleSource(BuiltInSource):
         return dso.found if dso.found.files else self._by_name(dso)
 
     def _by_name(self, dso: Dso) -> ObjectFiles | None:
-        """Find a module recorded as ``[name]`` alone anywhere below /lib/modules/RELEASE."""
+        """Find a module that was recorded just as ``[name]``, anywhere below /lib/modules/RELEASE."""
         release = self._context.session.os_release
         if not dso.name.startswith("[") or not is_folder_name(release):
             return None
@@ -148,7 +151,7 @@ class ModuleLinesSource(ModuleSource):
     order = 7
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions, unless the module has no debug info or the user named a kallsyms file."""
+        """Return functions, unless the module has no debug info or the user named a kallsyms file."""
         found = self.files(dso)
         if found is None or found.dwarf is None or self._context.options.kallsyms is not None:
             return no_symbols(len(address))

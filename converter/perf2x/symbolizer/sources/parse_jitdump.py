@@ -30,7 +30,7 @@ _MAX_SIZE = 1 << 32
 
 
 class JitLine(Frozen):
-    """Code from ``address`` on belongs to this line."""
+    """The source line of the code from ``address`` on."""
 
     address: int
     line: int
@@ -38,7 +38,7 @@ class JitLine(Frozen):
 
 
 class JitCode(Frozen):
-    """Code at one address from one time on; a move makes a second one with the same ``offset``."""
+    """Code at one address from a time on; a move creates another one with the same ``offset``."""
 
     time: int
     address: int
@@ -54,10 +54,10 @@ class JitCode(Frozen):
 
 
 class JitDump(Frozen):
-    """A parsed dump, code in file order."""
+    """A parsed dump, with code in file order."""
 
     pid: int
-    """Process id in the process's own namespace."""
+    """Process id in the process's own PID namespace."""
     arch_timestamps: bool
     """True if times come from the processor's counter, not from CLOCK_MONOTONIC."""
     codes: tuple[JitCode, ...]
@@ -68,7 +68,7 @@ class JitDump(Frozen):
     outside: int = 0
     """Lines dropped because they are outside their code."""
     damaged: int = 0
-    """Runs of bytes from which no record could be read."""
+    """Runs of bytes in which no record was found."""
 
 
 class _JitdumpParser(Struct):
@@ -78,12 +78,12 @@ class _JitdumpParser(Struct):
     order: str
     codes: list[JitCode] = field(default_factory=list)
     by_index: dict[bytes, JitCode] = field(default_factory=dict)
-    """Code by the eight bytes of its number, because hashes of bytes are keyed, those of integers are not.
+    """Code by its number as eight bytes, because hashes of bytes are keyed and those of integers are not.
 
     See base/columnar/hashing.py.
     """
     lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
-    """Lines by the eight bytes of the code's address."""
+    """Lines by the address of the code as eight bytes."""
     unwinding: bytes = b""
     """The .eh_frame for the next load."""
     outside: int = 0
@@ -145,12 +145,15 @@ class _JitdumpParser(Struct):
 
 
 def machine_of(dump: JitDump, arch: str) -> int:
-    """Return the ELF machine number of a dump, else that of the recording's ``arch``: CPython 3.13 writes none."""
+    """Return the ELF machine number of a dump or, because CPython 3.13 writes none, of the recording's ``arch``."""
     return dump.machine or next((number for number, name in MACHINES.items() if name == (arch or "x86_64")), 0)
 
 
 def read_jitdump(path: Path) -> JitDump:
-    """Parse a dump; ObjectError if the file is not one. A cut-off end is normal, and the records before it count."""
+    """Parse a dump. Raises ObjectError if the file is not one.
+
+    A truncated end is normal, and the records before it count.
+    """
     return replace(parse_jitdump(read_object_file(path, _MAX_SIZE), shown_name(path)), name=str(path))
 
 
@@ -159,7 +162,7 @@ def parse_jitdump(data: bytes, name: str) -> JitDump:
     order = _byte_order(data, name)
     _, version, size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
     if version != 1 or not _FILE_HEADER.size <= size <= len(data):
-        raise ObjectError(f"{name}: jitdump version {version}, header of {size} bytes")
+        raise ObjectError(f"{name}: unsupported jitdump version {version} with a header of {size} bytes")
     reader = _JitdumpParser(data, order)
     records = _Records(data, order)
     for kind, start, end, time in records.walk(size):
@@ -170,11 +173,11 @@ def parse_jitdump(data: bytes, name: str) -> JitDump:
 
 def _byte_order(data: bytes, name: str) -> str:
     if len(data) < _FILE_HEADER.size:
-        raise ObjectError(f"{name}: {len(data)} bytes are not a jitdump")
+        raise ObjectError(f"{name}: a jitdump has more than {len(data)} bytes")
     for order in "<>":
         if struct.unpack_from(order + "I", data)[0] == _MAGIC:
             return order
-    raise ObjectError(f"{name}: not a jitdump, it begins with {data[:4].hex()}")
+    raise ObjectError(f"{name}: not a jitdump: it begins with {data[:4].hex()}")
 
 
 _SLACK = 16
@@ -184,7 +187,7 @@ _HEADER = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?
 
 
 class _Records(Struct):
-    """Finds the records of a dump, also after bytes that belong to none.
+    """Finds the records of a dump, also after bytes that belong to no record.
 
     A program that forks may write its buffer twice, or in part, so a size alone proves nothing: a record counts if its
     fields fill it, or if such a record, or the end of the file, follows.
@@ -195,7 +198,7 @@ class _Records(Struct):
     end: int = 0
     """End of the last complete record."""
     damaged: int = 0
-    """Runs of bytes that are no records, or records with others inside."""
+    """Runs of bytes that are not records, or records with others inside."""
 
     def walk(self, at: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield (kind, start and end of the body, time) of each complete record from ``at`` on."""
@@ -222,7 +225,7 @@ class _Records(Struct):
         return _PREFIX.size <= self._header(at)[1] <= len(self.data) - at
 
     def _is_whole(self, at: int) -> bool:
-        """Return whether a record is at a position; one that its fields do not fill must be followed by another."""
+        """Return whether a complete record begins here; if its fields do not fill it, another record must follow."""
         if not self._is_inside(at) or self._is_filled(at):
             return self._is_inside(at)
         end = at + self._header(at)[1]
@@ -231,8 +234,7 @@ class _Records(Struct):
     def _is_filled(self, at: int, *, with_code: bool = False) -> bool:
         """Return whether the sizes in a record add up to the record's, except for padding.
 
-        A load may lack its code, but not ``with_code``, because bytes in the middle of a record sometimes look like
-        one.
+        A load may lack its code unless ``with_code``, because bytes in the middle of a record sometimes look like one.
         """
         kind, size, _ = self._header(at)
         fixed = _PREFIX.size + _FIXED.get(kind, size)
@@ -254,7 +256,7 @@ class _Records(Struct):
     def _next(self, begin: int) -> int:
         """Return the first position from ``begin`` on with a record that its fields fill, including code.
 
-        −1 for none.
+        Returns −1 if there is none.
         """
         places = (match.start() for match in _HEADER[self.order].finditer(self.data, begin))
         return next((at for at in places if self._is_inside(at) and self._is_filled(at, with_code=True)), -1)

@@ -1,4 +1,4 @@
-"""Parse /proc/kallsyms, or a copy of it, to columns.
+"""Parses /proc/kallsyms, or a copy of it, into columns.
 
 Source of truth: kernel/kallsyms.c s_show for the format; tools/perf/util/symbol.c kallsyms__parse,
 map__process_kallsym_symbol and symbols__fixup_end for the choice of symbols and their ends.
@@ -34,11 +34,11 @@ from perf2x.symbolizer.symbol_index import PAGE, SymbolColumns, SymbolIndex
 
 _NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09
 _IS_SYMBOL = np.array([letter in b"TWDBtwdb" for letter in range(256)], np.bool_)
-"""(256,) symbol_type__filter: true for letters of code and data."""
+"""(256,) symbol_type__filter: True for the letters of code and data."""
 _LIVEPATCH = b".klp.sym."
-"""Names by which a livepatch refers to functions of others: they have these functions' addresses."""
+"""Names by which a livepatch refers to functions of other objects; the addresses are those functions'."""
 _MAX_SIZE = 1 << 28
-"""Size limit of a file; a kernel with all modules loaded has a tenth of it."""
+"""Size limit of a file; a kernel with all modules loaded needs a tenth of it."""
 
 
 class Kallsyms(Frozen):
@@ -55,7 +55,7 @@ class Kallsyms(Frozen):
     text: bytes
 
     def name(self, row: int) -> str:
-        """The symbol's name without its module."""
+        """Return the symbol's name without its module."""
         return self.text[int(self.name_start[row]) : int(self.name_end[row])].decode(errors="surrogateescape")
 
     def address_of(self, name: str) -> int | None:
@@ -69,7 +69,7 @@ class Kallsyms(Frozen):
         return None
 
     def index(self) -> SymbolIndex:
-        """Make the index of the symbols, with the same rows."""
+        """The index of the symbols, with the same rows."""
         upper = (self.letter >= ord("A")) & (self.letter <= ord("Z"))
         binding = np.where(self.letter == ord("W"), STB_WEAK, np.where(upper, STB_GLOBAL, STB_LOCAL))
         kind = np.where(np.isin(self.letter & 0xDF, (ord("T"), ord("W"))), STT_FUNC, STT_OBJECT)
@@ -77,7 +77,7 @@ class Kallsyms(Frozen):
         return SymbolIndex(SymbolColumns(*columns))
 
     def _ends(self) -> U64:
-        """Return ends of symbols: before a module border the next page's end, elsewhere unknown."""
+        """Return the ends of symbols: before a module border, the end of the next page; elsewhere unknown."""
         order = argsort(self.start)
         module = self.module[order]
         end = self.start.copy()
@@ -88,7 +88,7 @@ class Kallsyms(Frozen):
 
 
 def read_kallsyms(path: Path) -> Kallsyms:
-    """Parse a kallsyms file, plain or compressed; ObjectError if it is not one or its addresses are hidden."""
+    """Parse a kallsyms file, plain or compressed. Raises ObjectError if it is not one or its addresses are hidden."""
     return parse_kallsyms(inflate_file(read_object_file(path, _MAX_SIZE)), shown_name(path))
 
 
@@ -101,7 +101,7 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     starts = np.append(0, ends[:-1] + 1)
     width = text.find(b" ")
     if not 1 <= width <= 16:
-        raise ObjectError(f"{name}: not a kallsyms file, its first line is {text[:40]!r}")
+        raise ObjectError(f"{name}: not a kallsyms file: its first line is {text[:40]!r}")
     starts, ends = _regular(raw, starts, ends, width)
     address, valid = hex_numbers(text, starts, width)
     letter = raw[starts + width + 1]
@@ -109,9 +109,9 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     wanted = wanted[~_begin_with(text, starts[wanted] + width + 3, _LIVEPATCH)]
     starts, ends, address, letter = starts[wanted], ends[wanted], address[wanted], letter[wanted]
     if len(address) == 0:
-        raise ObjectError(f"{name}: no symbols in it")
+        raise ObjectError(f"{name}: it has no symbols")
     if not address.any():
-        raise ObjectError(f"{name}: every address is 0, they were hidden (kernel.kptr_restrict)")
+        raise ObjectError(f"{name}: all addresses are 0, because they were hidden (kernel.kptr_restrict)")
     name_end, module, modules = _modules(raw, text, starts, ends)
     return Kallsyms(address, letter, starts + width + 3, name_end, module, modules, text)
 
@@ -125,7 +125,7 @@ def _begin_with(text: bytes, starts: I64, prefix: bytes) -> Bools:
 
 
 def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:
-    """Keep lines with a name and with spaces at the same positions as in the first line."""
+    """Keep lines that have a name and have spaces at the same positions as the first line."""
     fits = ends - starts > width + 3
     if not fits.all():
         starts, ends = starts[fits], ends[fits]
@@ -134,7 +134,7 @@ def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:
 
 
 def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
-    """(end of each name, module of each symbol or −1, module names)."""
+    """Return the end of each name, the module of each symbol or −1, and the module names."""
     module, names = minus_ones(len(starts)), dict[bytes, int]()
     first = text.find(b"\t")
     if first < 0:

@@ -4,7 +4,7 @@ Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/sym
 dso__find_perf_map. The file has no times: if code was replaced, the last entry wins.
 
 Files of processes in containers are named after the process id in the container: tools/perf/util/map.c map__new and
-tools/perf/util/symbol.c dso__find_perf_map ask /proc for that id, which fails once the process is gone. A recording
+tools/perf/util/symbol.c dso__find_perf_map read that id from /proc, which fails once the process is gone. A recording
 does not contain the id, but it lists the processes in PID namespaces of their own (PERF_RECORD_NAMESPACES), and the
 addresses in a map show which process it belongs to.
 """
@@ -48,11 +48,11 @@ _PID_LINK, _MOUNT_LINK = 3, 5
 FIRST_PID_NAMESPACE = 0xEFFFFFFC
 """Its inode number on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO."""
 _MAX_MAPS = 64
-"""Number of maps tried in a directory, newest first; /tmp may contain maps of years."""
+"""Number of maps to try in a directory, newest first; /tmp may contain maps of years."""
 
 
 class ProcessNamespaces:
-    """The last recorded namespaces of each process, by inode number of nsfs."""
+    """The last recorded namespaces of each process, by their inode numbers in nsfs."""
 
     def __init__(self, namespaces: Namespaces | None) -> None:
         self._inodes: dict[bytes, list[int]] = {}
@@ -68,13 +68,13 @@ class ProcessNamespaces:
         return inodes is not None and inodes[_PID_LINK] != FIRST_PID_NAMESPACE
 
     def mount(self, pid: int) -> int:
-        """The process's mount namespace; 0 if it was not recorded."""
+        """Return the process's mount namespace; 0 if it was not recorded."""
         inodes = self._inodes.get(_pid_key(pid))
         return inodes[_MOUNT_LINK] if inodes is not None else 0
 
 
 def _pid_key(pid: int) -> bytes:
-    """Return a keyed form of a process id: ids in a crafted file could be chosen to collide in a dictionary."""
+    """Return a keyed form of a process id, because ids in a crafted file could be chosen to collide in a dictionary."""
     return secret_key(pid & 0xFFFFFFFF)
 
 
@@ -92,7 +92,7 @@ def _map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
 
 
 def _maps_in_container(proc: Path | None, mount: int) -> list[Path]:
-    """Return maps in a container that still has live processes, though the recorded one may be gone."""
+    """Return maps in a container that still has live processes, even if the recorded process is gone."""
     if proc is None or not mount:
         return []
     for folder in sorted(proc.glob("[0-9]*")):
@@ -123,14 +123,17 @@ _MAX_SIZE = 1 << 30
 
 
 class PerfMap(Frozen):
-    """All entries in file order."""
+    """All entries of a map, in file order."""
 
     start: U64
     size: U64
     names: list[str]
 
     def find(self, address: U64, first: bool = False) -> I64:
-        """Return (n,) last entry that covers each address (sorted), or the first one; −1 for none."""
+        """Return (n,) the last entry that covers each address (sorted), or with ``first`` the first one.
+
+        Returns −1 for none.
+        """
         low = searchsorted(address, self.start, "left")
         end = self.start + np.maximum(self.size, np.uint64(1))
         end = np.where(end < self.start, np.uint64(2**64 - 1), end)
@@ -140,9 +143,9 @@ class PerfMap(Frozen):
 
 
 def _last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
-    """Return (count,) last of ``rows`` whose range [low, high) contains each position, −1 for none.
+    """Return (count,) the last of ``rows`` whose range [low, high) contains each position, −1 for none.
 
-    Rows are processed from last to first. ``following[i]`` skips positions that have a row already, so that each
+    Rows are processed from last to first. ``following[i]`` skips positions that already have a row, so that each
     position is visited once however many ranges overlap.
     """
     result = minus_ones(count)
@@ -156,7 +159,7 @@ def _last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
 
 
 def _free(following: list[int], at: int) -> int:
-    """The first position from ``at`` on without a row; halves the path on the way, as union-find does."""
+    """Return the first position from ``at`` on without a row; halves the path on the way, as union-find does."""
     while following[at] != at:
         following[at] = following[following[at]]
         at = following[at]
@@ -164,7 +167,7 @@ def _free(following: list[int], at: int) -> int:
 
 
 def read_perf_map(path: Path) -> PerfMap:
-    """Parse a map and skip malformed lines; ObjectError if the file cannot be read."""
+    """Parse a map, skipping malformed lines. Raises ObjectError if the file cannot be read."""
     rows = _LINE.findall(read_object_file(path, _MAX_SIZE))
     start = as_uint64([int(row[0], 16) for row in rows])
     size = as_uint64([int(row[1], 16) for row in rows])
@@ -181,11 +184,11 @@ class PerfMapSource(BuiltInSource):
         self._namespaces = ProcessNamespaces(context.namespaces)
 
     def covers(self, dso: Dso) -> bool:
-        """True for anonymous memory of a known process."""
+        """Return True for anonymous memory of a known process."""
         return dso.kind is DsoKind.ANONYMOUS and dso.pid > 0
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions by address in the process."""
+        """Return functions by address in the process."""
         path, table = self.file(dso.pid, address)
         if path is None or table is None:
             return no_symbols(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
@@ -200,11 +203,11 @@ class PerfMapSource(BuiltInSource):
         pairs = np.column_stack([last, first])[last != first].tolist()
         names = ([table.names[row] for row in pair] for pair in pairs)
         count = sum(len({jit_function(name).name or name for name in pair}) > 1 for pair in names)
-        advice = "a perf map has no times, so that all samples have the name of the code that came last; a jitdump has."
+        advice = "a perf map has no times, so all samples have the name of the last code at the address; jitdumps have."
         self._context.diagnostics.add("perf_map_replaced", advice, count, where)
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """Find the map of a process by name, else by contents; ObjectError if it cannot be read."""
+        """Return the map of a process, found by name or else by contents. Raises ObjectError if it cannot be read."""
         path = next((path for path in self._candidates(pid) if is_file(path)), None)
         return (path, read_perf_map(path)) if path is not None else self._by_contents(pid, address)
 
@@ -214,7 +217,7 @@ class PerfMapSource(BuiltInSource):
             yield options.perf_map_dir / f"perf-{pid}.map"
         if options.symfs is not None:
             yield from paths_in_root(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")
-        elif not self._context.recorded.made_elsewhere:  # process ids of another machine are meaningless
+        elif not self._context.recorded.made_elsewhere:  # process ids of another machine are meaningless here here
             yield from self._on_this_machine(pid)
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:
@@ -222,7 +225,7 @@ class PerfMapSource(BuiltInSource):
         yield host_path(f"{PERF_MAP_DIR}/perf-{pid}.map")
 
     def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """Return the map under another process id that names the most sampled addresses, unless two name equally many.
+        """Return the map with another process id that names the most sampled addresses, unless there is a tie.
 
         JIT-compiled code has different addresses in each process, so another process's map hardly ever names any.
         """
@@ -235,13 +238,13 @@ class PerfMapSource(BuiltInSource):
                 if named >= most:
                     best, most = ((path, table) if named > most else (None, None)), named
         if best[0] is not None:
-            advice = "a map named after another process id was taken: its addresses are those of the process."
+            advice = "a map with another process id in its name was used, because its addresses match the process."
             where = f"{shown_name(best[0])} for {pid}"
             self._context.diagnostics.add("perf_map_of_other_pid", advice, where=where)
         return best
 
     def _of_other_ids(self, pid: int) -> list[Path]:
-        """Return maps in the user's directory, and elsewhere if the process was certainly in a container."""
+        """Yield maps in the user's directory, and elsewhere if the process was certainly in a container."""
         options, proc = self._context.options, self._context.finder.search_paths.proc
         found = _maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
         if self._namespaces.is_container(pid):

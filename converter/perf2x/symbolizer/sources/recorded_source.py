@@ -1,7 +1,7 @@
-"""Names in the recording itself: simpleperf reads them on the phone, where the files are.
+"""Names in the recording itself: simpleperf looks them up on the phone, where the files are.
 
-Source of truth: Dso::IpToVaddrInFile and ThreadTree::FindSymbol of simpleperf. They are tried last, because a file that
-the user has may have more than the sampled functions.
+Source of truth: Dso::IpToVaddrInFile and ThreadTree::FindSymbol of simpleperf. This source comes last, because the
+user's files may have more than the sampled functions.
 """
 
 import numpy as np
@@ -23,11 +23,11 @@ class RecordedSource(BuiltInSource):
     order = 50
 
     def covers(self, dso: Dso) -> bool:
-        """True for the files that the recording lists, for modules, whose names the kernel may list, and perf maps."""
+        """Return True for files that the recording lists, for modules (the kernel may list them), and for perf maps."""
         return self._file(dso) is not None
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions by svma, file offset, or recorded address."""
+        """Return functions by svma, file offset, or recorded address."""
         file = self._file(dso)
         row = minus_ones(len(address)) if file is None else file.find(_in_file(file, dso, address))
         rows, function = unique_known(row)

@@ -1,9 +1,9 @@
 """Cached source locations: a small file for each object in the user's cache directory.
 
-A cache file is only valid for the very file that it was read from: the same device, inode, size and times, or the same
+A cache file is valid only for the exact file that it was read from: the same device, inode, size and times, or the same
 bytes for an object in an archive. A build id alone never suffices, because anybody can write one into a file: an object
-from a bundle, a dataset, a ``--symfs`` or a server does not speak for a file of this machine. Other files with a part
-of the debug info (dwz, ``.dwp``) are identified in the same way, and must be unchanged.
+from a bundle, a dataset, a ``--symfs`` or a server must not supply lines for a file of this machine. Other files with a
+part of the debug info (dwz, ``.dwp``) are identified in the same way, and must be unchanged.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 FORMAT = 1
 """Version of these files, and of the interpretation of debug info between releases."""
 _MOST = 1 << 20
-"""Maximum number of addresses of one object; of more, only the latest are kept."""
+"""Maximum number of addresses of one object; beyond it, only the latest are kept."""
 
 
 class KnownLines(Frozen):
@@ -75,7 +75,7 @@ class _Stored(Frozen, array_like=True):
         return cls(beside, address, count, function, line, functions)
 
     def known(self) -> KnownLines:
-        """Return the locations; ValueError if the columns are inconsistent."""
+        """Return the locations. Raises ValueError if the columns are inconsistent."""
         columns = (np.frombuffer(column, "<u8") for column in (self.address, self.count, self.function, self.line))
         address, count, function, line = columns
         rows = len(function)
@@ -113,7 +113,7 @@ def place_of(file: ElfObject, options: SymbolOptions) -> Path | None:
 def recall(place: Path | None, beside: str) -> KnownLines:
     """Read the cached locations; none if the file is missing or damaged, or other debug files have changed.
 
-    ``beside`` are the identities of the other files with a part of the debug info.
+    ``beside`` has the identities of the other files with a part of the debug info.
     """
     data = read_checksummed(place) if place is not None else None
     if data is None:

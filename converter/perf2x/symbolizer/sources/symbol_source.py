@@ -1,8 +1,8 @@
-"""Interface of symbol sources: a batch of addresses in, functions and lines out.
+"""The interface of symbol sources, which map batches of addresses to functions and lines.
 
 A symbol source is a class with an entry point in the group ``perf2x.symbol_sources``. It is instantiated once per
-recording and called once per object. Sources are asked in ascending ``order`` for addresses that have no name yet. If a
-command reads several recordings, each address of a build id is looked up once (``known_names.py``).
+recording and called once per object. Sources are called in ascending ``order`` for addresses that have no name yet. If
+a command reads several recordings, each address of a build id is looked up once (``known_names.py``).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class DsoKind(Enum):
-    """Kind of object for a mapping's name; it determines the meaning of a Dso's addresses."""
+    """The kind of object that a mapping's name denotes; it determines the meaning of a Dso's addresses."""
 
     FILE = "file"
     """An ELF file; addresses are svmas (file offsets if no file is found)."""
@@ -38,7 +38,7 @@ class DsoKind(Enum):
 
 
 class Dso(Frozen):
-    """One object whose addresses are looked up."""
+    """An object whose addresses are looked up."""
 
     name: str
     """The recorded name."""
@@ -81,11 +81,11 @@ class Symbols(Frozen):
     has_inlines: bool = False
     """True if the source includes inlined frames."""
     missing: str = ""
-    """The reason why other addresses have no rows, a few words for the summary; "" for nothing to report."""
+    """Why other addresses have no rows, in a few words for the summary; "" if there is nothing to report."""
 
 
 class Context(Frozen):
-    """Facts and services that every source may use."""
+    """Data and services for all sources."""
 
     options: SymbolOptions
     session: Session
@@ -94,7 +94,7 @@ class Context(Frozen):
     kernel_build_id: bytes = b""
     """Build id of the recorded kernel, b"" if it was not recorded."""
     kernel_reference: tuple[str, int] = ("", 0)
-    """The relocation reference in ``[kernel.kallsyms]_text``: name and recorded address, 0 if it was hidden."""
+    """The relocation reference in ``[kernel.kallsyms]_text``: its name, and its recorded address, 0 if hidden."""
     namespaces: Namespaces | None = None
     """The recording's namespace records (``perf record --namespaces``)."""
     recorded: RecordedFiles = field(default_factory=RecordedFiles)
@@ -118,7 +118,7 @@ class SymbolSource(Protocol):
         ...
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return lines for ``address`` (n,), sorted and unique; ObjectError if the object is damaged."""
+        """Return lines for ``address`` (n,), sorted and unique. Raises ObjectError if the object is damaged."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Kernel code at a fixed address for user programs: the page [vsyscall]. (The vDSO is an ELF file: recorded_vdso.py.)
+"""The page [vsyscall]: kernel code at a fixed address for user programs. (The vDSO is an ELF file: recorded_vdso.py.)
 
 Source of truth: arch/x86/entry/vsyscall/vsyscall_emu_64.S for the page's layout.
 """
@@ -18,10 +18,10 @@ class VsyscallSource(BuiltInSource):
     order = 45
 
     def covers(self, dso: Dso) -> bool:
-        """True for [vsyscall]."""
+        """Return True for [vsyscall]."""
         return dso.kind is DsoKind.VDSO and dso.name == "[vsyscall]"
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions by offset into the page."""
+        """Return functions by offset into the page."""
         row = as_int64(np.minimum(address, np.uint64(4095)) // np.uint64(1024))
         return symbols_from_names(_VSYSCALLS, np.where((row < len(_VSYSCALLS)) & (address < 4096), row, -1))

@@ -310,7 +310,7 @@ def test_frames_that_are_chosen(choice: tuple[str, ...], frames: str, recording:
 def test_one_recording_that_is_not_hidden(recording: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.data"
     other.write_bytes(write_file(Forged(events=(Event(ids=(9,)),)), [Sample(id=9)]))
-    said = "samples are written as they were recorded: give one recording at a time, and no dataset"
+    said = "samples are written as they were recorded: pass one recording at a time, and no dataset"
     with pytest.raises(OptionError, match=said):
         load([str(recording), str(other)], load_options(as_recorded=True))
     ran = perf2x("script", recording, "--no-merge-callchains")

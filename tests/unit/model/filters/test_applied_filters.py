@@ -74,6 +74,6 @@ def test_filters_that_leave_nothing_together(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     filters = Filters(frames="kernel", max_stack=3)
     path.write_bytes(write_file(Session(), [Sample(ip=0x1000)]))
-    with pytest.raises(FormatError, match="no samples: the options leave none of its 1"):
+    with pytest.raises(FormatError, match="no samples: the options exclude all of its 1"):
         load(str(path), LoadOptions(filters=filters, allow_empty=False))
     assert not len(load(str(path), LoadOptions(filters=filters)).profile.samples)

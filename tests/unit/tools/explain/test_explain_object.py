@@ -42,7 +42,7 @@ SYMBOLS = [TinySymbol("f", 0x1000, 0x100)]
 DEBUG = with_symbols(EMPTY_TEXT, SYMBOLS, debug_sections(*compiled()))
 OTHER = tiny_elf([TEXT, TinySection(NOTE.name, NOTE.data[:16] + b"\x77" * 20, NOTE.address, "NOTE", 2)])
 HEX = BUILD_ID.hex()
-MISSING = "stripped: no symbol table in it, and no debug file found"
+MISSING = "stripped: it has no symbol table, and no debug file was found"
 
 
 def explained(root, path="/bin/prog", **places) -> Any:
@@ -139,7 +139,7 @@ def test_exported_functions_alone_are_not_enough(tmp_path) -> None:
     written(tmp_path, tiny_elf([TEXT, NOTE, *dynamic]), "bin/prog")
     answer = explained(tmp_path).answers["names"]
     assert not answer.good
-    assert answer.text == "stripped: no symbol table in it, and no debug file found"
+    assert answer.text == "stripped: it has no symbol table, and no debug file was found"
 
 
 def test_go_has_names_lines_and_frame_pointers(tmp_path) -> None:
