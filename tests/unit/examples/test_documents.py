@@ -20,7 +20,8 @@ from tests.unit.model.transforms.test_weights_and_mispredicts import recorded as
 from tests.unit.model.transforms.test_weights_and_mispredicts import sample as load
 
 ARCHITECTURE = ROOT / "converter" / "ARCHITECTURE.md"
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+SKILL = ROOT / "converter" / "perf2x" / "cli" / "agents" / "SKILL.md"
+PAGES = sorted([ROOT / "README.md", SKILL, *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OURS = re.compile(

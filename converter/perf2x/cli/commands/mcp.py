@@ -1,21 +1,25 @@
 """``perf2x mcp``: answers questions of language models about recordings."""
 
+from importlib.resources import files
 from typing import Annotated
 
 from perf2x.cli.parameters import Honouring, Only
+from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.format_features import ListingSettings
 from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
-from perf2x.model.setting import Argument
+from perf2x.model.setting import Argument, Setting
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Folders = Annotated[tuple[str, ...], Argument("Folders with recordings; nothing else is read.", metavar="FOLDER")]
+Skill = Annotated[bool, Setting("Print a skill file for coding agents that run commands themselves, and end.")]
 
 
 def mcp(
-    folders: Folders,
+    folders: Folders = (),
     *,
+    skill: Skill = False,
     asked: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Only(SymbolOptions, "max_unpacked", "source_dirs")],
 ) -> None:
     """Answer questions about recordings, by the Model Context Protocol on standard input and output.
@@ -27,7 +31,13 @@ def mcp(
 
         perf2x mcp recordings/
         perf2x mcp recordings/ build/ --source-dir src
+        perf2x mcp --skill > .claude/skills/perf2x/SKILL.md
     """
+    if skill:
+        print(files("perf2x.cli.agents").joinpath("SKILL.md").read_text(encoding="utf-8"), end="")
+        return
+    if not folders:
+        raise OptionError("name the folders with the recordings: perf2x mcp FOLDER")
     from perf2x.cli.agents.agent_tools import AgentTools
     from perf2x.cli.agents.below_folders import BelowFolders
     from perf2x.cli.agents.mcp_server import make_server
