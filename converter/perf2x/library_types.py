@@ -73,7 +73,7 @@ class TableOptions(TypedDict, total=False):
     """Bytes to which each compressed input may be unpacked (None: 200 times its size, at least 256 MiB). It also limits
     the bytes read from a pipe (None: 64 GiB); see base/files/unpack_limit.py."""
     anonymize: str
-    """Secret salt of the hashes; empty: names stay."""
+    """A secret salt for the hashes; empty: names stay."""
     code: CodeRequest | None
     """Count branches and samples of one object's code; None: no counts."""
     parallelism: tuple[int, ...]

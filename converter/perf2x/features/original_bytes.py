@@ -21,12 +21,12 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
     if not most:
         return
     if options.hides_names:
-        raise SettingError("the original recording tells the names that ", options.hides_names, " hides")
+        raise SettingError("the original recording reveals the names that ", options.hides_names, " hides")
     if len(files) != 1 or not Path(files[0]).is_file():
         raise OptionError("the original recording must be one file: not several, a directory or a pipe")
     size = len(_bytes_of(files))
     if size > most:
-        raise OptionError(f"the original recording has {size:,} bytes, more than {most:,} as asked for")
+        raise OptionError(f"the original recording has {size:,} bytes, more than the requested {most:,}")
 
 
 def _bytes_of(files: Sequence[str]) -> "U8":

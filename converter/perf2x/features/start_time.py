@@ -1,4 +1,4 @@
-"""``--start-time``: the time of day of a recording without one: given, or from the date of its files."""
+"""``--start-time``: the time of day of a recording without one; the user gives it, or it is the date of its files."""
 
 import stat
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
     """Parse the setting: seconds since the epoch, ISO 8601 (UTC without a zone) or ``file``.
 
-    OptionError for anything else, and for times before 1970.
+    Raises OptionError for anything else, and for times before 1970.
     """
     from perf2x.model.value_limits import LAST_TIME
 
@@ -71,7 +71,7 @@ class _StartTime(FeatureSettings):
 def date_of(path: str) -> int:
     """Return the modification time of a recording in nanoseconds; of a directory, that of its first file.
 
-    OptionError for inputs without one, such as pipes.
+    Raises OptionError for inputs without one, such as pipes.
     """
     file = Path(path) / "data" if Path(path).is_dir() else Path(path)
     try:
@@ -94,7 +94,7 @@ def _set_start_time(loaded: "Loaded", run: SessionRun) -> "Loaded":
 def _started(meta: "Meta", session: "Session", start: int | Literal["file"], files: Sequence[str]) -> "Meta":
     """Add the start, with a comment on its origin.
 
-    A given time replaces the recorded one; the date of files is only used without a recorded one.
+    A given time replaces the recorded one; the date of files is used only if no time was recorded.
     """
     from perf2x.model.value_limits import LAST_TIME
 

@@ -26,16 +26,16 @@ Item = TypeVar("Item")
 End = TypeVar("End")
 _SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
 _SAFE = frozenset(("tls", "wss"))
-_AGAIN = "what was added is kept; run the same command again to continue"
+_AGAIN = "finished work is kept; run the same command again to continue"
 
 
 class TaskTotals(Struct):
-    """Numbers of one task, or of all so far."""
+    """Counts of one task, or of all tasks so far."""
 
     of: int = 0
     """Number of tasks."""
     done: int = 0
-    """Number of finished ones, including failed ones."""
+    """Number of finished tasks, including failed ones."""
     failed: int = 0
 
     def add(self, task: Self) -> None:
@@ -45,7 +45,7 @@ class TaskTotals(Struct):
 
 
 class Here(Executor):
-    """Runs each task at once, in this process."""
+    """Runs each task immediately, in this process."""
 
     def submit(self, task: Callable[..., End], /, *values: Any, **named: Any) -> "Future[End]":
         """Return a completed future; exceptions of the task are raised here."""
@@ -58,7 +58,7 @@ class Here(Executor):
 def executor(scheduler: str | None, count: int) -> Iterator[Executor]:
     """Provide the workers of a scheduler, or ``count`` processes of this machine; for one, this process.
 
-    Perf2xError if the scheduler does not answer, OptionError if it needs Dask, which is missing.
+    Raises Perf2xError if the scheduler does not answer, OptionError if it needs Dask, which is missing.
     """
     if scheduler is not None:
         with _connected(scheduler) as client:
@@ -77,13 +77,13 @@ def executor(scheduler: str | None, count: int) -> Iterator[Executor]:
 
 
 def done(crew: Executor, task: Callable[..., End], items: Iterable[Item], job: object) -> Iterator[tuple[Item, End]]:
-    """Run a task for each item, and yield results as they are completed; Perf2xError if workers are gone."""
+    """Run a task for each item, and yield results as they are completed. Raises Perf2xError if workers are gone."""
     running = {crew.submit(task, item, job): item for item in items}
     try:
         for future in as_completed(running):
             yield running.pop(future), future.result()
     except BrokenProcessPool:
-        raise Perf2xError(f"a worker was killed, or had not enough memory; {_AGAIN}") from None
+        raise Perf2xError(f"a worker was killed or ran out of memory; {_AGAIN}") from None
     except CancelledError:
         raise Perf2xError(f"the scheduler is gone; {_AGAIN}") from None
     except Exception as error:
@@ -130,7 +130,7 @@ def _connected(scheduler: str) -> Iterator[Any]:
 
 
 def _silence() -> None:
-    """Keep Dask's log off standard error: its errors come back as exceptions, and some loggers have own levels."""
+    """Keep Dask's log off standard error, because its errors are raised as exceptions here."""
     for name in list(logging.root.manager.loggerDict):
         if name == "distributed" or name.startswith("distributed."):
             logging.getLogger(name).setLevel(logging.CRITICAL)

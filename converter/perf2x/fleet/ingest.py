@@ -1,6 +1,6 @@
-"""Ingest of many recordings: tasks of some recordings each, whose rows are written by the workers.
+"""Ingests many recordings in tasks of a few recordings each, whose rows are written by the workers.
 
-A task returns a few numbers and the rows of the table of recordings, which the command commits: before that, nothing is
+A task returns a few numbers and its rows of the table of recordings, which the command commits: until then, nothing is
 part of the dataset.
 """
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 
 _NAMED = 20
-"""Number of errors kept."""
+"""Maximum number of errors to keep."""
 
 
 class Job(Frozen):
-    """Facts shared by all tasks of one run."""
+    """Data shared by all tasks of one run."""
 
     root: str
     """Path or address of the dataset."""
     options: LoadOptions
     tags: Mapping[str, str]
     run: str
-    """Id of the run: workers look up once per run what the dataset has."""
+    """Id of the run: workers read the dataset's list of recordings once per run."""
     tag_from: tuple[str, ...] = ()
     """Sources of the tags of each recording (``recording_labels.py``)."""
     start_time: str = ""
@@ -66,22 +66,22 @@ class IngestTotals(TaskTotals):
     left: int = 0
     """Unfinished recordings that may still grow."""
     unfinished: int = 0
-    """Of those added; likewise the undated."""
+    """The added recordings among them; likewise for undated ones."""
     undated: int = 0
     """Recordings without a time of day, so that their order is unknown."""
     untagged: int = 0
     """Recordings without tags from some source."""
     retagged: int = 0
-    """Of the known ones: the dataset has them with other tags."""
+    """Known recordings that have other tags in the dataset."""
     samples: int = 0
     errors: list[str] = field(default_factory=list)
-    """The first few."""
+    """The first few errors."""
 
 
 def ingest_some(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarrow.Table]":
     """Write the rows of some recordings, or the reasons why they cannot be read; the caller commits them.
 
-    Returns counts, and rows of the table of recordings. OutputError if the dataset cannot be written.
+    Returns counts, and rows of the table of recordings. Raises OutputError if the dataset cannot be written.
     """
     rows, totals, seen = RowsOfRecordings(DeltaTables(job.root), job.partition), IngestTotals(), set[str]()
     for source in sources:
@@ -142,7 +142,7 @@ def _there(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
 def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredRecording | None":
     """Read, stitch and unwind a recording, in a file named ``name`` or unpacked from it; None if it may still grow.
 
-    FormatError if it cannot be read, or is unfinished and has no sample that identifies it.
+    Raises FormatError if it cannot be read, or is unfinished and has no sample that identifies it.
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.fleet.ingest_recording import ingest_session
@@ -175,7 +175,7 @@ def ingest(
 ) -> IngestTotals:
     """Add the recordings to the dataset of ``job``; ``report`` is called whenever some are done.
 
-    OutputError if the dataset cannot be written, Perf2xError if the workers are gone; finished work is kept.
+    Raises OutputError if the dataset cannot be written, Perf2xError if the workers are gone; finished work is kept.
     """
     totals, tables = IngestTotals(len(sources)), DeltaTables(job.root)
     job = replace(job, partition=tables.make(job.partition))
@@ -188,14 +188,14 @@ def ingest(
 
 
 def _batches(sources: Sequence[str], workers: int, job: Job) -> Iterator[Sequence[str]]:
-    """Yield recordings that are written together, sorted by time, because each day has files of its own."""
+    """Yield recordings to be written together, sorted by time, because each day has files of its own."""
     ordered = sorted(sources, key=lambda source: (_about(source, job.start_time), source))
     size = max(1, min(TOGETHER, -(-len(sources) // max(workers, 1))))
     return (ordered[first : first + size] for first in range(0, len(ordered), size))
 
 
 def _about(source: str, pattern: str) -> int:
-    """Return the approximate start of a recording; 0 if only its content has it."""
+    """Return the approximate start of a recording; 0 if only its content shows it."""
     found = start_by_name(source, pattern) if pattern not in ("", "file") else None
     if found is None and not is_address(source):
         try:

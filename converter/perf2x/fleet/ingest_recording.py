@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) -> StoredRecording:
     """Read, stitch and unwind one session, whose files have this ``recording_id``.
 
-    The context's diagnostics must be of this session alone: they are stored with it.
+    The context's diagnostics must be those of this session alone, because they are stored with it.
     """
     from perf2x.model.filters.applied_filters import AppliedFilters
     from perf2x.model.recording import kernel_build_id
@@ -81,7 +81,7 @@ def _location_names(stitched: Stitched, recording: Recording, context: LoadConte
     from perf2x.kernel.registry import load_symbol_sources
     from perf2x.symbolizer.known.location_names import everything, location_names, only_where_recorded
 
-    symbols = replace(symbols, names="short", inline=True, keep_full_names=False)  # the reader's choice
+    symbols = replace(symbols, names="short", inline=True, keep_full_names=False)  # the reader decides
     wanted = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
     facts = context.symbol_facts(profile, recording, symbols)
     with context.stages.stage("symbolize"):

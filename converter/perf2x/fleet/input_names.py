@@ -20,8 +20,8 @@ _MOST_OF_LIST = 1 << 28
 def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
     """Return every recording of the names and lists (files with one name per line), once, in order.
 
-    Patterns are expanded and sorted; paths become absolute, because other machines may read them. FormatError for a
-    name, a pattern or a list without a file.
+    Patterns are expanded and sorted; paths become absolute, because other machines may read them. Raises FormatError
+    for a name, a pattern or a list without a file.
     """
     found = (one for name in [*names, *_listed(lists)] for one in _expand(name))
     return list(dict.fromkeys(found))
@@ -65,7 +65,7 @@ def _matching(address: str) -> list[str]:
 def local_copy(name: str) -> Iterator[Path]:
     """Provide the path of a recording: the file itself, or a temporary copy of a URL's contents.
 
-    FormatError if it cannot be read; errors in the block name the URL, not its copy.
+    Raises FormatError if it cannot be read; errors in the block name the URL, not its copy.
     """
     if not is_address(name):
         yield _regular(Path(name))

@@ -62,9 +62,9 @@ def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
 def answered(dataset: str | Path, sql: str, limits: QueryLimits | None = None) -> Iterator[Answer]:
     """Run SQL on a dataset, or on the part selected by tags after a question mark, and return its result.
 
-    FormatError if the dataset is missing or damaged, OptionError for SQL that is wrong or not read-only.
+    Raises FormatError if the dataset is missing or damaged, OptionError for SQL that is wrong or not read-only.
     """
-    address_space(str(dataset))  # threads of deltalake hang if there is too little
+    address_space(str(dataset))  # deltalake's threads hang if there is too little
     part = DatasetPart(parse_address(str(dataset)))
     with engine(part, sql, limits) as connection:
         check_reads(connection, sql)
@@ -91,7 +91,7 @@ def check_reads(connection: Any, sql: str) -> None:
     if len(kinds) > 1:
         raise OptionError("only one SQL statement can be run at a time")
     if kinds[0] not in _KINDS:
-        raise OptionError(f"only queries are run: {kinds[0]} is not")
+        raise OptionError(f"only queries are allowed, not {kinds[0]}")
 
 
 def _plain_column(column: "pyarrow.Array") -> list[object]:

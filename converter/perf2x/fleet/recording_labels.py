@@ -1,4 +1,4 @@
-"""Labels and dates of one recording: from its name, from files next to it, and from the cgroups of its samples."""
+"""Labels and dates of a recording, taken from its name, from files next to it, and from the cgroups of its samples."""
 
 import csv
 import os
@@ -18,7 +18,7 @@ from perf2x.fleet.input_names import local_copy
 Tags = Mapping[str, str]
 
 GROUPS = "cgroup"
-"""Source of the labels that are only known after reading a recording."""
+"""The source of labels that are only known after reading a recording."""
 _VARIABLE = "env:"
 _MOST = 1 << 28
 _FIELD = re.compile(r"\{([A-Za-z_]\w*)\}|\*", re.ASCII)
@@ -36,9 +36,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def tags_of_variables(asked: Iterable[str]) -> Tags:
-    """Return the tags from variables, ``env:NAME`` with KEY=VALUE,…, because workers on other machines have others.
+    """Return the tags from variables, ``env:NAME`` with KEY=VALUE,…, which may differ on workers of other machines.
 
-    SettingError for an unknown source of tags, FormatError for an unreadable table.
+    Raises SettingError for an unknown source of tags, FormatError for an unreadable table.
     """
     _table.cache_clear()  # it may have changed since the last run
     found: dict[str, str] = {}
@@ -58,7 +58,7 @@ def tags_of_variables(asked: Iterable[str]) -> Tags:
 def tags_of(source: str, asked: Iterable[str]) -> tuple[Tags, bool]:
     """Return the tags of a recording by its name, later sources first, and whether a source has none.
 
-    FormatError for a damaged file next to it.
+    Raises FormatError for a damaged file next to it.
     """
     found = [_reader(text)(source) for text in asked if text != GROUPS and not text.startswith(_VARIABLE)]
     return {key: value for tags in found for key, value in tags.items()}, not all(found)
@@ -106,14 +106,14 @@ def _time_pattern(pattern: str) -> "tuple[re.Pattern[str], list[str]]":
 def check_name_pattern(pattern: str, sources: Sequence[str]) -> None:
     """Raise SettingError for a pattern that matches no name of the recordings."""
     if not any(start_by_name(source, pattern) for source in sources):
-        example = f": {PurePath(sources[0]).name} tells no time by it" if sources else ""
+        example = f": {PurePath(sources[0]).name} does not match it" if sources else ""
         raise SettingError(
             "", "start_time", f" {pattern}{example}; write file, or names with a time, as '*-%Y%m%d-%H%M%S.data'"
         )
 
 
 def _reader(text: str) -> Callable[[str], Tags]:
-    """Return the function from a recording's name to its tags; SettingError for an unknown text."""
+    """Return the function from a recording's name to its tags. Raises SettingError for an unknown text."""
     if "{" in text:
         pattern = _pattern(text)
         return lambda source: found.groupdict() if (found := pattern.search(source.replace(os.sep, "/"))) else {}

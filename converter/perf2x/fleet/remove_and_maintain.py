@@ -1,6 +1,6 @@
 """Removes recordings and maintains tables: deltalake does the work, perf2x selects the rows.
 
-Rows of the table of recordings are deleted first: without one, the other rows of a recording do not count.
+Rows of the table of recordings are deleted first: without them, the other rows of a recording do not count.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,14 +17,14 @@ from perf2x.sources.dataset.sql.table_views import quoted
 
 _DAY = 24 * 3600 * 10**9
 _KEPT_HOURS = 24
-"""Hours for which files no longer in a table are kept, for readers that started earlier."""
+"""Hours to keep files that are no longer in a table, for readers that started earlier."""
 
 
 class Maintained(Struct):
     """Counts of one run."""
 
     recordings: int = 0
-    """Recordings removed, or to be removed."""
+    """The recordings removed, or to be removed."""
     of: int = 0
     before: int = 0
     """Number of data files before."""
@@ -33,9 +33,11 @@ class Maintained(Struct):
 
 
 def chosen(part: DatasetPart, names: Sequence[str]) -> list[Row]:
-    """Return the recordings of a part with these names, as for ``ingest``: path, file name or id; all for none.
+    """Return the recordings of a part with these names, as for ``ingest``: path, file name or id.
 
-    OptionError for a name without a recording.
+    All if there are none.
+
+    Raises OptionError for a name without a recording.
     """
     known: dict[str, list[Row]] = {}
     for row in part.rows:
@@ -46,13 +48,13 @@ def chosen(part: DatasetPart, names: Sequence[str]) -> list[Row]:
     for name in names:
         rows = known.get(name) or known.get(str(Path(name).absolute()))
         if rows is None:
-            raise OptionError(f"{part.tables.root}: no recording {name} is there")
+            raise OptionError(f"{part.tables.root}: it has no recording {name}")
         found |= {row.ident: row for row in rows}
     return list(found.values()) if names else part.rows
 
 
 def remove(tables: DeltaTables, rows: Collection[Row]) -> None:
-    """Remove recordings; OutputError when the dataset cannot be written."""
+    """Remove recordings. Raises OutputError when the dataset cannot be written."""
     attempts = {(row.ident, str(row.values["attempt"])) for row in rows}
     for table in reversed(OF_RECORDINGS):
         _delete(tables, table, attempts)
@@ -75,7 +77,7 @@ def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]
 def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> Maintained:
     """Remove recordings that began before a time (None: none) and orphaned rows; merge small files.
 
-    A recording without a start is as old as its rows. OutputError if the dataset cannot be written.
+    A recording without a start is as old as its rows. Raises OutputError if the dataset cannot be written.
     """
     part = DatasetPart(DatasetAddress(root, {}))
     tables, report = part.tables, Maintained(of=len(part.rows))
@@ -107,7 +109,7 @@ def _began(row: Row) -> int:
 
 
 def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
-    """Delete rows of attempts that ended before a time without a row in the table of recordings, or were replaced."""
+    """Delete rows of attempts that ended before a time and were replaced, or have no row in the table of recordings."""
     counted = _attempts(tables, "recordings")
     for table in OF_RECORDINGS[:-1]:
         lost = {pair for pair in _attempts(tables, table) if pair not in counted and written_ns(pair[1]) < before_ns}
@@ -115,7 +117,7 @@ def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
 
 
 def _attempts(tables: DeltaTables, table: str) -> set[tuple[str, str]]:
-    """Return the pairs of recording and attempt that a table has rows of."""
+    """Return the pairs of recording and attempt in a table's rows."""
     found, names = tables.require(table), OF_ATTEMPT
     pairs = tables.read(table, found, tables.files(found), names).group_by(names).aggregate([])
     return {(one["recording"], one["attempt"]) for one in pairs.to_pylist()}

@@ -1,4 +1,4 @@
-"""Symbolizes a whole dataset: a task for each object; the command commits the rows of many objects at once."""
+"""Symbolizes a whole dataset with a task for each object; the command commits the rows of many objects at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -27,7 +27,7 @@ _AHEAD = 512
 
 
 class NamingJob(Frozen):
-    """Facts shared by all tasks of one run."""
+    """Data shared by all tasks of one run."""
 
     root: str
     symbols: SymbolOptions
@@ -35,13 +35,13 @@ class NamingJob(Frozen):
 
 
 class NamingTotals(TaskTotals):
-    """Numbers of objects whose places were looked up, and of places."""
+    """Counts of objects whose places were looked up, and of places."""
 
     places: int = 0
-    """Number of places without names before."""
+    """Number of places that had no names before."""
     named: int = 0
     unnamed: list[tuple[str, int, str]] = field(default_factory=list)
-    """Objects with places that stay without names: base name, number of places, reason."""
+    """Objects with places that still have no names: base name, number of places, reason."""
 
 
 def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pyarrow.Table]":
@@ -75,7 +75,7 @@ def symbolize(
 ) -> NamingTotals:
     """Symbolize the places of ``count`` objects; ``report`` is called after each.
 
-    OutputError if the dataset cannot be written, Perf2xError if the workers are gone.
+    Raises OutputError if the dataset cannot be written, Perf2xError if the workers are gone.
     """
     totals, tables, waiting = NamingTotals(count), DeltaTables(job.root), list[Any]()
     try:

@@ -1,1 +1,1 @@
-"""The data that flow between the stages, and operations on them alone; nothing here opens a file."""
+"""The data that flows between the stages, and operations on it; nothing here opens a file."""

@@ -12,7 +12,7 @@ class Advice(Frozen):
     text: str
     names: tuple[str, ...] = ()
     for_dates: bool = False
-    """Whether it only matters where the time of day is shown."""
+    """Whether it matters only to outputs that show the time of day."""
 
     command: str = ""
     """The command of perf2x that the sentence ends with."""

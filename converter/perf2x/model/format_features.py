@@ -1,4 +1,4 @@
-"""Settings of features that output formats require (``Needs.features``); ``features/`` implements them."""
+"""Settings of features that output formats request (``Needs.features``); ``features/`` implements them."""
 
 from typing import Annotated, Literal
 
@@ -13,16 +13,16 @@ CodeObject = Annotated[
 
 
 class CodeRequest(Frozen):
-    """Request of an output format for counts of one object's code."""
+    """An output format's request for counts of one object's code."""
 
     object: str = ""
     """Name, path or build id; empty: the object with the most samples."""
     steps_over: Literal["kernel", "external"] = "kernel"
-    """Branches to remove before pairing neighbours: those from or to the kernel, or all outside the object."""
+    """Branches to remove before neighbours are paired: those from or to the kernel, or all outside the object."""
     lines: bool = False
-    """Also count lines of functions, which needs debug info."""
+    """Also count lines of functions, which requires debug info."""
     gcc: int = 0
-    """Version of GCC for which lines are counted, 12 to 16; 0: LLVM."""
+    """The version of GCC to count lines for, 12 to 16; 0: LLVM."""
 
 
 class CodeSettings(FeatureSettings):

@@ -47,7 +47,7 @@ def _v8(found: re.Match[str]) -> str:
 
 
 def _java(found: re.Match[str]) -> str:
-    """Return class and method, including all methods of a name that perf-map-agent unfolded."""
+    """Return class and method, with all methods of a name that perf-map-agent unfolded."""
     return re.sub(_JAVA_METHOD, _java_method, found.string)
 
 
@@ -97,14 +97,15 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
     ("native", r"(?:julia|japi[13]|jl?sys1?)_(?P<name>.+)_\d+$", None),
     ("native", r"\*(?P<name>[A-Za-z_].*)$", None),
 )
-"""Language, form, and how the function is shown: by default the group ``name``, or unchanged without that group.
+"""Language, form, and how the function is shown: by default as the group ``name``, or unchanged if there is no such
+group.
 
 The first form that matches a name counts.
 """
 
 
 def read_compiled_name(name: str) -> CompiledName:
-    """Parse the name of JIT-compiled code; a name of no known form is shown unchanged, as native code."""
+    """Parse the name of JIT-compiled code; a name of unknown form is shown unchanged, as native code."""
     for language, form, show in _FORMS:
         if found := re.match(form, name):
             told = found.groupdict()

@@ -49,11 +49,11 @@ class ListingOptions(Frozen):
     ] = False
     """Show costs of instructions."""
     instructions: bool = False
-    """Return the instruction of each location."""
+    """Whether to return the instruction of each location."""
     source: Annotated[bool, Setting(group=LISTINGS)] = False
     """Show costs of source lines.
 
-    Pages always do; as a setting, it lets formats without listings refuse the other ones.
+    Pages always do; as a setting, it lets formats without listings refuse the others.
     """
     syntax: Annotated[Literal["att", "intel"], Setting("Syntax of x86 instructions.", group=LISTINGS, rare=True)] = (
         "att"
@@ -81,12 +81,12 @@ class ListingOptions(Frozen):
         ),
     ] = 20
     columns: tuple[str, ...] = ()
-    """Other events, and ratios, as in tables."""
+    """Other events and ratios, as in tables."""
     value: str = ""
     """``period`` or ``samples`` of the default event; empty: both, of all events."""
 
     def on_page(self) -> "ListingOptions":
-        """Return the options for a page, which shows lines; SettingError for options that pages lack."""
+        """Return the options for a page, which shows lines. Raises SettingError for options that pages lack."""
         plain = ListingOptions()
         for setting in ("syntax", "around", "hottest"):
             if getattr(self, setting) != getattr(plain, setting) and not (

@@ -6,7 +6,10 @@ _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
 
 def format_amount(value: int, unit: str, scale_of: int | None = None) -> str:
-    """Return ``12.34 ms``, or ``1,234``; with ``scale_of``, in a unit of time that suits a thousandth of that value."""
+    """Return ``12.34 ms``, or ``1,234``.
+
+    With ``scale_of``, use the unit of time that suits a thousandth of that value.
+    """
     if unit != "nanoseconds":
         return f"{value:,}"
     for size, name in _TIMES:
@@ -34,11 +37,11 @@ def format_factor(before: int, after: int) -> str:
 
 
 def plural(number: int, word: str) -> str:
-    """``1 thread``, ``2 threads``."""
+    """Return ``1 thread``, ``2 threads``."""
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def first_of(names: Sequence[str], most: int) -> str:
-    """``a, b and 3 more``."""
+    """Return ``a, b and 3 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

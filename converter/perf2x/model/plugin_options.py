@@ -1,6 +1,6 @@
 """Declarations of an emitter: its options, the data and features it needs, and the conversion options it supports.
 
-Separate from the registry, so that emitters need not import that; plugins import it from ``perf2x.plugins``.
+They are separate from the registry, so that emitters need not import it; plugins import them from ``perf2x.plugins``.
 """
 
 from typing import ClassVar
@@ -11,7 +11,7 @@ from perf2x.model.setting import FeatureSettings, Settings, settings_in, setting
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
 FINISHED = frozenset({SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE})
-"""Groups of options that a format supports if it shows a finished profile."""
+"""Groups of options that every format supports that shows a finished profile."""
 HONOURABLE = FINISHED | {TAGS, START_TIME, LISTINGS}
 """Groups of options that a format may support."""
 
@@ -20,7 +20,7 @@ class Needs(Frozen):
     """The data that an output format needs, and the groups of options that it supports."""
 
     timeline: bool = False
-    """True: one row per sample, in order of time; False: equal samples summed."""
+    """True: one row per sample, in time order; False: equal samples are summed."""
     times: bool = False
     """Whether it can only show samples with times."""
     columns: frozenset[str] = frozenset()
@@ -44,13 +44,13 @@ class Needs(Frozen):
     ``inline`` (of a finished profile), ``tags``, ``start_time``, ``listings`` (source lines and instructions).
     """
     why: str = ""
-    """The reason why it supports no more, for the error: the end of a sentence about the option."""
+    """Why it supports no more, for the error message: the end of a sentence about the option."""
     binary: bool = False
     """Whether its output is not text for a terminal."""
     dated: bool = True
-    """Whether an output without the time of day lacks something."""
+    """Whether an output without the time of day is incomplete."""
     viewer: str = ""
-    """Hint on how to open the file ``{0}``: "open it: speedscope.app"."""
+    """A hint on how to open the file ``{0}``: "open it: speedscope.app"."""
 
     def of(self, kind: type[Settings]) -> Settings:
         """Return the settings of a feature."""
@@ -58,9 +58,9 @@ class Needs(Frozen):
 
 
 class Format(Frozen):
-    """Base class of formats: fields with a Setting are its options, whose values are checked when it is made.
+    """Base class of formats: fields with a Setting are its options, whose values are checked on creation.
 
-    A Setting without names has no option of the command line: ``--set`` sets it.
+    A Setting without names has no option on the command line: ``--set`` sets it.
     """
 
     suffix: ClassVar[str]

@@ -35,16 +35,16 @@ class Setting(Frozen):
     """Names, help and values of a field's option."""
 
     help: str = ""
-    """Empty: it has no option on the command line."""
+    """Empty: the setting has no option on the command line."""
     names: tuple[str, ...] = ()
-    """Names of the option; empty: that of the field, or ``--set`` of a format's."""
+    """Names of the option; empty: that of the field, or ``--set`` for a format's option."""
     metavar: str | None = None
     least: int | None = None
-    """Smallest number."""
+    """The smallest number allowed."""
     most: int | None = None
-    """Largest number."""
+    """The largest number allowed."""
     shown_default: str | bool = True
-    """Text for the default."""
+    """How the help describes the default."""
     panel: str = ""
     """Heading in the help; empty: that of the struct."""
     rare: bool = False
@@ -62,15 +62,17 @@ class Setting(Frozen):
     variable: str = ""
     """Environment variable that replaces the default."""
     read: Callable[[str, Any], Any] | None = None
-    """Converts the setting's name and the typed text to the value, or to a mapping of several fields; SettingError."""
+    """Converts the setting's name and the typed text to the value, or to a mapping of several fields. Raises
+    SettingError.
+    """
     choices: tuple[str, ...] = ()
-    """Values to choose from, where the type of the field does not tell them."""
+    """Values to choose from, if the type of the field does not list them."""
     complete: Callable[[str], list[str]] | None = None
     """Returns values that begin with a text, for shell completion."""
     name: str = ""
-    """The field; this and what follows is known once it is looked for (``setting_of``)."""
+    """The field; ``setting_of`` fills in this and the following attributes."""
     kind: Any = str
-    """Type of its values but None."""
+    """The type of its values other than None."""
     default: Any = None
 
     @property
@@ -84,7 +86,10 @@ class Setting(Frozen):
         return get_args(self.kind)[-1:] == (Ellipsis,)
 
     def values_of(self, given: Any) -> Mapping[str, Any]:
-        """Values of fields, of what was typed, a text or several, or of a value as it is; SettingError."""
+        """Return values of fields, converted from one or several typed texts, or from a ready value.
+
+        Raises SettingError.
+        """
         if self.read is not None:
             given = self.read(self.name, given)
             return given if isinstance(given, Mapping) else {self.name: given}
@@ -106,7 +111,7 @@ class Setting(Frozen):
         return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else tuple(given)
 
     def check(self, value: Any) -> None:
-        """Raise SettingError for a value that is none of those to choose from, and for a number out of range."""
+        """Raise SettingError for a value that is not among the choices, and for a number out of range."""
         for one in value if self.is_many else (value,) if value != self.default else ():
             words = ""
             if self.values and one not in self.values:
@@ -127,7 +132,7 @@ class FeatureSettings(Frozen):
     """Settings of one feature; with all defaults, the feature is off."""
 
     NEEDS_TIMES = False
-    """True: it needs every sample, in order of time, and may read them again after the sample pass."""
+    """True: it needs every sample in time order, and may read them again after the sample pass."""
     LATE_TIMES = False
     """True: the user's time ranges apply to the feature's result, not to the samples."""
     HIDES_NAMES = ""
@@ -153,7 +158,7 @@ def hints_of(kind: type[Struct]) -> Mapping[str, Any]:
 
 
 def setting_of(hint: Any, name: str = "", default: Any = None) -> Setting | None:
-    """Return the setting in a field's annotation, with the field's facts; None for fields that are not options."""
+    """Return the setting in a field's annotation, completed from the field; None for fields that are not options."""
     setting = next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Setting)), None)
     if setting is None:
         return None
@@ -164,16 +169,16 @@ def setting_of(hint: Any, name: str = "", default: Any = None) -> Setting | None
 
 @functools.cache
 def settings_in(kind: type) -> Mapping[str, Setting]:
-    """The settings of a struct's fields; none of another class."""
+    """Return the settings of a struct's fields; none for any other class."""
     fields = zip(getattr(kind, "__struct_fields__", ()), getattr(kind, "__struct_defaults__", ()), strict=True)
     found = (setting_of(hints_of(kind)[name], name, default) for name, default in fields)
     return {one.name: one for one in found if one is not None}
 
 
 def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setting]]:
-    """Yield the settings that differ from their defaults, of a struct and of those in it: ``filters.pids``.
+    """Yield the settings that differ from their defaults, of a struct and of the structs in it: ``filters.pids``.
 
-    Features' settings have no dots. SettingError for a value outside the choices.
+    Features' settings have no dots. Raises SettingError for a value outside the choices.
     """
     settings = settings_in(type(struct))
     for field in struct.__struct_fields__:
@@ -208,7 +213,7 @@ def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
-    """Parse numbers and ranges, ``0-3,7``, ascending; SettingError for anything else."""
+    """Parse numbers and ranges, ``0-3,7``, ascending. Raises SettingError for anything else."""
     numbers: set[int] = set()
     for part in (part.strip() for text in texts for part in text.split(",")):
         found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
@@ -222,7 +227,7 @@ def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
 
 
 def read_path(setting: str, text: str, fits: Callable[[Path], bool] = Path.is_file, kind: str = "file") -> Path:
-    """Return the typed path; SettingError if it does not exist, or does not satisfy ``fits``."""
+    """Return the typed path. Raises SettingError if it does not exist, or does not satisfy ``fits``."""
     path = Path(text)
     if not path.exists():
         raise SettingError("", setting, f" {text}: there is no such file or directory")
@@ -232,10 +237,10 @@ def read_path(setting: str, text: str, fits: Callable[[Path], bool] = Path.is_fi
 
 
 def read_directory(setting: str, text: str) -> Path:
-    """As ``read_path``, for a directory."""
+    """Do what ``read_path`` does, for a directory."""
     return read_path(setting, text, Path.is_dir, "directory")
 
 
 def read_directories(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
-    """As ``read_directory``, for each text."""
+    """Do what ``read_directory`` does, for each text."""
     return tuple(read_directory(setting, text) for text in texts)

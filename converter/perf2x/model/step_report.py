@@ -7,7 +7,7 @@ class StepReport(Frozen):
     """Figures of one feature; those of several recordings are added field by field (kernel/merge_reports.py)."""
 
     NAME = ""
-    """Key in JSON; empty: not reported."""
+    """Its key in JSON; empty: not reported."""
 
     def line(self) -> str:
         """Return a sentence for the summary; empty: none."""

@@ -1,4 +1,4 @@
-"""Limits of the numbers in a profile; larger ones in a file are clamped or refused where they are read."""
+"""Limits of the numbers in a profile; larger numbers in a file are clamped or refused as they are read."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ LAST_TIME = 2**63 - 1
 MOST_PERIOD = 1 << 48
 """Largest period of a sample or event: a counter that counts once per nanosecond reaches it in three days."""
 MOST_VALUE = 1 << 62
-"""Sum of all samples, so that every partial sum fits into int64."""
+"""Limit for the sum of all samples, so that every partial sum fits into int64."""
 
 
 def check_total(what: str, values: I64, before: float = 0.0) -> float:
     """Return ``before`` plus the sum of values (int64, none negative).
 
-    FormatError if it is 2⁶² or more.
+    Raises FormatError if it is 2⁶² or more.
     """
     total = before + float(values.sum(dtype=np.float64))
     if total >= MOST_VALUE:

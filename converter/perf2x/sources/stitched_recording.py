@@ -35,7 +35,7 @@ class StitchedRecording:
 
     @property
     def lacks(self) -> Lacks:
-        """``Source.lacks``."""
+        """Implements ``Source.lacks``."""
         raise NotImplementedError
 
     def whole(self, options: LoadOptions) -> Profile:
@@ -52,7 +52,7 @@ class StitchedRecording:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of the recordings that it is made of; empty: its own."""
+        """Names of the recordings that it consists of; empty: its own name."""
         return ()
 
     @property
@@ -65,7 +65,7 @@ class StitchedRecording:
         raise NotImplementedError
 
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
-        """``Source.stitched``."""
+        """Implements ``Source.stitched``."""
         with context.stages.stage("read"):
             profile = self.whole(context.options)
             batch = batch_of(profile)

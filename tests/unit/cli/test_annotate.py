@@ -127,7 +127,7 @@ def test_each_function_that_a_name_may_mean_has_a_command_to_copy(monkeypatch: p
 def test_too_many_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perf2x.features.annotate.make_listings.MOST", 2)
     ran = perf2x("annotate", "*", *RECORDING)
-    assert (ran.code, "7 functions have such names; 2 are listed at most" in ran.said) == (2, True)
+    assert (ran.code, "it matches 7 functions, more than 2" in ran.said) == (2, True)
 
 
 def embedded(folder: Path, *words: object) -> dict:
@@ -162,4 +162,4 @@ def test_formats_without_a_place_for_listings(tmp_path: Path) -> None:
 @pytest.mark.parametrize("hiding", [("--anonymize", "secret"), ("--no-symbols",)])
 def test_listings_would_tell_hidden_names(hiding: tuple[str, ...], tmp_path: Path) -> None:
     ran = perf2x("convert", *RECORDING, "-o", tmp_path / "out.html", "--source", *hiding)
-    assert (ran.code, f"tell the names that {hiding[0]} hides" in ran.said) == (2, True)
+    assert (ran.code, f"reveal the names that {hiding[0]} hides" in ran.said) == (2, True)

@@ -116,9 +116,9 @@ def test_the_library_tells_none(recorded: tuple[str, ...], tmp_path: Path) -> No
 
 def test_what_tells_names_is_not_read_beside(recorded: tuple[str, ...]) -> None:
     symbols = SymbolOptions(symfs=Path(recorded[2]))
-    with pytest.raises(OptionError, match="source lines and instructions tell the names that anonymize hides"):
+    with pytest.raises(OptionError, match="source lines and instructions reveal the names that anonymize hides"):
         read(recorded[0], symbols=symbols, listings=ListingOptions(source=True), anonymize="s3cret")
-    with pytest.raises(OptionError, match="source lines and instructions tell the names that symbols hides"):
+    with pytest.raises(OptionError, match="source lines and instructions reveal the names that symbols hides"):
         read(recorded[0], symbols=None, listings=ListingOptions(source=True))
     with pytest.raises(OptionError, match="code cannot take anonymize"):
         read(recorded[0], symbols=symbols, code=CodeRequest(), anonymize="s3cret")

@@ -96,13 +96,13 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
         (("--symbol", "main"), "no function 'main'; the file has: [threads], [libc.so.6], [vdso], [kernel.kallsyms]"),
         (("--symbol", "0x10"), "no sample at 0x10"),
         (("--symbol", "0x10-0x1f"), "no sample at 0x10 to 0x1f"),
-        (("--time", "1,2"), "no sample in that time; the samples go from 5632.110158921 to 5634.109777053"),
+        (("--time", "1,2"), "no sample in that time; samples range from 5632.110158921 to 5634.109777053"),
         (("--time", "soon,"), "--time: 'soon' is not a time"),
         (("--time", "90%-110%"), "a share lies between 0% and 100%"),
         (("--time", "2,1"), "the start comes after the end"),
         (("--tid", "15982", "--comm", "faults"), "no thread called 'faults'; the file has: compute"),
         (("--pid", "x"), "--pid 'x': expected numbers"),
-        (("--root", "cgroup"), "the recording does not say the cgroup"),
+        (("--root", "cgroup"), "the samples have no cgroup"),
     ],
 )
 def test_what_is_not_there_is_a_usage_error_that_says_what_there_is(words: tuple[str, ...], sentence: str) -> None:

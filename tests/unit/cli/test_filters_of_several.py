@@ -45,7 +45,7 @@ def test_an_event_of_one_recording_is_the_one_shown() -> None:
         (("--comm", "calls,nobody"), "no thread called 'nobody'; the 2 recordings have: calls, forker"),
         (("-e", "cycles"), "no event 'cycles'; the 2 recordings have: cpu-clock"),
         (("--symbol", "0x1-0x2"), "no sample at 0x1 to 0x2"),
-        (("--time", "1,2"), "no sample in that time; the samples go from 2747."),
+        (("--time", "1,2"), "no sample in that time; samples range from 2747."),
         (
             ("--pid", "267", "--time", "2747.9,2748.2"),
             "no samples: the options exclude all of its 1,439 samples (--allow-empty goes on)",

@@ -148,9 +148,9 @@ def test_timelines(name: str, tmp_path: Path) -> None:
     [
         (
             (recording("calls"), "--off-cpu", "apart"),
-            "does not say when threads waited; record with: perf",
+            "does not show when threads waited; record with: perf",
         ),
-        ((recording("per_thread"), "--off-cpu", "apart"), "does not say the time of its samples"),
+        ((recording("per_thread"), "--off-cpu", "apart"), "the samples have no time"),
         ((CLOCKED, "--off-cpu", "yes"), "--off-cpu yes: choose from apart, beside, merged"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from tests.support.command import perf2x, recording
 from tests.unit.cli.diff_inputs import read_pprof
 
-UNKNOWN = "hint: The time of day is not known"
+UNKNOWN = "hint: This recording has no wall-clock time"
 CLOCKED = Path(__file__).parent / "data" / "clocked.data"
 
 

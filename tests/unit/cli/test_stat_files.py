@@ -142,22 +142,25 @@ def formats() -> list[str]:
 def test_formats_of_stacks_refuse_counts(name: str, tmp_path: Path) -> None:
     ran = perf2x("convert", STAT / "per_core.data", "--to", name, "-o", tmp_path / "out")
     assert ran.code == 1 and not [*tmp_path.iterdir()]
-    assert "no samples: perf stat record counts and does not sample; perf2x info and report tell the totals" in ran.said
+    assert (
+        "no samples: perf stat record counts events and takes no samples; perf2x info and report show the totals"
+        in ran.said
+    )
 
 
 @pytest.mark.parametrize("words", [("top",), ("annotate", "main"), ("view",), ("diff", STAT / "per_core.data")])
 def test_commands_of_stacks_refuse_counts(words: tuple[object, ...]) -> None:
     ran = perf2x(*words, STAT / "per_core.data")
     assert (ran.code, ran.out) == (1, "")
-    assert "perf stat record counts and does not sample" in ran.said
+    assert "perf stat record counts events and takes no samples" in ran.said
 
 
 def test_datasets_and_bundles_refuse_counts(tmp_path: Path) -> None:
     ran = perf2x("bundle", STAT / "per_core.data", "-o", tmp_path / "run.tar.gz")
-    assert ran.code == 1 and "perf stat record counts and does not sample" in ran.said
+    assert ran.code == 1 and "perf stat record counts events and takes no samples" in ran.said
     pytest.importorskip("pyarrow")
     said = perf2x("fleet", "ingest", STAT / "per_core.data", "-o", tmp_path / "fleet").said
-    assert "perf stat record counts and does not sample" in said and "recording added" not in said
+    assert "perf stat record counts events and takes no samples" in said and "recording added" not in said
 
 
 def test_filters_apply_to_counters(tmp_path: Path) -> None:

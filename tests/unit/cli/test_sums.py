@@ -59,7 +59,7 @@ def test_commands_show_sums(words: tuple[str, ...], sums: str, tmp_path: Path, m
         (("--label", "cpu"), "has sums without times and CPUs; fleet ingest --timeline keeps"),
         (("--root", "cpu"), "--root cpu: "),
         (("--time", "10%-20%"), "--time: "),
-        (("--value", "weight"), "is a dataset, which does not keep what --value asks for"),
+        (("--value", "weight"), "is a dataset, which does not keep the data that --value needs"),
         (("--no-merge-callchains",), "is a dataset; --no-merge-callchains applies when a recording is added"),
     ],
 )

@@ -34,7 +34,7 @@ KINDS = {"perf script": "text of perf script", "folded": "folded stacks"}
 SAMPLES = {"perf script": 2, "folded": 5}
 """Samples of the first event."""
 NEEDS = {name: load_emitter(name)().needs for name in available(EMITTERS)}
-REFUSED = {name: "no records" if needs.of(SingleSampleSettings).as_recorded else "tells names, not addresses in files"
+REFUSED = {name: "no records" if needs.of(SingleSampleSettings).as_recorded else "has names, not addresses in files"
            for name, needs in NEEDS.items() if is_on_demand(name)}  # fmt: skip
 FORMATS = [name for name in available(EMITTERS) if name not in REFUSED]
 
@@ -70,7 +70,7 @@ def test_what_needs_code_or_records_is_refused(command: str, kind: str, tmp_path
     words = {"annotate": ("annotate", "main", text), "bundle": ("bundle", text, "-o", out)}
     ran = perf2x(*words.get(command, ("convert", text, "--to", command, "-o", out)))
     assert ran.code == 2
-    assert REFUSED.get(command, "tells names, not addresses in files") in ran.said
+    assert REFUSED.get(command, "has names, not addresses in files") in ran.said
     assert not out.exists()
 
 
@@ -95,7 +95,7 @@ def test_options_that_a_text_cannot_honour_are_refused_as_they_were_typed(
     ran = perf2x(*command, text, *given)
     assert ran.code == 2, ran.out
     assert f"{words[0]}" in ran.said
-    assert "does not tell" in ran.said
+    assert "does not have the data" in ran.said
 
 
 def test_a_text_of_addresses_alone_is_told_which_fields_to_print(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_filters_ask_what_the_text_says(tmp_path: Path) -> None:
     assert folds("--anonymize", "x") != folds()
     text.write_text(TEXTS["folded"])
     for option, value in (("--time", "1,2"), ("--cpu", "1")):
-        assert f"does not say the {option[2:]}" in perf2x("top", text, option, value).said
+        assert f"the samples have no {option[2:]}" in perf2x("top", text, option, value).said
 
 
 @pytest.mark.parametrize("other", ["text", "recording"])

@@ -330,7 +330,7 @@ def test_other_files_have_lines_alone_and_unknown_instructions_are_zero(tmp_path
 @pytest.mark.parametrize("hides", [("--anonymize", "secret"), ("--no-symbols",)])
 def test_instructions_tell_what_is_hidden(hides: tuple[str, ...], tmp_path: Path) -> None:
     ran = perf2x("convert", *words("calls"), *INSTRUCTIONS, *hides, "-o", tmp_path / "x.callgrind")
-    assert (ran.code, f"tell the names that {hides[0]} hides" in ran.said) == (2, True)
+    assert (ran.code, f"reveal the names that {hides[0]} hides" in ran.said) == (2, True)
 
 
 @pytest.mark.parametrize("settings", [(), INSTRUCTIONS], ids=["lines", "instructions"])

@@ -19,7 +19,7 @@ def test_it_is_kept_only_when_asked() -> None:
 
 def test_what_is_above_the_limit_is_refused() -> None:
     size = Path(recording("calls")).stat().st_size
-    with pytest.raises(OptionError, match=f"has {size:,} bytes, more than {size - 1:,}"):
+    with pytest.raises(OptionError, match=f"has {size:,} bytes, more than the requested {size - 1:,}"):
         read(recording("calls"), symbols=None, original=size - 1)
 
 
@@ -31,7 +31,7 @@ def test_several_inputs_and_directories_are_refused(tmp_path: Path) -> None:
 
 
 def test_hidden_names_stay_hidden() -> None:
-    with pytest.raises(OptionError, match="tells the names that anonymize hides"):
+    with pytest.raises(OptionError, match="reveals the names that anonymize hides"):
         read(recording("calls"), symbols=None, original=1 << 30, anonymize="salt")
 
 

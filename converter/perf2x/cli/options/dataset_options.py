@@ -120,7 +120,7 @@ def summarize(output: str, totals: "IngestTotals") -> None:
     print_message(f"{output}: {added}{unfinished}{known}")
     for number, words in (
         (totals.left, "left for a later run: {}, unfinished and changed just now (--leave-unfinished)"),
-        (totals.undated, f"hint: the time of day is not known of {{}}: {RECORD_DATES}, --start-time gives it"),
+        (totals.undated, f"hint: {{}} without wall-clock time. {RECORD_DATES}"),
         (totals.untagged, "tags are missing of {} (--tag-from)"),
         (totals.retagged, "not changed: {} with other tags; --replace adds them again"),
     ):

@@ -39,7 +39,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
 
 class _Spot(Frozen):
-    """Function and line at an instruction, innermost first."""
+    """The functions and lines at an instruction, innermost first."""
 
     names: tuple[str, ...]
     path: str
@@ -53,20 +53,20 @@ class _Place(Frozen):
     start: int
     instructions: Sequence[Instruction]
     begin: U64
-    """(instructions,) addresses, in the terms of ``code``."""
+    """(instructions,) addresses, as in ``code``."""
     locations: I64
     """Locations in the function."""
     rows: I64
     """(locations,) the instruction of each location."""
     reason: str = ""
     spots: Sequence[_Spot] = ()
-    """One per instruction."""
+    """One per instruction: the functions and lines there."""
     notes: Sequence[str] = ()
-    """One per instruction: the target of a jump or call, or the data it refers to."""
+    """One per instruction: the target of a jump or call, or the data that it refers to."""
 
     @property
     def symbol(self) -> str:
-        """Name of the linked function; "" if unknown."""
+        """The name of the linked function; "" if unknown."""
         return next((spot.names[-1] for spot in self.spots if spot.names), "")
 
 
@@ -111,7 +111,7 @@ def _spots(code: ObjectCode, address: U64) -> list[_Spot]:
 
 
 def _spot(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -> _Spot:
-    """``frames`` are (function, line), innermost first."""
+    """Build a spot; ``frames`` are (function, line), innermost first."""
     if not frames:
         return _Spot((), "", 0)
     return _Spot(tuple(functions[function][0] for function, _ in frames), functions[frames[0][0]][2], frames[0][1])
@@ -142,7 +142,7 @@ def _with_offset(name: str, offset: int) -> str:
 
 
 MOST_PLACES = 8
-"""Maximum number of places shown per function, which may be inlined into hundreds."""
+"""Maximum number of places to show per function, which may be inlined into hundreds."""
 
 
 def with_instructions(

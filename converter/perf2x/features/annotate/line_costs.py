@@ -35,7 +35,7 @@ class StackWeights(Frozen):
 
 
 def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeights:
-    """Return the weights of all stacks that samples have; samples without a stack are ignored."""
+    """Return the weights of all stacks of samples; samples without a stack are ignored."""
     samples = profile.samples
     leaf, place = unique_inverse(as_int64(samples.stack))
     weight = zeros((len(leaf), len(measures)))

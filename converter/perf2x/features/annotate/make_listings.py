@@ -39,7 +39,7 @@ def make_listings(
 ) -> Listings:
     """List lines and instructions of the functions that ``options`` select, with their costs.
 
-    OptionError for an unknown function, and for instructions without capstone.
+    Raises OptionError for an unknown function, and for instructions without capstone.
     """
     measures = (*measures_of(profile, options.value), *measures_beside(profile, options.columns))
     chosen = choose_functions(profile, options)
@@ -109,15 +109,18 @@ def measures_of(profile: Profile, value: str) -> tuple[Measure, ...]:
 
 
 def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
-    """Return functions by name or glob, or the hottest ones; highest cost first. OptionError for an unknown name."""
+    """Return functions by name or glob, or the hottest ones; highest cost first.
+
+    Raises OptionError for an unknown name.
+    """
     rows = totals(profile, None, "function", options.value or "period").sorted_by("self")
     named = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
         return [row.key for row in named if row.self][: options.hottest]
-    named.sort(key=lambda row: is_runtime(*row.key))  # in errors, the program's functions come first
+    named.sort(key=lambda row: is_runtime(*row.key))  # errors list the program's functions first
     found = sorted(Names("function", [row.name for row in named]).matching([options.function]))
     if len(found) > MOST:
-        raise OptionError(f"{options.function}: {len(found):,} functions have such names; {MOST} are listed at most")
+        raise OptionError(f"{options.function}: it matches {len(found):,} functions, more than {MOST}")
     several = {named[row].name: named[row] for row in sorted(found, key=lambda row: -named[row].total)}
     if len(several) > 1 and not any(fnmatchcase(name, options.function) for name in several):
         whole = sum(row.self for row in rows)

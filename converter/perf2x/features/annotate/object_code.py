@@ -36,7 +36,7 @@ from perf2x.symbolizer.sources.parse_jitdump import JitDump, machine_of
 from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, SymbolSource
 
-MISSING = "no copy of the recorded kernel's code: record with perf record --kcore, or name its ELF file with --vmlinux"
+MISSING = "no copy of the recorded kernel's code: record with perf record --kcore, or pass its ELF file with --vmlinux"
 
 
 class _KernelCode:
@@ -57,7 +57,7 @@ class _KernelCode:
         return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Return machine and bytes at a recorded address; ObjectError if no file has them."""
+        """Return machine and bytes at a recorded address. Raises ObjectError if no file has them."""
         for path in filter(is_file, self._copies()):
             with contextlib.suppress(ObjectError):
                 core = open_elf(path)
@@ -88,7 +88,7 @@ _NO_OFFSET = np.uint64(2**64 - 1)
 
 
 class DumpedCode:
-    """Functions in one dump; functions that replaced one another at an address have file offsets of their own."""
+    """Functions in one dump; functions that replaced one another at an address have different file offsets."""
 
     def __init__(self, context: Context, dso: Dso) -> None:
         self._dso, self._arch = dso, context.session.arch
@@ -101,7 +101,7 @@ class DumpedCode:
         return start[row], start[row] + size[row]
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Return machine and bytes between two file offsets; ObjectError if they cannot be read."""
+        """Return machine and bytes between two file offsets. Raises ObjectError if they cannot be read."""
         if self._dump is None:
             raise ObjectError(f"{self._dso.name}: the dump was not found")
         if end - start > MOST:
@@ -153,15 +153,15 @@ def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
     return count, sums[count]
 
 
-_IN_MEMORY = "its code was in memory only, and is in no file"
-_LEFT_OUT = "it has zeros in place of code, as objects in a bundle of symbols alone have"
+_IN_MEMORY = "its code was only in memory, not in a file"
+_LEFT_OUT = "it has zeros in place of code, like the objects in a bundle made with --symbols-only"
 _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 
 
 class ObjectCode:
     """The code of one object of a profile.
 
-    Addresses are as in the file; for the kernel as recorded; for jitdumps file offsets.
+    Addresses are as in the file; for the kernel, as recorded; for jitdumps they are file offsets.
     """
 
     def __init__(self, profile: Profile, context: Context, resolver: ObjectResolver, mapped: MappedObject) -> None:
@@ -186,7 +186,10 @@ class ObjectCode:
         return start, end
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
-        """Return machine and bytes of the code at an address; ObjectError with the reason if it cannot be read."""
+        """Return machine and bytes of the code at an address.
+
+        Raises ObjectError with the reason if it cannot be read.
+        """
         apart = self._kernel or self._dump
         if apart is not None:
             return apart.read(start, end)

@@ -16,7 +16,7 @@ from perf2x.symbolizer.sources.module_source import VmlinuxSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 
 _LONGEST = 1000
-"""Maximum number of characters shown of a line."""
+"""Maximum number of characters to show of a line."""
 
 
 class Sources:
@@ -32,11 +32,11 @@ class Sources:
     def around(self, path: str, numbers: Iterable[int], locations: I64) -> tuple[dict[int, str], str]:
         """Return the text of lines and their surroundings by number, and the reason if there is none.
 
-        ``locations`` are all locations of the lines; a server is asked by the first one's build id.
+        ``locations`` are all locations of the lines; a server is queried with the first one's build id.
         """
         wanted = {number for number in numbers if number > 0}
         if not wanted:
-            return {}, "debug info gives no lines"
+            return {}, "debug info has no lines"
         is_own = self._are_own(locations)
         found = self._files.find(path, self._build_id(locations), max(wanted), is_own=is_own)
         near = {line for number in wanted for line in range(number - self._around, number + self._around + 1)}

@@ -30,10 +30,10 @@ def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse listings when names are hidden."""
+    """Refuse listings if names are hidden."""
     hides = options.hides_names or ("symbols" if options.symbols is None else "")
     if options.of(ListingSettings).listings is not None and hides:
-        raise SettingError("source lines and instructions tell the names that ", hides, " hides")
+        raise SettingError("source lines and instructions reveal the names that ", hides, " hides")
 
 
 FEATURE = Feature(settings=ListingSettings, finish=_list, check=_check)

@@ -39,7 +39,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     """Hash names of threads, files, user functions, cgroups and the machine; renumber process and thread ids.
 
     Kernel functions, addresses, times and values stay; so do labels (``--tag``), which the user wrote. Build ids are
-    removed, because they identify a binary as well as its path does.
+    removed, because they identify a binary just as its path does.
     """
     strings, kernel = StringInterner(), _kernel_functions(profile)
     functions, mappings, threads, samples = profile.functions, profile.mappings, profile.threads, profile.samples

@@ -27,7 +27,7 @@ class _Anonymity(FeatureSettings):
             group=NAMES,
         ),
     ] = ""
-    """Secret salt of the hashes; empty: names stay."""
+    """A secret salt for the hashes; empty: names stay."""
 
 
 def _anonymize(loaded: "Loaded", run: SessionRun) -> "Loaded":

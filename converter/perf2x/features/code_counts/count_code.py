@@ -57,7 +57,7 @@ class _CountedObject(Frozen):
 def _counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> _CountedObject:
     """Find the object called ``wanted``: a path, its last part or (a prefix of) a build id; "": the hottest.
 
-    Runtimes come last. OptionError if none or several match.
+    Runtimes are chosen last. Raises OptionError if none or several match.
     """
     mapped = _mapped_files(history)
     weight = _samples_of(profile)
@@ -109,7 +109,7 @@ def count_code(
 ) -> CodeCounts:
     """Count branches and samples in the requested object, for events that have samples in ``profile``.
 
-    OptionError if there is no such object, or its file is not found.
+    Raises OptionError if there is no such object, or its file is not found.
     """
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted = _counted_object(history, profile, request.object)
@@ -122,7 +122,7 @@ def count_code(
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):
         raise SettingError(
-            f"nothing was recorded in {counted.filename}: no branch and no sample; choose another with ", "object"
+            f"no branch or sample was recorded in {counted.filename}; choose another object with ", "object"
         )
     code = found.code
     assert code is not None
@@ -149,7 +149,10 @@ def _with_lines(
 
 
 def _files_of(counted: _CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
-    """Find the object's files; OptionError without the one whose program headers map offsets to addresses."""
+    """Find the object's files.
+
+    Raises OptionError without the file whose program headers map offsets to addresses.
+    """
     files = RecordedFiles(recording.session, recording.sideband.mmaps)
     found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded=files)
     if found.code is None:

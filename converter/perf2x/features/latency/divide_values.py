@@ -20,7 +20,7 @@ from perf2x.model.recording import Recording
 _PREFIX = "latency:"
 """Prefix of the names of events whose values are latencies."""
 _FRACTION = 20
-"""Bits of the fractions carried from one sample to the next."""
+"""Bits of the fractions that are carried from one sample to the next."""
 
 
 def with_latency(
@@ -31,11 +31,11 @@ def with_latency(
     pids: tuple[int, ...] = (),
     unmatched: UnmatchedFilters | None = None,
 ) -> Profile:
-    """Return a timeline with a latency column, if ``how`` is not empty, and the number of running threads over time.
+    """Return a timeline, with a latency column unless ``how`` is empty, and the number of running threads over time.
 
     ``wanted`` are numbers of running threads: samples taken at other numbers are dropped; empty: none. ``pids`` are the
-    processes whose threads count; empty: all. OptionError if the recording has no switches; a wanted number without
-    samples is an unmatched filter.
+    processes whose threads count; empty: all. Raises OptionError if the recording has no switches; a wanted number
+    without samples is an unmatched filter.
     """
     _check_told(profile, recording, "latency" if how else "parallelism")
     curve = running_threads(profile, recording, pids)
@@ -55,7 +55,7 @@ def _check_told(profile: Profile, recording: Recording, setting: str) -> None:
         raise SettingError(
             "",
             setting,
-            ": the recording does not say how many threads ran; record with: perf record --switch-events"
+            ": the recording does not show how many threads ran; record with: perf record --switch-events"
             " (perf 6.15 and later: --latency), or -e sched:sched_switch -a",
         )
     if has_samples_only(recording):
@@ -73,7 +73,7 @@ def _chosen(found: I32, wanted: tuple[int, ...], unmatched: UnmatchedFilters) ->
         unmatched.matched("parallelism", wanted)
     elif len(found):
         there = ", ".join(map(str, unique(found).tolist()[:8]))
-        words = f": no sample was taken while so many threads ran; there are samples of {there}"
+        words = f": no sample was taken while that many threads ran; samples have {there}"
         unmatched.failed("parallelism", wanted, lambda: SettingError("", "parallelism", words))
     return rows
 

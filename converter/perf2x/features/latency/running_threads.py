@@ -1,6 +1,6 @@
-"""Number of running threads over time, from a recording's context switches.
+"""The number of running threads over time, from a recording's context switches.
 
-As ``perf report --latency`` counts them (machine->parallelism in tools/perf/util/machine.c): a switch in adds one, a
+``perf report --latency`` (machine->parallelism in tools/perf/util/machine.c) counts them: a switch in adds one, a
 switch out or exit removes one. Here threads are tracked individually, so that a lost record does not shift the count
 for good, and the idle task does not count.
 """
@@ -117,7 +117,7 @@ def _summed(time: U64, step: I64) -> RunningThreads:
 def parallelism_at(curve: RunningThreads, time: U64, cpus: int) -> I32:
     """Return (n,) the number of running threads at each time, at least 1 for the sampled thread itself.
 
-    At most ``cpus``, if known (not 0), because records may be out of order.
+    It is at most ``cpus``, if known (not 0), because records may be out of order.
     """
     row = searchsorted(curve.time, time, side="right") - 1
     count = np.append(curve.threads, np.int32(0))[row]

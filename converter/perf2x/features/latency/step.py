@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Parallelism(FeatureSettings):
-    """Options on the number of running threads."""
+    """Options for the number of running threads."""
 
     NEEDS_TIMES = True
 
@@ -54,7 +54,7 @@ def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _forget_others(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Remove rows from the tables that no sample uses any more."""
+    """Remove unused rows from the tables."""
     if not run.options.of(_Parallelism).parallelism:
         return loaded
     from perf2x.model.transforms.drop_unused import compact

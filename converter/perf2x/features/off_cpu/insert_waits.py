@@ -40,7 +40,7 @@ class WaitSpans(ColumnTable):
     since: U64
     until: U64
     is_guessed: Bools
-    """No record shows when the thread was back; ``until`` is the latest time possible."""
+    """No record shows when the thread was back; ``until`` is the latest possible time."""
     is_open: Bools
     """The recording ended before the wait did."""
 
@@ -96,7 +96,7 @@ def _within(spans: WaitSpans, first: int, last: int) -> WaitSpans:
 
 
 _WAITING = "[waiting]"
-"""Frame instead of an unknown stack."""
+"""The frame that stands for an unknown stack."""
 _PREEMPTED = "[preempted]"
 """Innermost frame of a preempted thread."""
 
@@ -139,7 +139,7 @@ def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
 
 
 def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile, I32]:
-    """Return new stacks with a location called by each of ``callers``, −1: by none."""
+    """Return new stacks with a location called by each of ``callers``, −1 for a location without a caller."""
     parents, place = unique_inverse(callers)
     old = profile.stacks
     stacks = join_tables([old, Stacks(as_int32(parents), np.full(len(parents), location, np.int32))])
@@ -173,7 +173,7 @@ def _of_samples(column: AnyArray | None, waits: Waits) -> AnyArray | None:
 
 
 def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
-    """Sum up waits; their unknown stacks are −1."""
+    """Sum up waits; unknown stacks are −1."""
     duration = waits.duration
     return WaitReport(
         waits=len(waits),

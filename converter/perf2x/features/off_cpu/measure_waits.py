@@ -54,8 +54,8 @@ def off_cpu(
 ) -> tuple[Profile, WaitReport]:
     """Return a timeline profile with waiting time as samples, and figures about it.
 
-    OptionError if the recording has no waits. ``passing`` is the filter already applied to samples, except for its time
-    ranges, which are applied here: a wait that began before a range counts from the range's start.
+    ``passing`` is the filter already applied to samples, except for its time ranges, which are applied here: a wait
+    that began before a range counts from the range's start. Raises OptionError if the recording has no waits.
     """
     passing = passing or SampleFilter()
     events = rows_called(profile.events, _MEASURED)
@@ -76,7 +76,7 @@ def _check_told(profile: Profile, recording: Recording) -> None:
         raise SettingError(
             "",
             "off_cpu",
-            ": the recording does not say when threads waited; record with: perf record --off-cpu,"
+            ": the recording does not show when threads waited; record with: perf record --off-cpu,"
             " or -e sched:sched_switch, or --switch-events",
         )
 
@@ -85,7 +85,7 @@ def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter)
     """Return the profile with waiting time as an event in nanoseconds.
 
     ``apart``: nothing else; ``beside``: as an additional event, after the others; ``merged``: added to the samples of
-    the clock event, which is then called wall-clock. OptionError if there is no clock event.
+    the clock event, which is then called wall-clock. Raises OptionError if there is no clock event.
     """
     samples, events = profile.samples, list(profile.events)
     measured = rows_called(events, _MEASURED)
@@ -114,7 +114,7 @@ def _clock(profile: Profile) -> int:
     clocks = [row for row, event in enumerate(profile.events) if event.unit == "nanoseconds" and not event.is_wait]
     sampled = [row for row in clocks if row in unique(profile.samples.event)]
     if not sampled:
-        raise SettingError("", "off_cpu", " merged: no event of the recording counts time; record with: -e cpu-clock")
+        raise SettingError("", "off_cpu", " merged: no event of the recording measures time; record with: -e cpu-clock")
     return sampled[0]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _OffCpu(FeatureSettings):
-    """Setting for the time that threads waited."""
+    """The setting for the time that threads waited."""
 
     PANEL = "Grouping"
     NEEDS_TIMES = True

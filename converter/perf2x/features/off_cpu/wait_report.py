@@ -1,4 +1,4 @@
-"""Figures on waits, separate from the modules that compute them, because every conversion may report them."""
+"""Figures on waits; they are separate from the modules that compute them, because every conversion may report them."""
 
 from perf2x.model.number_format import plural
 from perf2x.model.step_report import StepReport
@@ -15,7 +15,7 @@ class WaitReport(StepReport):
     nameless_ns: int
     """Time of waits without a stack."""
     near_ns: int = 0
-    """Largest time between a wait's start and the sample with its stack; 0 if switches have stacks themselves."""
+    """Largest time between a wait's start and the sample with its stack; 0 if switches have their own stacks."""
     open_ns: int = 0
     """Time of waits that were not over at the end of the recording."""
 

@@ -110,7 +110,7 @@ _GENERATIONS = 64
 
 
 def names_of_threads(sideband: Sideband, wanted: ThreadTimes) -> list[str]:
-    """Return each thread's last name until a time; a new thread has its parent's.
+    """Return each thread's last name before a time; a new thread has its parent's.
 
     Names come from COMM records, forks from FORK records. Without a name, also after 64 generations, it is perf's
     ``:TID``.

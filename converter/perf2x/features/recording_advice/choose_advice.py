@@ -1,4 +1,4 @@
-"""Advice on a recording that was made in a way that beginners regret: the only place that decides which it gets."""
+"""Chooses the advice on a recording, such as one made in a way that beginners regret."""
 
 import math
 import re
@@ -19,52 +19,55 @@ from perf2x.model.step_report import StepReport
 from perf2x.symbolizer.symbol_report import SymbolReport
 
 if TYPE_CHECKING:
-    from perf2x.symbolizer.sources.symbol_source import Context  # which imports all that reads object files
+    from perf2x.symbolizer.sources.symbol_source import Context  # imports all that reads object files
 
-RECORD_DATES = "perf record -k mono records it"
+RECORD_DATES = "Record with perf record -k mono, or pass --start-time"
 _FEW_SAMPLES = 400
-"""With so many samples a share of 10 % is uncertain by a third of itself (two standard deviations)."""
+"""With this many samples, a share of 10 % has an error of a third of itself (two standard deviations)."""
 _UNNAMED, _CUT = 0.05, 0.5
-"""Shares of samples without names, or callers, and of user stacks that frame pointers do not lead through."""
+"""Minimum shares for advice: of samples without names, or callers; and of user stacks cut off for lack of frame
+pointers.
+"""
 _TOO_FEW_SAMPLES = 40
-"""With fewer a share of 10 % may as well be none or twice as large."""
+"""With fewer samples, a share of 10 % may just as well be zero or twice as large."""
 _FEW_STACKS = 20
-"""Fewer user stacks show nothing of how programs were built."""
+"""Fewer user stacks do not show how programs were built."""
 _USER, _MAPPED = (1, 2, 4), 8
-"""Of the first three frames of a stack: each is user code; the first lies in a mapping."""
+"""Bits for the first three frames of a stack that are user code, and for a first frame in a mapping."""
 _ASKS_FOR_USER = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
 _OF_NO_ONE = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
-"""Modifiers of perf's own event, for commands that name none."""
+"""Modifiers of perf's default event, for commands that name no event."""
 _OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
-"""Samples of branches and of memory accesses say what they are for without a stack."""
+"""Samples of branches and of memory accesses are useful without a stack."""
 
 
 class ChainReport(StepReport):
-    """Ways in which the samples of a recording got their stacks: numbers of samples, which add up over recordings."""
+    """How the samples of a recording got their stacks: numbers of samples, which add up over recordings."""
 
     samples: int = 0
-    """All samples, of recordings that tell."""
+    """All samples, of recordings that show how stacks were recorded."""
     without: int = 0
-    """Those of events that record no stack, although nothing else is asked for."""
+    """Samples of events that record no stack, although nothing else was requested."""
     kernel_alone: int = 0
-    """Those of events that record the kernel's part of the stack alone."""
+    """Samples of events that record only the kernel's part of the stack."""
     kernel_refused: int = 0
-    """Those of events that leave the kernel out, although the command does not say so."""
+    """Samples of events that exclude the kernel, although the command does not request that."""
     by_pointer: int = 0
     """User stacks that the kernel walked by frame pointer."""
     cut: int = 0
-    """Those of them that have one or two frames, and no caller in a mapped file."""
+    """Those among them that have one or two frames, and no caller in a mapped file."""
     callers: int = 0
-    """Samples without the caller of the sampled function, at least."""
+    """The minimum number of samples without the caller of the sampled function."""
 
 
 def chain_report(profile: Profile, session: Session, context: "Context | None" = None) -> ChainReport:
-    """Tell how samples got their stacks; ``profile`` is as stitched, its first events are those of the session.
+    """Count how samples got their stacks.
 
-    ``context`` finds the code that tells whether callers are missing.
+    ``profile`` is as stitched; its first events are those of the session. ``context`` finds the code that shows whether
+    callers are missing.
     """
     events, samples = session.events, profile.samples
-    if any(event.type < 0 for event in events):  # of a dataset, which does not tell
+    if any(event.type < 0 for event in events):  # events of a dataset, which does not store this
         return ChainReport()
     count = as_int64(np.bincount(as_intp(samples.event), samples.count, len(profile.events)))
 
@@ -87,7 +90,7 @@ def chain_report(profile: Profile, session: Session, context: "Context | None" =
 def advice(
     chains: ChainReport, profile: Profile, symbols: SymbolReport | None, source: str = "", *, is_text: bool = False
 ) -> tuple[Advice, ...]:
-    """All advice that a finished profile deserves, that on stacks first; ``is_text``: it was read from a text."""
+    """Yield all advice for a finished profile, on stacks first; ``is_text``: the profile was read from a text."""
     return (*_on_stacks(chains), *_on_names(symbols, source, is_text), *_on_samples(profile), *_on_dates(profile))
 
 
@@ -96,12 +99,12 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
         (
             "no_stacks",
             chains.without,
-            "No call stacks were recorded, each sample is one frame: perf record -g records them.",
+            "No call stacks were recorded, so each sample is one frame: record with perf record -g.",
         ),
         (
             "kernel_stacks",
             chains.kernel_alone,
-            "Only the kernel's part of the stacks was recorded: perf record -g records the callers in user code, too.",
+            "Only the kernel's part of the stacks was recorded: for callers in user code, record with perf record -g.",
         ),
         (
             "no_kernel",
@@ -123,7 +126,7 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
 
 
 def _on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Iterator[Advice]:
-    """Objects without names; those that addresses outside all mappings lie in are none."""
+    """Yield advice on objects without names; frames outside all mappings have none."""
     if is_text and symbols is not None and symbols.total > 0 and not symbols.named:
         text = "The text has addresses alone, which nobody can name: perf script -F comm,tid,time,event,ip,sym,dso"
         yield Advice("unnamed", f"{text} prints the names where the recording was made.")
@@ -157,13 +160,13 @@ def _on_samples(profile: Profile) -> Iterator[Advice]:
 
 def _on_dates(profile: Profile) -> Iterator[Advice]:
     if len(profile.samples) and not profile.meta.wall_start_ns:
-        yield Advice("undated", f"The time of day is not known: {RECORD_DATES}, --start-time gives it.", for_dates=True)
+        yield Advice("undated", f"This recording has no wall-clock time. {RECORD_DATES}.", for_dates=True)
 
 
 def _is_without(event: Event, session: Session) -> bool:
-    """Tell whether an event lacks stacks; perf's other commands (sched, lock, mem …) record what they need.
+    """Return whether an event lacks stacks; perf's other commands (sched, lock, mem …) record what they need.
 
-    Some versions of perf write no more than the first word of the command.
+    Some versions of perf write only the first word of the command.
     """
     command = session.command_line
     is_perf = bool(command) and base_name(command[0]).startswith("perf")
@@ -188,13 +191,16 @@ def _is_kernel_refused(event: Event, session: Session) -> bool:
 
 
 def _is_by_pointer(event: Event) -> bool:
-    """Tell whether the kernel walked the user stacks; the unwinder says itself what became of copied ones."""
+    """Return whether the kernel walked the user stacks by frame pointer.
+
+    The unwinder reports on copied stacks itself.
+    """
     whole = not event.sample_type & (SampleType.STACK_USER | SampleType.BRANCH_STACK)
     return bool(event.sample_type & SampleType.CALLCHAIN) and whole and "exclude_callchain_user" not in event.flags
 
 
 def _callers(profile: Profile, by_pointer: Bools, context: "Context") -> int:
-    """Count samples without the caller, of events (events,) that frame pointers are followed for."""
+    """Count samples without the caller, for the events (events,) whose stacks come from frame pointers."""
     from perf2x.features.recording_advice.missing_callers import missing_callers
 
     at = profile.stacks.location
@@ -203,15 +209,16 @@ def _callers(profile: Profile, by_pointer: Bools, context: "Context") -> int:
 
 
 def _walked_stacks(profile: Profile, by_pointer: Bools) -> tuple[int, int]:
-    """Count samples with user frames, of events (events,) that frame pointers are followed for, and those that are cut.
+    """Count samples with user frames, and cut-off ones, for events (events,) whose stacks come from frame pointers.
 
-    That is without a caller in a mapped file, in one or two frames: a function that is alone, or called from an address
-    that is not code. A whole stack of two frames, as of work in ``main``, has a caller.
+    A stack is cut off if it has one or two frames and no caller in a mapped file: the function stands alone, or was
+    called from an address that is not code. A whole stack of two frames, as for work in ``main``, has a caller.
     """
     parent, at, locations = profile.stacks.parent, profile.stacks.location, profile.locations
     user = (locations.mode == CpuMode.USER) & ~locations.synthetic
     rows = flatnonzero(parent < 0)
-    said = zeros(len(parent))  # each of the first three frames says something else, so that sums tell all
+    # each of the first three frames adds a different number, so that sums identify combinations
+    said = zeros(len(parent))
     said[rows] = _MAPPED * (locations.mapping[at[rows]] >= 0)
     for number, flag in enumerate(_USER):
         if number:

@@ -1,7 +1,7 @@
 """Samples whose caller is missing, because the sampled function had no frame and the kernel followed frame pointers.
 
-There the frame pointer is still the caller's, and leads to the caller's caller. Call frame information tells: where a
-function has its frame, that is found by the frame pointer. Source of truth: perf_callchain_user in
+There the frame pointer is still the caller's, and leads to the caller's caller. Call frame information shows whether a
+function has a frame: then its CFA is computed from the frame pointer. Source of truth: perf_callchain_user in
 arch/x86/events/core.c.
 """
 
@@ -16,11 +16,11 @@ from perf2x.symbolizer.sources.symbol_source import Context
 
 _ARCHITECTURES = {each.machine: each for each in (X86_64, I386)}
 _MOST = 1000
-"""Addresses that are looked at, those with most samples."""
+"""The number of addresses to check: those with the most samples."""
 
 
 def missing_callers(profile: Profile, context: Context, weight: I64) -> int:
-    """Count samples in user code without a frame; ``weight`` (locations,) are those taken at each location."""
+    """Count samples in user code without a frame; ``weight`` (locations,) is the number taken at each location."""
     wanted, count = falses(len(weight)), 0
     weight = weight * (profile.locations.mode == CpuMode.USER)
     wanted[argsort(-weight)[:_MOST]] = True
@@ -30,6 +30,7 @@ def missing_callers(profile: Profile, context: Context, weight: I64) -> int:
             x86 = _ARCHITECTURES[found.code.machine]
             rules = ObjectRules(found.code, found.dwarf, RuleTable(x86.register_count), x86)
             number = rules.find(addresses_of(profile, mapped, found)[1::2])
-            by_rule = as_int64([*(rule.cfa_register for rule in rules.table.rules), x86.frame_pointer])  # last: no rule
+            # the last entry stands for no rule
+            by_rule = as_int64([*(rule.cfa_register for rule in rules.table.rules), x86.frame_pointer])
             count += sum_of(weight[mapped.locations][by_rule[number] != x86.frame_pointer])
     return count

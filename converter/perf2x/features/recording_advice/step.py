@@ -1,4 +1,4 @@
-"""Advice of all recordings together, from the ways in which each got its stacks."""
+"""Advice for all recordings together, based on how each got its stacks."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    """Count stacks that tell whether they were recorded well, where samples stand at their stacks."""
+    """Count stacks that show whether they were recorded well; only if samples still have their recorded stacks."""
     session, options = run.recording.session, run.options
     untold = session.counts or {"hardware_trace", "text"} & set(session.features)
     if options.value or options.data_objects or untold:

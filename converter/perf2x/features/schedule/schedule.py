@@ -67,7 +67,7 @@ class SwitchSamples(ColumnTable):
 
 
 def _base_name(name: str) -> str:
-    """Return the name without modifiers: of ``sched:sched_switch:u`` and ``offcpu-time``."""
+    """Return the name without modifiers, for ``sched:sched_switch:u`` and ``offcpu-time``."""
     parts = name.split(":")
     return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]
 
@@ -136,7 +136,7 @@ def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchS
 
 
 def _numbers(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
-    """Return those of ``rows`` long enough for a field, and the field's number in each; none without the field."""
+    """Return the ``rows`` that are long enough for a field, and the field's number in each; none without the field."""
     if raw is None or field is None or field[1] not in (4, 8):
         return zeros(0), zeros(0)
     offset, size = field
@@ -149,10 +149,10 @@ _LONGEST_NS = 10_000_000
 
 
 def sampling_intervals(profile: Profile) -> I64:
-    """Return (events,) nanoseconds; 0 for events without samples, or with a single one in every thread.
+    """Return (events,) nanoseconds; 0 for events without samples, or with at most one in every thread.
 
-    The requested interval for events with a frequency and for clocks; else the median distance between two samples of a
-    thread, at most 10 ms.
+    It is the requested interval for events with a frequency and for clocks, otherwise the median distance between two
+    samples of a thread; at most 10 ms.
     """
     samples = profile.samples
     intervals = zeros(len(profile.events))
@@ -184,7 +184,7 @@ _STATES = 0x2FF
 
 
 class Departures(ColumnTable):
-    """Switches out, in order of time: ``kind`` is a Wait, ``cpu`` and ``pid`` are −1 if unknown."""
+    """Switches out, in time order: ``kind`` is a Wait, ``cpu`` and ``pid`` are −1 if unknown."""
 
     tid: I64
     time: U64
@@ -211,7 +211,7 @@ class Schedule(Frozen):
     end: int
     """Time of the recording's last record (ns)."""
     is_traced: bool
-    """Switches out are samples of sched_switch, with stacks; else they are context-switch records."""
+    """Whether switches out are samples of sched_switch, with stacks; otherwise they are context-switch records."""
     missed: int = 0
     """Context switches that sched_switch counted without taking a sample; 0 if records show them all."""
 

@@ -1,4 +1,4 @@
-"""(thread, time) pairs, and as-of joins between them: the next or the last row of the same thread."""
+"""(thread, time) pairs, and as-of joins between them: they find the next or the last row of the same thread."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Single samples, as they were recorded, for formats that write each of them."""
+"""Single samples as they were recorded, for formats that write each of them."""

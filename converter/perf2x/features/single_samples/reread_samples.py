@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def sample_reader(
     profile: Profile, recording: Recording, filters: AppliedFilters, context: LoadContext
 ) -> SampleReader:
-    """Return a reader of a profile's recorded samples; ``profile`` has names, if any are wanted."""
+    """Return a reader of a profile's recorded samples; ``profile`` is symbolized, if names are needed."""
 
     rows = profile.recorded
     assert rows is not None
@@ -67,7 +67,7 @@ def sample_reader(
 
 
 class _RowsByPosition:
-    """Finds the rows of samples by position in the file: batches were stitched in any order, and in parts."""
+    """Finds the rows of samples by position in the file, because batches were stitched in any order, and in parts."""
 
     def __init__(self, rows: RecordedRows, source: str) -> None:
         self._rows, self._source = rows, source
@@ -81,14 +81,14 @@ class _RowsByPosition:
     def find(self, position: I64) -> tuple[I32, I32, int]:
         """Return thread and stack of the samples of a batch, and the earliest time after it.
 
-        FormatError if other samples were read before: the file changed in the meantime.
+        Raises FormatError if other samples were read before: the file has changed in the meantime.
         """
         first = piece = int(np.searchsorted(self._position, position[0]))
         done = 0
         while done < len(position):
             count = int(self._end[piece] - self._begin[piece]) if piece < len(self._position) else 0
             if not count or check_of(position[done : done + count]) != self._check[piece]:
-                raise FormatError(f"{self._source}: it changed while it was read; convert it again")
+                raise FormatError(f"{self._source}: it changed while it was being read; convert it again")
             done, piece = done + count, piece + 1
         begin = int(self._begin[first])
         return *self._rows.rows(begin, begin + done), int(self._earliest[piece])
@@ -115,7 +115,7 @@ _PLACES = {"branches": (Want.BRANCHES, _branches), "data": (Want.ADDR, _data)}
 def _named_places(
     read: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
 ) -> NamedPlaces:
-    """Symbolize each address once, by stitching samples as if taken there, without counting them."""
+    """Symbolize each address once: stitch samples as if they were taken there, without counting them."""
     from perf2x.kernel.perf_data import process_history
     from perf2x.kernel.registry import load_symbol_sources
     from perf2x.model.transforms.weights_and_mispredicts import placed

@@ -25,7 +25,7 @@ def _read_again(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
-    """Refuse options that change chains: records keep their own."""
+    """Refuse options that change chains, because recorded samples keep theirs."""
     if options.as_recorded and not options.merge_callchains:
         raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
 

@@ -18,7 +18,7 @@ def _add_switches(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 def _add_fields(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    if loaded.profile.samples.position is None:  # no format asked for them
+    if loaded.profile.samples.position is None:  # no format requested them
         return loaded
     from perf2x.features.tracepoints.traced_samples import with_fields
 

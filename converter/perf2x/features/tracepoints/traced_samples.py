@@ -1,4 +1,4 @@
-"""Raw bytes of tracepoint samples, read in a pass of their own, because few formats need them.
+"""Raw bytes of tracepoint samples, read in a separate pass, because few formats need them.
 
 They are matched with a profile's samples by position in the recording. Source of truth: the recorded format files
 (reader/records/tracepoint_decoder.py).
@@ -67,7 +67,7 @@ def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, order: str
 
 
 _EXACT = 1 << 53
-"""JSON's numbers are doubles; larger integers are not exact."""
+"""JSON's numbers are doubles, so larger integers are not exact."""
 
 _NUMBER_SIZES = (1, 2, 4, 8)
 

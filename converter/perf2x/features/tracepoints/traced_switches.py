@@ -31,7 +31,7 @@ from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording import Recording
 
 _COMPLETE = 0.9
-"""Share of a CPU's neighbouring samples that must fit together; a few may be lost."""
+"""The minimum share of a CPU's neighbouring samples that fit together; a few may be lost."""
 
 
 def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
@@ -73,9 +73,9 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
 
 
 def _followed(traced: SwitchSamples) -> tuple[I64, Bools]:
-    """Return (samples,) who left, and whether the CPU's next sample is of the thread that came; none if too few are.
+    """Return (samples,) who left, and whether the CPU's next sample is of the thread that came; None if too few are.
 
-    An exiting thread has lost its tid: it is the one that came before.
+    An exiting thread has lost its tid; it must be the thread that came before.
     """
     same = traced.cpu[1:] == traced.cpu[:-1]
     told = same & (traced.next_tid[:-1] >= 0)

@@ -1,1 +1,1 @@
-"""Filters of the user: on samples before stitching, and on the profile after it."""
+"""The user's filters: on samples before stitching, and on the profile after it."""

@@ -24,7 +24,7 @@ class AppliedFilters:
     """The filters of one run, applied to one recording; call the methods in the order of their definition.
 
     ``passing`` is the filter of samples; ``unmatched`` collects filters that no sample matches. With ``late_times``,
-    ``batches`` ignores time ranges: features that need the whole recording apply them later.
+    ``batches`` ignores time ranges, because features that need the whole recording apply them later.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class AppliedFilters:
             yield select_rows(batch, self.seen.look(batch, self._filter))
 
     def check(self) -> None:
-        """Report filters that no batch matched; OptionError if this is the only recording."""
+        """Report filters that no batch matched. Raises OptionError if this is the only recording."""
         self.seen.check(self._filter, self.unmatched)
 
     def before_symbols(self, profile: Profile) -> Profile:
@@ -59,7 +59,7 @@ class AppliedFilters:
         return self._filtered(profile, BEFORE_SYMBOLS)
 
     def after_symbols(self, profile: Profile) -> Profile:
-        """Apply the filters by function, cut stacks, and drop unused rows from the tables."""
+        """Apply the filters by function, truncate stacks, and drop unused rows from the tables."""
         if not self._filters:
             return profile
         from perf2x.model.transforms.drop_unused import compact
@@ -88,7 +88,7 @@ def _ranges(filters: Filters, recording: Recording) -> tuple[Range, ...]:
     ranges = [span for text in filters.times for span in parse_times(text, first, last)]
     offset = recording.session.wall_clock_offset_ns
     if filters.wall_times and offset is None:
-        words = ": the recording does not say what time of day it was made; record with: perf record -k 1"
+        words = ": the recording has no wall-clock time; record with: perf record -k mono"
         raise SettingError("", "wall_times", words)
     for text in filters.wall_times:
         start = datetime.fromtimestamp((_bounds(recording)[0] + (offset or 0)) / 1e9).astimezone()
@@ -97,7 +97,7 @@ def _ranges(filters: Filters, recording: Recording) -> tuple[Range, ...]:
 
 
 def _bounds(recording: Recording) -> tuple[int, int]:
-    """Return the first and last time of samples: from HEADER_SAMPLE_TIME, else from the samples themselves."""
+    """Return the first and last time of samples: from HEADER_SAMPLE_TIME, otherwise from the samples themselves."""
     known = recording.session.sample_times
     if known[1]:
         return known

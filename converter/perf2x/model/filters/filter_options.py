@@ -110,7 +110,7 @@ class Grouping(Frozen):
     root: Annotated[
         Root, Setting("Add a root frame to every stack.", shown_default="none; collapsed: comm", group=STACKS)
     ] = ""
-    """Kind of a root frame added to every stack: its process, thread, …; empty: the format's default."""
+    """Kind of the root frame to add to every stack: its process, thread, …; empty: the format's default."""
     merge_threads: Annotated[bool, Setting("Merge the threads of each process.", rare=True, group=STACKS)] = False
     fold_recursion: Annotated[
         bool, Setting("Merge the frames of a function that calls itself.", rare=True, group=STACKS)

@@ -1,7 +1,7 @@
-"""Filters by patterns of frames: they hide, keep, rename or collapse frames, drop samples and cut stacks.
+"""Filters by patterns of frames: they hide, keep, rename or collapse frames, drop samples and truncate stacks.
 
-Each pattern is matched once per distinct frame; stacks are changed in columns. FILTERS in profile_filters.py has their
-order.
+Each pattern is matched once per distinct frame; stacks are changed in columns. FILTERS in profile_filters.py determines
+their order.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ class _FrameLines(ColumnTable):
 
     location: I64
     function: I64
-    """−1: none."""
+    """−1 if there is none."""
     number: I64
     """Line number, 0: unknown."""
 
@@ -62,14 +62,14 @@ class _FrameLines(ColumnTable):
 def hide(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
     """Remove matching frames from stacks, so that their cost goes to their callers.
 
-    Drop samples without a frame left.
+    Samples without remaining frames are dropped.
     """
     lines, is_hit = _hit(profile, "hide", texts, unmatched)
     return _with_frames(profile, lines, ~is_hit, unmatched)
 
 
 def keep(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Keep only matching frames; drop samples without a frame left."""
+    """Keep only matching frames; drop samples without remaining frames."""
     return _with_frames(profile, *_hit(profile, "keep", texts, unmatched), unmatched)
 
 
@@ -119,7 +119,7 @@ def collapse(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> 
     ends = cumsum(bincount(lines.location, len(profile.locations)))
     lengths = np.diff(ends, prepend=0)
     outer, inner = label[ends - 1], label[ends - lengths]
-    # a location that begins with the frame its caller ends with is replaced by one for the rest of its frames
+    # a location that begins with the frame its caller ends with is replaced by one with the rest of its frames
     rest = flatnonzero((outer >= 0) & (lengths > 1))
     of_rest = take_rows_of(lines, ranges((ends - lengths)[rest], lengths[rest] - 1))
     of_rest = replace(of_rest, location=row_numbers(lengths[rest] - 1) + len(profile.locations))
@@ -199,7 +199,7 @@ def _any_line(profile: Profile, lines: _FrameLines, is_hit: Bools) -> Bools:
 
 
 def _with_frames(profile: Profile, lines: _FrameLines, stays: Bools, unmatched: UnmatchedFilters) -> Profile:
-    """Return the profile with only the frames of ``stays``; samples without a frame left are counted as dropped."""
+    """Return the profile with only the frames of ``stays``; samples without remaining frames are counted as dropped."""
     if stays.all():
         return profile
     is_left = _any_line(profile, lines, stays)

@@ -26,12 +26,12 @@ _READY_MADE = {
     r"|preempt_schedule(_(common|irq|notrace))?(_thunk)?|schedule(_(timeout(_(idle|(un)?interruptible|killable))?"
     r"|hrtimeout(_range(_clock)?)?|preempt_disabled|rtlock))?)(\.|$)",
 }
-"""Presets by the name that the user types: frames that belong to a runtime, not to the program.
+"""Presets by the name that the user types: frames that belong to a runtime rather than to the program.
 
 They match names of all styles (``--names``).
 """
 RUNTIMES = {name: text for name, text in _READY_MADE.items() if name != "scheduler"}
-"""Presets of runtimes, which are user code."""
+"""Presets of runtimes, which run in user mode."""
 _START = r"^(_start|__libc_start_\w+|start_thread|(__)?clone3?)$"
 _RUNTIME = re.compile("|".join((*RUNTIMES.values(), _START)))
 _LIBRARIES = re.compile(
@@ -40,12 +40,12 @@ _LIBRARIES = re.compile(
 
 
 def is_runtime(name: str, thing: str) -> bool:
-    """Return whether a function, or with "" an object, is of a language's runtime or of the C library."""
+    """Return whether a function or, with "" as its name, an object belongs to a language's runtime or the C library."""
     return bool(_LIBRARIES.match(base_name(thing)) or (name and _RUNTIME.search(name)))
 
 
 _SECONDS = 20
-"""Processor seconds that one filter's expressions may take: ``(a+)+!`` would take years on some names."""
+"""CPU seconds that one filter's expressions may take: ``(a+)+!`` would take years on some names."""
 _KERNEL = frozenset({"scheduler"})
 """Presets of kernel code; a program may have functions of the same names.
 
@@ -54,10 +54,10 @@ The scheduler's are functions of kernel/sched/core.c and kernel/time/{timer,slee
 
 
 class Pattern(Frozen):
-    """A regular expression, or that of a preset."""
+    """A regular expression as typed, or that of a preset."""
 
     text: str
-    """As it was typed."""
+    """The text as typed."""
     regex: re.Pattern[str]
 
     @property
@@ -66,9 +66,9 @@ class Pattern(Frozen):
         return self.text in _READY_MADE
 
     def found(self, profile: Profile, function: int, mapping: int, mode: int) -> str:
-        """Return the text of a frame that matches: its object, or part of its function or file name.
+        """Return the part of a frame that matches: its object, or part of its function or file name.
 
-        "" if none does.
+        Returns "" if none does.
         """
         strings, name = profile.strings, frame_name(profile, function, mapping)
         if self.is_ready_made:
@@ -84,12 +84,15 @@ class Pattern(Frozen):
 
 
 def patterns_of(setting: str, texts: Sequence[str]) -> tuple[Pattern, ...]:
-    """Compile expressions; SettingError for an invalid one."""
+    """Compile expressions. Raises SettingError for an invalid one."""
     return tuple(Pattern(text, _compiled(setting, text, _READY_MADE.get(text, text))) for text in texts)
 
 
 def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str], ...]:
-    r"""Compile ``RE=NAME``, whose NAME is a template of ``re.sub``, as ``\1``; SettingError for an invalid one."""
+    r"""Compile ``RE=NAME``, where NAME is a template of ``re.sub``, such as ``\1``.
+
+    Raises SettingError for an invalid one.
+    """
     found = []
     for text in texts:
         expression, equals, name = text.rpartition("=")
@@ -105,7 +108,7 @@ def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str],
 
 
 def matching(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]:
-    """Raise SettingError in the block when expressions take too long (only where ``processor_time_limited`` can)."""
+    """Raise SettingError if the block's expressions take too long (only where ``processor_time_limited`` can)."""
     words = f" {', '.join(map(repr, texts))}: names take more than {_SECONDS} s to match"
     return processor_time_limited(_SECONDS, SettingError("", setting, words))
 

@@ -45,9 +45,9 @@ _LEFT_OUT = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
 
 
 COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
-"""Filters by number: the column of samples that they compare, before anything is looked up."""
+"""Filters by number: the column of samples that they compare before anything is looked up."""
 ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
-"""Other filters on columns of samples: of samples and the field's value, which samples pass."""
+"""Other filters on columns of samples: functions of samples and the field's value that return which samples pass."""
 
 
 class Names(Frozen):
@@ -59,7 +59,7 @@ class Names(Frozen):
     """Other spellings of each known name."""
 
     def matching(self, patterns: Iterable[str], unmatched: UnmatchedFilters | None = None) -> set[int]:
-        """Return the rows of ``known`` that a name or glob matches, of functions as people type them.
+        """Return the rows of ``known`` that a name or glob matches; functions match as people type them.
 
         A pattern without a match is reported to ``unmatched``.
         """
@@ -209,7 +209,7 @@ def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
 
 
 def keep_frames(profile: Profile, kind: str, _: UnmatchedFilters | None = None) -> Profile:
-    """Remove kernel frames from every stack, or user frames; drop samples without a frame left."""
+    """Remove kernel frames, or user frames, from every stack; drop samples without remaining frames."""
     if kind not in _LEFT_OUT:
         raise SettingError("", "frames", f" {kind}: it must be user or kernel")
     keep = ~np.isin(profile.locations.mode, list(_LEFT_OUT[kind]))
@@ -235,7 +235,7 @@ def _leaf_locations(profile: Profile) -> I64:
 
 
 def _heaviest_first(total: I64) -> I64:
-    """Return the rows that have samples, most samples first; ``total`` (rows,) are their numbers of samples."""
+    """Return the rows that have samples, most samples first; ``total`` (rows,) is their number."""
     used = flatnonzero(total)
     return used[argsort(-total[used])]
 
@@ -260,6 +260,8 @@ FILTERS: dict[str, Callable[..., Profile]] = {
     "rename": frame_filters.rename,
     "max_stack": lambda profile, frames, _: innermost(profile, frames),
 }
-"""Filters on the finished profile by field, in the order they are applied: called with profile, value, unmatched."""
+"""Filters on the finished profile by field, in the order in which they are applied: called with profile, value,
+unmatched.
+"""
 BEFORE_SYMBOLS = frozenset({"comms", "frames", "dsos"})
 """Filters that need no function names."""

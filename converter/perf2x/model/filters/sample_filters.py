@@ -24,7 +24,7 @@ class SampleFilter(Frozen):
     times: tuple[Range, ...] = ()
 
     def passing(self, samples: Samples) -> Bools:
-        """Return (n,) bool; OptionError when the recording lacks a needed column."""
+        """Return (n,) bool. Raises OptionError if the recording lacks a needed column."""
         passes = self.passing_numbers(samples)
         if self.times:
             passes &= within(column_of(samples, "time"), self.times)
@@ -53,7 +53,7 @@ def within(time: U64, ranges: Sequence[Range]) -> Bools:
 
 
 class Seen(Struct):
-    """Values that the samples had, for the message when no sample passes a filter."""
+    """The values that samples had, for the message when no sample passes a filter."""
 
     numbers: dict[str, set[int]] = field(default_factory=dict)
     first_ns: int = 2**64 - 1
@@ -62,7 +62,7 @@ class Seen(Struct):
     passed: int = 0
 
     def look(self, samples: Samples, wanted: SampleFilter) -> Bools:
-        """Note the values of a batch, and return which of its samples pass."""
+        """Record the values of a batch, and return which of its samples pass."""
         passes = wanted.passing(samples)
         self.samples += len(samples)
         self.passed += sum_of(passes)
@@ -91,7 +91,7 @@ class Seen(Struct):
             unmatched.matched("time", wanted.times)
         elif wanted.times and not wanted.asked:
             span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
-            words = f"no sample in that time; the samples go from {span}"
+            words = f"no sample in that time; samples range from {span}"
             unmatched.failed("time", wanted.times, lambda: OptionError(words))
 
     def _check_numbers(self, name: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
@@ -103,7 +103,7 @@ class Seen(Struct):
 
 
 def column_of(samples: Samples, name: str) -> AnyArray:
-    """Return a column that filters need; OptionError if it was not recorded."""
+    """Return a column that filters need. Raises OptionError if it was not recorded."""
     column: AnyArray | None = getattr(samples, name)
     if column is None:
         raise not_recorded(f"{name}s", name)
@@ -120,7 +120,7 @@ def check_timed(setting: str, profile: Profile, recording: Recording) -> None:
 def not_recorded(setting: str, wanted: str = "time") -> SettingError:
     """Return the error for a setting that needs the ``time``, ``cpu`` or ``cgroup`` of samples."""
     flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[wanted]
-    words = f": the recording does not say the {wanted} of its samples; record with: perf record {flag}"
+    words = f": the samples have no {wanted}; record with: perf record {flag}"
     return SettingError("", setting, words)
 
 

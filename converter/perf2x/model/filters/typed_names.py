@@ -1,4 +1,4 @@
-"""Functions as people type them: without scopes, parameters, template arguments and suffixes of compilers."""
+"""Matches functions as people type them: without scopes, parameters, template arguments and compilers' suffixes."""
 
 import re
 
@@ -7,17 +7,17 @@ _ARGUMENTS = re.compile(r"(?<!operator)(?<!operator<)<[^<>]*>")
 _PARAMETERS = re.compile(r"(?<!operator)\((?:[^()]|\([^()]*\))*\)$")
 
 _DEEPEST = 20
-"""Arguments of arguments, and suffixes behind each other."""
+"""Limits on nested arguments, and on suffixes that follow each other."""
 
 
 def means_function(typed: str, name: str) -> bool:
-    """Return whether a function may be meant: ``insert`` or ``Map::insert(int)`` for ``tree::Map<…>::insert``."""
+    """Return whether a typed name fits a function: ``insert`` or ``Map::insert(int)`` for ``tree::Map<…>::insert``."""
     wanted = _bare(typed).removeprefix("::")
     return bool(wanted) and re.search(rf"(?<![\w$~]){re.escape(wanted)}$", _bare(name)) is not None
 
 
 def last_part(name: str) -> str:
-    """Return a name without scopes, folders and what ``means_function`` does not mind."""
+    """Return a name without scopes, folders and everything that ``means_function`` ignores."""
     return re.split(r"::|/", _bare(name))[-1]
 
 

@@ -20,7 +20,7 @@ class UnmatchedFilters:
     def __init__(self, recordings: int = 1, diagnostics: Diagnostics | None = None) -> None:
         self._recordings = recordings
         self.diagnostics = diagnostics or Diagnostics()
-        """Counts of what filters remove, and of frame patterns without a match, which are no error."""
+        """Counts what filters remove, and frame patterns without a match, which are not an error."""
         self._idle: dict[str, int] = {}
         self._matched: set[Hashable] = set()
         self._missed: dict[Hashable, Callable[[], OptionError]] = {}
@@ -47,14 +47,14 @@ class UnmatchedFilters:
     def failed(self, kind: str, wanted: Hashable, error: Callable[[], OptionError]) -> None:
         """Record that no sample of a recording matched, and the error to raise.
 
-        Raise it if this is the only recording.
+        The error is raised if this is the only recording.
         """
         if self._recordings == 1:
             raise error()
         self._missed.setdefault((kind, wanted), error)
 
     def looked_for(self, pattern: str, has_match: bool) -> None:
-        """Record whether a pattern matches any frame of a recording; patterns without a match in any are counted."""
+        """Record whether a pattern matches any frame of a recording; patterns that match in none are counted."""
         self._idle[pattern] = self._idle.get(pattern, 0) + (not has_match)
         if self._idle[pattern] == self._recordings:
             self.diagnostics.add("patterns_without_frame", "", 1, repr(pattern))

@@ -7,7 +7,7 @@ from perf2x.model.profile.profile_tables import ProfileSamples, ProfileTables, R
 
 
 def check_profile(profile: ProfileTables) -> None:
-    """Check every invariant; ValueError names the first one violated."""
+    """Check every invariant. Raises ValueError naming the first one violated."""
     _check_strings(profile)
     _check_lengths(profile)
     _check_ranges(profile)

@@ -1,6 +1,6 @@
-"""Counts of branches and samples in the code of one object, for compilers and optimizers, and their sums.
+"""Counts of branches and samples in the code of one object, for compilers and optimizers, and sums of such counts.
 
-Line counts, as compilers read them, are a tree of functions and of the functions inlined into them.
+Counts of lines, as compilers read them, are a tree of functions and of the functions inlined into them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ class LineCount(Struct):
     calls: dict[str, int] = field(default_factory=dict)
 
     def sorted_calls(self) -> list[tuple[str, int]]:
-        """Return called functions with counts, the most frequent first."""
+        """Return the called functions with counts, most frequent first."""
         return sorted(self.calls.items(), key=lambda call: (-call[1], call[0]))
 
 
@@ -33,18 +33,18 @@ class FunctionCounts(Struct):
     name: str
     """Linkage name."""
     total: int = 0
-    """Sum over bytes of code of how often each ran; for plain samples, their number."""
+    """How often code ran, summed over its bytes; for plain samples, their number."""
     entered: int = 0
     """Branches to its start; 0 for inlined instances."""
     lines: dict[Place, LineCount] = field(default_factory=dict)
     inlined: dict[Place, dict[str, "FunctionCounts"]] = field(default_factory=dict)
 
     def line(self, place: Place) -> LineCount:
-        """Return the counts of a place, which is added if new."""
+        """Return the counts of a place; a new place is added."""
         return self.lines.setdefault(place, LineCount())
 
     def instance(self, place: Place, name: str) -> "FunctionCounts":
-        """Return the instance inlined at a place, which is added if new."""
+        """Return the instance inlined at a place; a new one is added."""
         return self.inlined.setdefault(place, {}).setdefault(name, FunctionCounts(name))
 
     def tree(self) -> Iterator[tuple[int, Place, "FunctionCounts"]]:
@@ -76,7 +76,7 @@ EXTERNAL = np.uint64(2**64 - 1)
 NOT_RECORDED = np.uint64(2**64 - 2)
 """Instead of an address: not recorded."""
 COUNTS_CODE = "branches of one program are counted, not stacks"
-"""The reason why formats made of such counts support no options on stacks and names."""
+"""Why formats made from such counts support no options for stacks and names."""
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 """The lowest kernel address; user code is always below."""
 
@@ -121,7 +121,7 @@ def counted(code: CodeCounts, use: str = "") -> str:
 
 
 def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
-    """Add the counts of several recordings; OptionError if they are of different objects."""
+    """Add the counts of several recordings. Raises OptionError if they are of different objects."""
     for part in parts[1:]:
         if (part.filename, part.build_id) != (parts[0].filename, parts[0].build_id):
             names = " and ".join(f"{each.filename} {each.build_id}".strip() for each in (parts[0], part))

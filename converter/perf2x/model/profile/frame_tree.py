@@ -1,6 +1,6 @@
 """Prefix trees of frames: stacks expanded by inlining, grouped (by thread, by process name), merged by displayed frame.
 
-Profile.stacks distinguishes locations; viewers distinguish *texts*: two call sites of one function are one box.
+Profile.stacks distinguishes locations, but viewers distinguish *texts*: two call sites of one function are one box.
 Everything here is one numpy pass per level of depth, never a loop over stacks.
 """
 
@@ -76,7 +76,7 @@ def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
 def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     """Merge frames with the same key and parent, before groups multiply the work.
 
-    Each row keeps one of the frames it merges. Sorted by level, parent, key.
+    Each row keeps one of the frames that it merges. Rows are sorted by level, parent, key.
     """
     order = argsort_small(rows.depth)
     place_of = np.full(len(order) + 1, len(order), np.int64)  # the last entry is for parent −1, here and in ``row``
@@ -103,8 +103,8 @@ def merge_stacks(
 ) -> tuple[FrameTree, I64]:
     """Merge all (group, stack) pairs into one tree: frames of one key under one parent become one row.
 
-    ``group`` counts from 0 without gaps, None is one group of all; ``stack`` is a row of Profile.stacks or −1. Also
-    returns the tree row of each pair (the group's own row for −1). Rows are sorted by level, parent, key.
+    ``group`` counts from 0 without gaps, None puts all pairs in one group; ``stack`` is a row of Profile.stacks or −1.
+    Also returns the tree row of each pair (the group's own row for −1). Rows are sorted by level, parent, key.
     """
     rows, stack = folded(rows, key_of_frame), as_int64(stack)
     group = zeros(len(stack)) if group is None else group
@@ -121,7 +121,8 @@ def merge_stacks(
 def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
     """Merge stacks as ``merge_stacks`` does, in one group.
 
-    Also returns each row's own weight, and that including all rows below it; ``weight`` is one number per ``stack``.
+    Also returns each row's own weight, and its weight including all rows below it; ``weight`` has one number per
+    ``stack``.
     """
     tree, node = merge_stacks(rows, key_of_frame, stack)
     own = sum_at(node, weight, len(tree))
@@ -131,13 +132,13 @@ def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I6
 
 
 def _of_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """Merge distinct pairs of a single group: the folded rows that stacks use."""
+    """Merge distinct pairs of a single group, using only the folded rows that stacks need."""
     leaf, depth = rows.innermost(stack), rows.depth
     is_used = falses(len(depth))
     is_used[leaf[leaf >= 0]] = True
     for level in _levels(depth)[:0:-1]:
         is_used[rows.parent[level][is_used[level]]] = True
-    number = np.append(cumsum(is_used), 0)  # row 0 is the group's, the parent of the outermost frames
+    number = np.append(cumsum(is_used), 0)  # row 0 belongs to the group; it is the parent of the outermost frames
     parent, key = number[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
     tree = FrameTree(np.append(-1, parent), np.append(-1, key), np.append(0, depth[is_used] + 1))
     return tree, number[leaf]
@@ -171,7 +172,7 @@ def _of_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tu
 def _closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
     """Return the given pairs and their ancestors, by depth: sorted unique group · rows + row, outermost level first.
 
-    A row of −1 is no pair; ``depth_of_row`` is depths(parent).
+    A row of −1 is not a pair; ``depth_of_row`` is depths(parent).
     """
     stride = max(len(parent), 1)
     held = row >= 0
@@ -227,7 +228,7 @@ def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_lin
     leaf = above[line] * width + rank_of_leaf[line]
     by_text = argsort_rows([leaf])
     line, leaf = line[by_text], leaf[by_text]
-    behind = searchsorted(above * width + rank_of_inner, leaf)  # the row before which each line comes
+    behind = searchsorted(above * width + rank_of_inner, leaf)  # the row before which each line is sorted
     before = offsets_of(below - is_line)  # number of lines below all rows before each one
     first = np.maximum.accumulate(np.where(begins_run(above), arange(len(above)), 0))  # number among the row's siblings
     base = before[first] + offsets_of(bincount(above[line], len(above)))[above]

@@ -1,7 +1,7 @@
 """Listings: source lines and instructions of some functions with their costs, from ``features/annotate`` to viewers.
 
-Costs are rows of numbers, one per measure of the listings: ``self`` sums samples taken there, ``total`` sums samples
-with it anywhere in the stack, each stack once.
+Costs are rows of numbers, one per measure of the listings: ``self`` sums samples taken at a line or instruction,
+``total`` sums samples with it anywhere in the stack, counting each stack once.
 """
 
 from msgspec import field
@@ -23,7 +23,7 @@ class Measure(Frozen):
 
 
 class LineCost(Frozen):
-    """Cost of a source line; ``number`` 0: instructions without a line in debug info."""
+    """The cost of a source line; ``number`` 0: instructions without a line in debug info."""
 
     number: int
     own: Costs
@@ -40,17 +40,17 @@ class SourceListing(Frozen):
     text: dict[int, str]
     """Text of lines by number, including those around lines with costs; empty if the file was not read."""
     reason: str
-    """The reason why there is no text; "" if there is."""
+    """Why there is no text; "" if there is."""
 
 
 class InstructionCost(Frozen):
     """An instruction with its cost."""
 
     address: int
-    """As in the object file; for kernels, as recorded."""
+    """Address in the object file; for kernels, as recorded."""
     text: str
     note: str
-    """The target of a jump or call, or the data it reads: ``main+0x10``; "" if unknown."""
+    """The target of a jump or call, or the data that it reads: ``main+0x10``; "" if unknown."""
     target: int
     """Row of the jump's target in the same listing, −1 for none."""
     path: str
@@ -59,13 +59,13 @@ class InstructionCost(Frozen):
     function: str
     """The innermost function, which may be one inlined into the listing's; "" if unknown."""
     is_own: bool
-    """Whether its samples are the function's own, not an inlined function's."""
+    """Whether its samples belong to the function itself, not to an inlined function."""
     own: Costs
     total: Costs
 
 
 class CodeListing(Frozen):
-    """Code of a function in one place: its own, or a copy of it inlined into another one."""
+    """Code of a function in one place: its own, or a copy that was inlined into another function."""
 
     object: str
     symbol: str
@@ -74,7 +74,7 @@ class CodeListing(Frozen):
     rows: tuple[InstructionCost, ...]
     """Ascending addresses; gaps are code of other functions."""
     reason: str
-    """The reason why there are no rows; "" if there are."""
+    """Why there are no rows; "" if there are."""
 
 
 class FunctionListing(Frozen):
@@ -86,9 +86,9 @@ class FunctionListing(Frozen):
     own: Costs
     total: Costs
     sources: tuple[SourceListing, ...] = ()
-    """Highest cost first."""
+    """Sorted by cost, highest first."""
     code: tuple[CodeListing, ...] = ()
-    """Highest cost first."""
+    """Sorted by cost, highest first."""
     places: int = 0
     """Total number of places; more than in ``code`` if a function is inlined often."""
     text: dict[str, dict[int, str]] = field(default_factory=dict)

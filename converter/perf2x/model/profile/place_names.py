@@ -1,4 +1,4 @@
-"""Names of code addresses, before a profile has them. A place is an address in an object."""
+"""Names of code addresses before a profile contains them. A place is an address in an object."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ class PlaceNames(Frozen):
     count: I64
     """(n,)"""
     is_exact: Bools
-    """(n,) whether the name shows that an assumed return address is not one: no call precedes it."""
+    """(n,) whether the name shows that an assumed return address is not one, because no call precedes it."""
     has_inlines: Bools
     """(n,) whether inlined functions would be known for the place."""
     function: I64

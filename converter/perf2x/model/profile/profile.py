@@ -1,9 +1,9 @@
-"""A finished profile, from the stitcher to symbolizer and emitters; its tables are importable from here, too.
+"""A finished profile, from the stitcher to the symbolizer and the emitters; exports its tables, too.
 
 With ``--off-cpu`` some rows of samples are waits, marked in ``Profile.samples.wait``: ``count`` is 1 and ``value`` the
 length in nanoseconds; in a timeline ``time`` is when the thread left the CPU, so that a wait lasts from ``time`` to
 ``time + value``. Waits of one thread never overlap, except ``UNPLACED`` ones, whose time is unknown. The other columns
-have its thread, its stack and the CPU that it left (−1: unknown).
+have the waiting thread, its stack and the CPU that it left (−1: unknown).
 """
 
 import re
@@ -52,7 +52,7 @@ class Profile(ProfileTables):
     """A finished profile: its tables and their invariants."""
 
     def check(self) -> None:
-        """Check every invariant; ValueError names the first one violated."""
+        """Check every invariant. Raises ValueError naming the first one violated."""
         check_profile(self)
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class Wait(IntEnum):
     PREEMPTED = 2
     """It was runnable, but another thread got the CPU."""
     UNTOLD = 3
-    """Either of the two; the recording does not distinguish them."""
+    """Either of the two: the recording does not distinguish them."""
     UNPLACED = 4
     """A sum of waits, or a wait whose start is unknown: it cannot be drawn, and ``time`` is meaningless."""
 
@@ -98,10 +98,10 @@ def sampled(profile: Profile) -> Bools:
 
 
 def find_event(profile: Profile, name: str | None) -> int:
-    """Return the row in profile.events of the event that the user named, the profile's default for None.
+    """Return the row in profile.events of the event that the user named; for None, the profile's default.
 
     A name without modifiers or terms (``cycles``) finds ``cycles:P`` and ``cycles/freq=99/`` if only one such event
-    exists. OptionError lists the events.
+    exists. Raises OptionError with a list of the events.
     """
     if name is None:
         return profile.default_event
@@ -113,7 +113,7 @@ def find_event(profile: Profile, name: str | None) -> int:
 
 
 def events_called(profile: Profile, name: str) -> list[int]:
-    """Return the rows in profile.events that a name matches: as recorded, else without optional parts."""
+    """Return the rows in profile.events that a name matches: as recorded, or else without optional parts."""
     names = [event.name for event in profile.events]
     bases = [re.split("[:/]", known)[0] for known in names]
     ways = names, plain_names(profile.events), numbered_names(profile.events), bases
@@ -128,7 +128,7 @@ def sampled_events(profile: Profile) -> list[str]:
 
 
 def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
-    """Return a distinct name for each event: of several ``cpu-clock``, ``cpu-clock#1`` and ``cpu-clock#2``."""
+    """Return a distinct name for each event: for several ``cpu-clock``, ``cpu-clock#1`` and ``cpu-clock#2``."""
     times, seen = Counter(event.name for event in events), Counter[str]()
     names = []
     for event in events:
@@ -140,8 +140,8 @@ def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
 def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
     """Return names without the terms that only describe recording: ``cpu-clock`` for ``cpu-clock/freq=499/``.
 
-    Slashes would make ``cpu-clock/freq=499//nanoseconds`` of pprof's sample types. Where two events would get one name,
-    both keep the long one.
+    Slashes would lead to ``cpu-clock/freq=499//nanoseconds`` in pprof's sample types. Where two events would get one
+    name, both keep the long one.
     """
     short = [_without_terms(event.name) for event in events]
     times = Counter(short)

@@ -1,7 +1,7 @@
-"""Profile tables, from the stitcher to symbolizer and emitters: full stacks in pprof's terms.
+"""Profile tables, from the stitcher to the symbolizer and the emitters: full stacks in pprof's terms.
 
 Strings, functions, mappings, locations and threads are tables; stacks are a prefix tree; samples refer to them by row.
-The order of rows depends on the input alone, so the same input gives the same bytes.
+The order of rows depends only on the content, so the same input gives the same bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class Threads(ColumnTable):
     comm: I32
     process: I32
     starts: I32 | None = None
-    """Number of threads that had the ids, one after the other, with this as their first name; None if unknown."""
+    """Number of threads that successively had these ids, with this as their first name; None if unknown."""
 
 
 class Mappings(ColumnTable):
@@ -139,11 +139,11 @@ class ProfileSamples(SampleColumns):
     data_src: I64 | None = None
     """Bits of union perf_mem_data_src, 0 if a sample has none; base/abi/data_source.py formats them."""
     tags: I32 | None = None
-    """Row of Profile.tag_sets; None when there are none."""
+    """Row of Profile.tag_sets; None without tag sets."""
     latency: I64 | None = None
     """``value`` divided by the number of threads running at the same time; None unless requested."""
     wait: U8 | None = None
-    """A Wait: 0 if the thread ran, else it waited from ``time`` for ``value`` nanoseconds.
+    """A Wait: 0 if the thread ran, otherwise it waited from ``time`` for ``value`` nanoseconds.
 
     None in aggregated profiles and without ``--off-cpu``.
     """
@@ -167,15 +167,15 @@ class ThreadSwitches(ColumnTable):
     cpu: I32
     """−1: unknown."""
     is_preempted: Bools
-    """The thread was preempted, still runnable; False for switches in, and if unknown."""
+    """The thread was preempted and still runnable; False for switches in, and if unknown."""
     state: I64
     """prev_state of threads that left, from sched_switch, and EXIT_DEAD for exits; else −1."""
 
 
 class RunningThreads(ColumnTable):
-    """Number of running threads over time, a step function: ``threads`` (n,) from ``time`` (n,) to the next row's.
+    """Number of running threads over time, as steps: ``threads`` (n,) from ``time`` (n,) to the next row's time.
 
-    It counts all threads, or those of the selected processes, without the idle task; 0 before the first row.
+    It counts all threads, or those of the selected processes, without the idle task; it is 0 before the first row.
     Neighbouring rows differ.
     """
 
@@ -187,7 +187,7 @@ class Losses(ColumnTable):
     """Records that the kernel dropped because a buffer was full, in time order, for timeline emitters."""
 
     time: U64
-    """When the kernel reported it: the lost records were earlier."""
+    """When the kernel reported the loss; the records were lost earlier."""
     cpu: I32
     """−1: unknown."""
     lost: U64
@@ -196,7 +196,7 @@ class Losses(ColumnTable):
 
 
 class Meta(Frozen):
-    """Facts about the recording that formats write as header fields or comments."""
+    """Properties of the recording that formats write as header fields or comments."""
 
     source: str = ""
     start_ns: int = 0

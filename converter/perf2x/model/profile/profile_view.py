@@ -1,4 +1,4 @@
-"""A profile as emitters get it, with the additional data that their format asked for (``Needs``)."""
+"""A profile as emitters get it, with the additional data that their format requested (``Needs``)."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -20,7 +20,8 @@ class RecordedBatch(Frozen):
     stack: I32
     """Leaf row in Stacks, −1 for an empty stack."""
     behind: int
-    """The earliest time in later batches, or position if samples have no time; NEVER after the last."""
+    """The earliest time in later batches, or the earliest position if samples have no time; NEVER after the last batch.
+    """
 
 
 _PAGE_FAULTS = (SoftwareConfig.PAGE_FAULTS, SoftwareConfig.PAGE_FAULTS_MIN, SoftwareConfig.PAGE_FAULTS_MAJ)
@@ -38,7 +39,7 @@ class NamedPlaces(Frozen):
     symbol_start: U64
     """As in SampleReader, for this profile's locations."""
     locate: Callable[[Samples], I32]
-    """Return the location of each sample's data address, or of all sources and all targets of branches."""
+    """Returns the location of each sample's data address, or of all sources and all targets of branches."""
 
 
 class SampleReader(Frozen):
@@ -46,7 +47,7 @@ class SampleReader(Frozen):
 
     read: Callable[[Want], Iterator[RecordedBatch]]
     worded: Callable[[Event, ListArray], tuple[list[str], I64]]
-    """Return distinct texts for the raw bytes of a tracepoint's samples, and (n,) the text of each."""
+    """Returns distinct texts for the raw bytes of a tracepoint's samples, and (n,) the text of each."""
     places: Mapping[str, NamedPlaces]
     """By kind; see Needs.places."""
     session: Session

@@ -1,4 +1,4 @@
-"""Thread and stack of each single sample, in file order, for formats that read the samples again."""
+"""Thread and stack of every single sample, in file order, for formats that read the samples again."""
 
 from collections.abc import Sequence
 from zlib import crc32

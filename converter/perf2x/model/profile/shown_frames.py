@@ -1,6 +1,6 @@
-"""Converts locations to frames: the boxes of viewers, with inlined functions expanded and unresolved addresses named.
+"""Converts locations to frames, the boxes of viewers: inlined functions are expanded, unresolved addresses get names.
 
-All formats except pprof draw frames, not locations, so expansion and fallback names are here.
+All formats except pprof draw frames, not locations, so expansion and fallback names are implemented here.
 """
 
 import re
@@ -107,7 +107,7 @@ def _with_number(texts: list[str]) -> str:
 
 
 def _first_alike(functions: Functions) -> I64:
-    """Return (functions,) the first function of the same name in the same source file."""
+    """Return (functions,) the first function with the same name in the same source file."""
     first, kind = group_rows([functions.name, functions.filename])
     return first[kind]
 

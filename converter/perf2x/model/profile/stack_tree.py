@@ -39,7 +39,7 @@ from perf2x.model.profile.recorded_samples import DROPPED
 _SUMMED = frozenset({"value", "count", "latency"})
 _LEAVES_AT_ONCE = 1 << 15
 _RUNS = 2048
-"""Number of runs above which a pass over all remaining rows is cheaper than one per run."""
+"""The number of runs above which one pass over all remaining rows is cheaper than one per run."""
 
 
 def depths(parent: AnyArray) -> I64:
@@ -86,7 +86,10 @@ def path_sums(parent: AnyArray, own: I64) -> I64:
 
 
 def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
-    """Return (rows of the tree,) True for the given rows and all their ancestors, all one step up per pass."""
+    """Return (rows of the tree,) True for the given rows and all their ancestors.
+
+    Each pass goes up one step for all rows.
+    """
     found = falses(len(parent))
     rows = unique(rows[rows >= 0])
     while len(rows):
@@ -99,8 +102,8 @@ def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
 def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple[Stacks, I32]:
     """Merge several concatenated trees into one: equal rows with equal parents become one.
 
-    Returns it, sorted as by `prefix_tree`, and (rows + 1,) the new row of each that ``is_used``; the last one is for
-    −1.
+    Returns the tree, sorted as by `prefix_tree`, and (rows + 1,) the new row of each row that ``is_used``; the last one
+    is for −1.
     """
     rows = flatnonzero(is_used)
     rows = rows[argsort_small(depth[rows])]
@@ -151,7 +154,10 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
 
 
 def stack_weights(samples: ProfileSamples, rows: int, counted: Bools | None = None) -> I64:
-    """Return (rows,) the number of samples with each row as their leaf; ``counted`` (samples,): which of them count."""
+    """Return (rows,) the number of samples with each row as their leaf.
+
+    ``counted`` (samples,): which of them to count.
+    """
     # floating point is exact below 2**53 samples
     count = samples.count if counted is None else samples.count * counted
     return as_int64(np.bincount(as_intp(samples.stack) + 1, count, rows + 1)[1:])

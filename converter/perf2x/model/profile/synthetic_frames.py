@@ -1,4 +1,4 @@
-"""Frames without an address: roots that name a process or what is missing, leaves that give the reason a stack ends."""
+"""Frames without an address: roots that name a process or something missing, leaves that say why a stack ends."""
 
 from enum import IntEnum
 
@@ -49,7 +49,7 @@ def named_functions(names: I32) -> Functions:
 
 
 class RootFrame(IntEnum):
-    """Reasons why a stack ends; ROOT_FRAME_NAMES has their texts. NONE adds no frame."""
+    """Why a stack ends; ROOT_FRAME_NAMES has the texts. NONE adds no frame."""
 
     NONE = 0
     USER_MISSING = 1

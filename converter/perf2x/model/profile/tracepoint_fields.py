@@ -1,4 +1,4 @@
-"""Fields of tracepoints as columns, which ``Profile.samples.fields`` refers to."""
+"""Fields of tracepoints as columns, to which ``Profile.samples.fields`` refers."""
 
 from collections.abc import Sequence
 

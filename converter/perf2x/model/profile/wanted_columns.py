@@ -16,7 +16,7 @@ _SECOND = 1_000_000_000
 
 
 class WantedColumn(Frozen):
-    """An event whose costs to show, or two whose ratio to show."""
+    """An event whose costs to show, or two events whose ratio to show."""
 
     name: str
     """As typed."""
@@ -26,7 +26,10 @@ class WantedColumn(Frozen):
 
 
 def wanted_columns(profile: Profile, names: Sequence[str]) -> list[WantedColumn]:
-    """Parse event names (``all``: each but the default one), ratio names and ``A/B``; SettingError for unknown ones."""
+    """Parse event names (``all``: each but the default one), ratio names and ``A/B``.
+
+    Raises SettingError for unknown ones.
+    """
     return [one for name in names for one in _wanted(profile, name)]
 
 

@@ -44,7 +44,7 @@ _KINDS = ((TYPES, type_numbers), (SPECULATIONS, speculations), (PRIVILEGES, priv
 
 
 def parse_branch_filter(text: str) -> tuple[str, ...]:
-    """Parse ``call,ret,user`` to words in capitals; SettingError for a word that perf does not have."""
+    """Parse ``call,ret,user`` to words in capitals. Raises SettingError for a word that perf does not have."""
     words = tuple(word.upper() for word in text.split(",") if word)
     known = [word for table, _ in _KINDS for word in table if word]
     for word in words:
@@ -54,7 +54,7 @@ def parse_branch_filter(text: str) -> tuple[str, ...]:
 
 
 def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
-    """Return (n,) True for branches that match: one word of each kind that ``words`` has any of."""
+    """Return (n,) True for branches that match: for each kind that any of ``words`` belongs to, one word must match."""
     chosen = trues(len(flags))
     for table, numbers in _KINDS:
         wanted = [place for place, word in enumerate(table) if word and word in words]

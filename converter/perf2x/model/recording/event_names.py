@@ -33,7 +33,7 @@ class EventName(Frozen):
     pmu: str
     """``cpu_core``; empty if the name has none."""
     modes: frozenset[str]
-    """Modes counted exclusively, of u, k, h and G (user, kernel, hypervisor, guest); empty: all but guests.
+    """Modes counted exclusively, out of u, k, h and G (user, kernel, hypervisor, guest); empty: all but guests.
 
     Other modifiers concern precision and scheduling. H excludes guests, which is perf's default.
     """
@@ -49,7 +49,7 @@ class EventName(Frozen):
         return _CORE.fullmatch(self.pmu) is not None
 
     def counts_like(self, other: "EventName") -> bool:
-        """Return whether both count the same event, perhaps in different modes."""
+        """Return whether both count the same event, possibly in different modes."""
         cores = self.is_of_core and other.is_of_core
         return self.counted == other.counted and (self.pmu in ("", other.pmu) or not other.pmu or cores)
 

@@ -1,9 +1,9 @@
 """Tables of a recording: the reader fills one Session, the side-band tables (sideband.py) and batches of Samples.
 
-Names are the kernel's. Frozen structs of equal-length arrays, one row per record in file order; −1 is "none" in integer
-columns, and a missing optional column is None. Times are nanoseconds of the recording's clock. ``position`` is the byte
-offset of the record in the (decompressed) record stream: unique and ascending in file order, it breaks ties of equal
-times and is the only order in recordings without timestamps.
+Names are the kernel's. The tables are frozen structs of equal-length arrays, one row per record in file order; −1 is
+"none" in integer columns, and a missing optional column is None. Times are nanoseconds of the recording's clock.
+``position`` is the byte offset of the record in the (decompressed) record stream: unique and ascending in file order,
+it breaks ties of equal times and is the only order in recordings without timestamps.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from perf2x.model.recording.sideband import Sideband
 from perf2x.model.recording.simpleperf_files import RecordedFile
 
 COUNTED = (
-    "perf stat record counts and does not sample; perf2x info and report tell the totals, "
+    "perf stat record counts events and takes no samples; perf2x info and report show the totals, "
     "chrome, firefox and perfetto draw them over time"
 )
 
@@ -81,13 +81,13 @@ class Session(Frozen):
     From CLOCK_DATA, or because the clock is CLOCK_REALTIME.
     """
     build_ids: Mapping[str, bytes] = field(default_factory=dict)
-    """Recorded file name to build id, from HEADER_BUILD_ID or record 67."""
+    """Build id by recorded file name, from HEADER_BUILD_ID or record 67."""
     features: Mapping[str, object] = field(default_factory=dict)
     """Every feature section by lower-case name, decoded to plain JSON-like values."""
     kcore_dir: str = ""
     """Path of ``kcore_dir`` for directory recordings made with --kcore."""
     thread_map: tuple[tuple[int, str], ...] = ()
-    """Ids and names of the threads that perf watched; −1: all."""
+    """Ids and names of the threads that perf monitored; −1: all."""
     aggregation: int = -1
     """enum aggr_mode: how perf stat aggregated counts."""
     counts: bool = False
@@ -232,7 +232,7 @@ class Samples(SampleColumns):
     cpu: I32 | None
     ip: U64
     period: U64
-    """The recorded period, else attr.sample_period of a fixed-period event, else 1."""
+    """The recorded period, or else attr.sample_period of a fixed-period event, or else 1."""
     cpumode: U8
     chain: ListArray
     addr: U64 | None = None
@@ -251,7 +251,7 @@ class Want(Flag):
     """Optional columns to decode; the others are skipped by size."""
 
     CHAIN = auto()
-    """Callchains; without it all rows of ``chain`` are empty (``info`` needs none)."""
+    """Callchains; without this flag, all rows of ``chain`` are empty (``info`` does not need them)."""
     ADDR = auto()
     CGROUP = auto()
     MEMORY = auto()
@@ -301,7 +301,10 @@ class Recording(Protocol):
 
     @property
     def fingerprint(self) -> bytes | None:
-        """16-byte digest that identifies the recording, also while it is still being written; None without samples."""
+        """A 16-byte digest that identifies the recording, even while it is still being written.
+
+        Returns None without samples.
+        """
         ...
 
     @property

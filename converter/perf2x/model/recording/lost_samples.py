@@ -1,11 +1,11 @@
-"""Counts lost samples, which perf and the kernel mostly report twice.
+"""Counts lost samples, most of which both perf and the kernel report.
 
-The kernel counts records that do not fit into a ring buffer by buffer, and writes PERF_RECORD_LOST when there is room
-again. Since Linux 6.0 it also counts by event (PERF_FORMAT_LOST; kernel/events/ring_buffer.c, __perf_output_begin), and
-perf record writes these counts at its end as LOST_SAMPLES without a time (builtin-record.c, record__read_lost_samples):
-the same losses, and those after the last LOST. They replace LOST, as in the "Total Lost Samples" of perf report
-(machine.c, machines__deliver_event). A recording that was killed only has LOST. The kernel's own LOST_SAMPLES
-(perf_log_lost_samples) have a time, report samples that the hardware mixed up, and always count.
+The kernel counts records that do not fit into a ring buffer per buffer, and writes PERF_RECORD_LOST when there is room
+again. Since Linux 6.0 it also counts them per event (PERF_FORMAT_LOST; kernel/events/ring_buffer.c,
+__perf_output_begin), and perf record writes these counts at its end as LOST_SAMPLES without a time (builtin-record.c,
+record__read_lost_samples): the same losses, and those after the last LOST. They replace LOST, as in the "Total Lost
+Samples" of perf report (machine.c, machines__deliver_event). A recording that was killed has only LOST. The kernel's
+own LOST_SAMPLES (perf_log_lost_samples) have a time, report samples that the hardware mixed up, and always count.
 """
 
 from collections.abc import Sequence

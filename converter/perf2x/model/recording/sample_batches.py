@@ -19,7 +19,7 @@ def select_rows(samples: Samples, keep: Bools) -> Samples:
 
 
 def take_rows(samples: Samples, rows: I64) -> Samples:
-    """Select rows by number, in the order given; numbers may repeat."""
+    """Select rows by number, in the given order; numbers may repeat."""
     columns = asdict(samples)
     extra = columns.pop("extra")
     return replace(samples, extra=_taken(extra, rows), **_taken(columns, rows))

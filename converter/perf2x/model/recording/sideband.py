@@ -106,7 +106,7 @@ class DeferredChains(_OfThread):
     cpu: I32
     cookie: U64
     chain: SharedRows
-    """uint64; as recorded, innermost first; equal chains are kept once."""
+    """uint64; as recorded, innermost first; equal chains are stored once."""
 
 
 class Losts(_Records):
@@ -131,7 +131,7 @@ class Throttles(_Records):
 
 
 class Auxes(_Records):
-    """PERF_RECORD_AUX: a chunk of hardware trace from the kernel; PERF_AUX_FLAG_* tell what it lacks."""
+    """PERF_RECORD_AUX: a chunk of hardware trace from the kernel; PERF_AUX_FLAG_* state why parts are missing."""
 
     cpu: I32
     offset: U64
@@ -218,7 +218,7 @@ class Sideband(Frozen):
     rounds: Rounds
     reads: Reads
     record_counts: Mapping[str, int]
-    """Kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``) to number of records of the type."""
+    """Number of records by kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``)."""
     stream_end: int
     """One past the last record's position."""
 

@@ -1,4 +1,4 @@
-"""Files with symbols that Android's simpleperf writes into a recording: those with samples.
+"""Files with symbols that Android's simpleperf writes into a recording: those that have samples.
 
 Source of truth: dso.cpp of simpleperf. The meaning of symbol addresses depends on the kind of file.
 """

@@ -25,7 +25,7 @@ Cell = int | Estimate | None
 
 
 class EventColumn(WantedColumn):
-    """A column in a table of functions, objects or threads."""
+    """A column of costs or ratios in a table of functions, objects or threads."""
 
     tables: tuple[Totals, ...] = ()
     """Totals of each of its events."""
@@ -69,7 +69,7 @@ class EventColumn(WantedColumn):
 
 
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
-    """Make the columns; SettingError for an unknown event, and for any ``value`` but the period."""
+    """Make the columns. Raises SettingError for an unknown event, and for any ``value`` but the period."""
     if names and value != "period":
         raise SettingError("", "columns", " shows what events counted; leave out ", "value")
     wanted = wanted_columns(profile, names)
@@ -113,7 +113,7 @@ def with_rows_of(table: Totals, beside: Sequence[EventColumn]) -> Totals:
 
 
 def _ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
-    """Return a ratio and its limits, to six digits, because further ones may differ between machines."""
+    """Return a ratio and its limits, to six digits, because further digits may differ between machines."""
     if whole.value <= 0:
         return None
     value = part.value / whole.value

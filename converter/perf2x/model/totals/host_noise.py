@@ -19,7 +19,7 @@ from perf2x.model.profile import Profile, sum_samples
 from perf2x.model.totals.totals import group_costs
 
 HOST = ""
-"""Tag key that users cannot set: the host of a sample, while two profiles are compared."""
+"""The tag key of a sample's host while two profiles are compared; users cannot set it."""
 
 
 class Hosts(Frozen):
@@ -49,7 +49,7 @@ def split_hosts(profile: Profile) -> tuple[Profile, Hosts | None]:
 
 
 class HostSpread(Frozen):
-    """Standard errors of changes due to hosts, in the event's unit before."""
+    """Standard errors of changes due to hosts, in the unit of the event before."""
 
     errors: Mapping[tuple[str, str], tuple[float, float]]
     """By name and object: errors of the self and the total cost."""
@@ -88,9 +88,10 @@ def host_spread(
 def _errors(
     costs: Sequence[tuple[I64, I64]], rows: Sequence[I64], parts: Sequence[F64], scale: float, count: int
 ) -> F64:
-    """Return (lines,) roots of the sums of squared differences, of costs by ``line · hosts + host`` on both sides.
+    """Return (lines,) roots of the sums of squared differences between both sides.
 
-    ``rows`` map each side's lines to common ones, ``parts`` (hosts,) is each host's share of its side.
+    Costs are given by ``line · hosts + host``. ``rows`` map each side's lines to common ones; ``parts`` (hosts,) is
+    each host's share of its side.
     """
     hosts = len(parts[0])
     weighted = [costs[0][1] * -1.0, costs[1][1] * scale]

@@ -1,4 +1,4 @@
-"""Terms for tables of costs: their rows, sort columns and values."""
+"""Terms for tables of costs: kinds of rows, sort columns and values."""
 
 from typing import Literal
 

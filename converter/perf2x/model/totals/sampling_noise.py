@@ -85,7 +85,7 @@ def limits(measured: Measured, deviations: float) -> Interval:
 
 
 def count_limits(count: float, deviations: float) -> Interval:
-    """Byar's approximation of the exact limits of a Poisson count."""
+    """Return Byar's approximation of the exact limits of a Poisson count."""
     more = count + 1
     high = more * _cubed(1 - 1 / (9 * more) + deviations / (3 * math.sqrt(more)))
     if count <= 0:

@@ -1,6 +1,6 @@
 """Self and total cost of every function, object or thread: the tables of ``top`` and ``diff``.
 
-Not an emitter, but based on the names that emitters show (shown_frames.py).
+This is not an emitter, but uses the names that emitters show (shown_frames.py).
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,9 @@ class Total(Line):
     self: int
     total: int
     self_squares: float = 0.0
-    """Sum of the squared weights of the samples in ``self``: its variance (perf2x.model.totals.sampling_noise)."""
+    """Sum of the squared weights of the samples in ``self``, which is its variance
+    (perf2x.model.totals.sampling_noise).
+    """
     total_squares: float = 0.0
 
     def of(self, sort: str) -> tuple[int, float]:
@@ -81,7 +83,7 @@ class Totals(Frozen):
         return f"Totals({self.event}: {self.samples:,} samples, {format_amount(self.whole, self.unit)}, {rows})"
 
     def share(self, cost: int) -> float:
-        """Return a cost as a share of the whole, from 0 to 1."""
+        """Return a cost as a share of the total, from 0 to 1."""
         return cost / self.whole if self.whole else 0.0
 
     def sorted_by(self, sort: str) -> list[Total]:
@@ -92,7 +94,8 @@ class Totals(Frozen):
 def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:
     """Return the cost of each function (object, thread); a stack that has it twice counts once in its total.
 
-    ``event`` as in emitters, or its row: None is the profile's default. OptionError for an unknown kind or value.
+    ``event`` is a name as in emitters, or a row; None is the profile's default. Raises OptionError for an unknown kind
+    or value.
     """
     for setting, given, kinds in (("by", by, get_args(By)), ("value", value, get_args(Value))):
         if given not in kinds:
@@ -116,7 +119,7 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
 
 
 def weights(profile: Profile, value: str) -> I64:
-    """Return (samples,) the values to add; OptionError for latencies that the profile does not have."""
+    """Return (samples,) the values to add. Raises OptionError for latencies that the profile does not have."""
     samples = profile.samples
     if value != "latency":
         return samples.count if value == "samples" else samples.value

@@ -8,7 +8,7 @@ from perf2x.model.profile import Profile
 
 
 def without_places(profile: Profile) -> Profile:
-    """Set the numbers that stand for addresses to 0, and remove objects without a name."""
+    """Set the numbers that stand in for addresses to 0, and remove objects without a name."""
     mappings, locations = profile.mappings, profile.locations
     nowhere = mappings.limit == 0
     if not nowhere.any():

@@ -1,4 +1,4 @@
-"""Removes rows of a profile's tables that no sample uses, keeping their order, so that nothing else is disclosed."""
+"""Removes unused rows from a profile's tables, keeping their order, so that nothing else is disclosed."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ TEXTS = {
     "mappings": ("filename", "build_id"),
     "functions": ("name", "system_name", "filename"),
 }
-"""Columns that are rows of Profile.strings."""
+"""Columns whose values are rows of Profile.strings."""
 
 
 def compact(profile: Profile) -> Profile:

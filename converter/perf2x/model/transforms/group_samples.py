@@ -1,6 +1,6 @@
-"""Groups samples differently: a root frame for every stack, threads of a process merged, recursion folded.
+"""Groups samples differently: adds a root frame to every stack, merges threads of a process, folds recursion.
 
-Pure functions from profile to profile.
+All are pure functions from profile to profile.
 """
 
 from collections.abc import Callable
@@ -78,14 +78,14 @@ def _merge_threads(profile: Profile) -> Profile:
     )
     number = as_int32(rank[inverse])
     samples = replace(profile.samples, thread=number[profile.samples.thread])
-    # Merged switches of several threads do not say when the process ran.
+    # Merged switches of several threads do not show when the process ran.
     return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
 
 
 def _with_roots(profile: Profile, root: str) -> Profile:
     """Add a synthetic root frame to every stack: comm, process (``name-PID``), thread (``comm-PID/TID``), cpu, cgroup.
 
-    OptionError if samples have no CPU or cgroup.
+    Raises OptionError if samples have no CPU or cgroup.
     """
     samples = profile.samples
     column = {"cpu": samples.cpu, "cgroup": samples.cgroup}.get(root, samples.thread)

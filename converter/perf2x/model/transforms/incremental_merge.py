@@ -6,7 +6,7 @@ from perf2x.model.profile import Profile
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
 LEAST = 1 << 15
-"""Smallest number of waiting rows that is worth a merge."""
+"""The smallest number of waiting rows that is worth a merge."""
 
 
 class ProfileFold:
@@ -30,7 +30,7 @@ class ProfileFold:
             self._merge()
 
     def finish(self) -> Profile:
-        """Return the same profile as ``merge_profiles`` of all."""
+        """Return the profile that ``merge_profiles`` would make of all."""
         if len(self._waiting) > 1:
             self._merge()
         return self._waiting[0]

@@ -19,7 +19,7 @@ from perf2x.model.profile import Profile, ProfileEvent, numbered_names, sum_samp
 from perf2x.model.recording import event_name
 
 _CGROUP_OPTION = re.compile(r"-[abdginqsvBNPRTW]*G|--(for-each-)?cgroup(=|$)")
-"""The short option may follow flags in one word, and its value may follow it: ``-agGa,b``."""
+"""The short option may follow flags in one word, and its value may follow it directly: ``-agGa,b``."""
 
 
 def has_cgroups(command_line: Sequence[str]) -> bool:

@@ -1,6 +1,6 @@
-"""Merges independent profiles: tables joined by content and sorted as by the stitcher, samples summed.
+"""Merges independent profiles: tables are joined by content and sorted as by the stitcher, samples are summed.
 
-Pure, and independent of the order of profiles. Recordings of one session are stitched together instead
+Merging is pure, and independent of the order of profiles. Recordings of one session are stitched together instead
 (reader/joined_session.py); here each is already a finished profile.
 """
 
@@ -170,7 +170,7 @@ def _merged_table(
 
 
 def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArray:
-    """Return (mappings,) the lowest pid with the same file, as in one recording; anonymous memory keeps its own."""
+    """Return (mappings,) the lowest pid with the same file, as in one recording; anonymous memory keeps its own pid."""
     _, group = group_rows([column for name, column in columns.items() if name != "pid"])
     least = np.full(len(group), np.iinfo(np.int32).max, np.int32)
     np.minimum.at(least, group, columns["pid"])

@@ -1,9 +1,9 @@
 """Samples with other values than their period, or at other addresses than their instruction.
 
 - ``weight``: PERF_SAMPLE_WEIGHT, or the first part of WEIGHT_STRUCT: on x86 the latency of a load in cycles;
-- ``mispredicts``: a row for each mispredicted branch of a branch stack, at the branch itself, as counted by
-  ``perf report -b --sort symbol_from,mispredict``;
-- data addresses (PERF_SAMPLE_ADDR) instead of stacks, so that the object that was accessed is shown.
+- ``mispredicts``: a row for each mispredicted branch of a branch stack, at the branch itself, as counted by ``perf
+  report -b --sort symbol_from,mispredict``;
+- data addresses (PERF_SAMPLE_ADDR) instead of stacks, so that the accessed object is shown.
 
 The latter two have no callers: a branch stack does not record them, and data is not called.
 """
@@ -35,11 +35,11 @@ _FIELDS = {
     _MISPREDICTS: (SampleType.BRANCH_STACK, Want.BRANCHES, "branches", "perf record -b"),
     _DATA: (SampleType.ADDR, Want.ADDR, "data addresses", "perf record -d, perf mem record"),
 }
-"""Sample fields of each kind, the columns to decode, a description, and how to record them."""
+"""The sample fields of each kind, the columns to decode, a description, and how to record them."""
 
 
 def value_option(value: str | None) -> str:
-    """Return ``LoadOptions.value`` for a kind of values; None for those that all samples have."""
+    """Return the value of ``LoadOptions.value`` for a kind of values; None for those that all samples have."""
     return value if value in _VALUES else ""
 
 
@@ -103,9 +103,9 @@ def placed(samples: Samples, row: I64, address: U64) -> Samples:
 
 
 def sample_values(value: str, data_objects: bool, recording: Recording) -> tuple[SampleValues, ...]:
-    """Return the replacements requested; OptionError if the recording lacks their fields.
+    """Return the requested replacements. Raises OptionError if the recording lacks their fields.
 
-    ``value`` is one of VALUES, or empty; ``data_objects``: samples are placed at the data that they accessed.
+    ``value`` is one of VALUES, or empty; ``data_objects``: samples are placed at the accessed data.
     """
     if value == _MISPREDICTS and data_objects:
         raise SettingError("", "data_objects", ": mispredicted branches access no data; choose another ", "value")

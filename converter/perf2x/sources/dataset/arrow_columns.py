@@ -80,7 +80,7 @@ def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
 
 
 def coded(column: Any) -> tuple[AnyArray, list[str]]:
-    """``texts`` of one array."""
+    """Return what ``texts`` does, for one array."""
     words = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
     indices = words.indices.fill_null(-1) if words.null_count else words.indices  # for a scalar, Arrow imports pandas
     codes: AnyArray = indices.to_numpy(zero_copy_only=False)

@@ -1,7 +1,7 @@
 """Content-addressed ids: equal recordings and equal objects have equal ids on all hosts.
 
-An id is BLAKE2b of 128 bits (RFC 7693, ``hashlib``), of a recording's bytes or of an object's facts. Recordings may
-come from anywhere, and without a cryptographic hash a file could be crafted to have another one's id.
+An id is BLAKE2b of 128 bits (RFC 7693, ``hashlib``), of a recording's bytes or of an object's identifying data.
+Recordings may come from anywhere, and without a cryptographic hash a file could be crafted to have another one's id.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _WIDTH = 16
 
 
 def text_id(*facts: bytes | str | int) -> bytes:
-    """Hash a few facts, each preceded by its type and length, so that no two lists collide."""
+    """Hash a few values, each preceded by its type and length, so that no two lists collide."""
     digest = blake2b(digest_size=_WIDTH)
     for fact in facts:
         raw = fact if isinstance(fact, bytes) else str(fact).encode("utf-8", "surrogateescape")
@@ -25,7 +25,7 @@ def text_id(*facts: bytes | str | int) -> bytes:
 def recording_id(files: Iterable[Path]) -> bytes:
     """Return the id of a recording: of the bytes of its files in any order, including those in its directories.
 
-    OSError if one cannot be read.
+    Raises OSError if one cannot be read.
     """
     digests = sorted(_file_digest(one) for path in files for one in _files_of(path))
     return text_id("recording", *digests)

@@ -21,14 +21,14 @@ def is_dataset(text: str) -> bool:
 
 
 def parse_address(text: str) -> DatasetAddress:
-    """Split an input into folder and tags; OptionError for tags that are not KEY=VALUE."""
+    """Split an input into folder and tags. Raises OptionError for tags that are not KEY=VALUE."""
     from urllib.parse import unquote, unquote_plus, urlsplit
 
     root = _root_of(text)
     pairs = [pair for pair in text[len(root) :].lstrip("?").split("&") if pair]
     for pair in pairs:
         if "=" not in pair.strip("="):
-            raise OptionError(f"{text}: expected KEY=VALUE behind the question mark, not {pair!r}")
+            raise OptionError(f"{text}: expected KEY=VALUE after the question mark, not {pair!r}")
     named = (pair.partition("=") for pair in pairs)
     root = unquote(urlsplit(root).path) if root.startswith("file://") else root
     return DatasetAddress(root, {unquote_plus(key): unquote_plus(value) for key, _, value in named})

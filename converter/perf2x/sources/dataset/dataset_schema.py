@@ -21,7 +21,7 @@ _VERSION = 4
 DATE = "date"
 """The last partition column of tables; those before it are tags."""
 LINE = ("function", "system_name", "file", "line", "start_line")
-"""Fields of a line: one function at a place, the innermost inlined one first."""
+"""Fields of a line: a function at a place, the innermost inlined one first."""
 OF_ATTEMPT = ("recording", "attempt")
 """Columns that identify a row's recording, and the attempt that added it."""
 _OF_RECORDING = dict.fromkeys(OF_ATTEMPT, "text")
@@ -78,12 +78,12 @@ def date_of(start_ns: int | None) -> str:
 
 
 def description(table: str) -> str:
-    """Text of a table's description."""
+    """Return the text of a table's description."""
     return f"perf2x dataset, version {_VERSION}: {table}"
 
 
 def arrow() -> ModuleType:
-    """Import pyarrow; OptionError says how to install it."""
+    """Import pyarrow. Raises OptionError with installation instructions if it is missing."""
     # its own allocator reserves a gigabyte of address space, and does not release freed memory
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:

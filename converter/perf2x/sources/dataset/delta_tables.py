@@ -49,7 +49,7 @@ _ROWS_OF_GROUP = 1 << 17
 
 
 def _deltalake() -> ModuleType:
-    """Import deltalake; OptionError says how to install it."""
+    """Import deltalake. Raises OptionError with installation instructions if it is missing."""
     arrow()
     try:
         return import_module("deltalake")
@@ -87,7 +87,10 @@ class DeltaTables:
         return f"{self.root}/{table}"
 
     def open(self, table: str) -> Any:
-        """Return the table's current state, None if it does not exist; FormatError for another schema version."""
+        """Return the table's current state, None if it does not exist.
+
+        Raises FormatError for another schema version.
+        """
         module, place = _deltalake(), self.place(table)
         if not is_address(place) and not Path(place, "_delta_log").is_dir():
             return None
@@ -104,7 +107,7 @@ class DeltaTables:
         return found
 
     def require(self, table: str) -> Any:
-        """Return the table's current state; FormatError if it does not exist."""
+        """Return the table's current state. Raises FormatError if it does not exist."""
         found = self.open(table)
         if found is None:
             missing = f"not a dataset: it has no table of {table} (docs/parquet.md)"
@@ -115,7 +118,7 @@ class DeltaTables:
     def make(self, asked: Sequence[str]) -> tuple[str, ...]:
         """Create missing tables, partitioned by these tags and the day; return the partition columns.
 
-        SettingError if an existing dataset is partitioned differently. OutputError if it cannot be written.
+        Raises SettingError if an existing dataset is partitioned differently, OutputError if it cannot be written.
         """
         module, wanted = _deltalake(), (*(key for key in asked if key != DATE), DATE)
         taken = [key for key in wanted[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
@@ -154,13 +157,15 @@ class DeltaTables:
                 for row in actions.read_all().to_pylist()
             ]
             if any(".." in PurePath(file.path).parts for file in files):
-                raise pa.ArrowInvalid("a file is outside of it")
+                raise pa.ArrowInvalid("one of its files lies outside it")
         return sorted(files, key=lambda file: file.path)
 
     def read(self, table: str, found: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
-        """Read rows of files, texts dictionary-encoded; all columns, including partition columns, or these.
+        """Read rows of files, with texts dictionary-encoded.
 
-        FormatError for files that are damaged or would take more memory than their size allows.
+        ``columns`` limits the columns, partition columns included.
+
+        Raises FormatError for files that are damaged or would take more memory than their size allows.
         """
         place, source = self.place(table), self.scan(table, found, files)
         with _told(place):
@@ -174,9 +179,9 @@ class DeltaTables:
             return rows
 
     def scan(self, table: str, found: Any, files: Sequence[DataFile]) -> Any:
-        """Return the rows of files as a pyarrow dataset, which reads on demand; texts as in ``read``.
+        """Return the rows of files as a pyarrow dataset, which reads on demand; texts are as in ``read``.
 
-        FormatError for files without a column of the table, whose values pyarrow would take to be null.
+        Raises FormatError for files without a column of the table, whose values pyarrow would take to be null.
         """
         module, pa, place = import_module("pyarrow.dataset"), arrow(), self.place(table)
         with _told(place):
@@ -207,7 +212,7 @@ class DeltaTables:
         return import_module("pyarrow.fs").PyFileSystem(handler(place, self.options))
 
     def append(self, table: str, rows: "Mapping[Parts, pyarrow.Table]", attempt: str) -> None:
-        """Add rows to a table, a file per partition, in one commit; OutputError if that fails."""
+        """Add rows to a table, a file per partition, in one commit. Raises OutputError if that fails."""
         module, parquet = _deltalake(), import_module("pyarrow.parquet")
         found = self.require(table)
         columns, store, actions = partition_of(found), self._stored(self.place(table)), []
@@ -232,19 +237,19 @@ class DeltaTables:
     def change(self, table: str, act: Callable[[Any], Made]) -> Made:
         """Do something that reads and changes a table, and retry on conflicts with other writers.
 
-        OutputError if that fails.
+        Raises OutputError if that fails.
         """
         conflict = _deltalake().exceptions.CommitFailedError
         for number in range(_TRIES):
             with _told(self.place(table), OutputError), contextlib.suppress(conflict):
                 return act(self.require(table))
             time.sleep(min(0.01 * (number + 1), 0.5))
-        raise OutputError(f"cannot write {self.place(table)}: other commands change it all the time")
+        raise OutputError(f"cannot write {self.place(table)}: other commands keep changing it")
 
     def merge(self, table: str, rows: "pyarrow.Table", same: str, later: str) -> None:
         """Add the rows ``s`` that are not ``same`` as any row ``t`` of a table, and replace rows ``t`` where ``later``.
 
-        Both are SQL conditions. OutputError if that fails.
+        Both are SQL conditions. Raises OutputError if that fails.
         """
 
         def act(found: Any) -> None:
@@ -303,7 +308,7 @@ def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
 
 
 def _folder(column: str, value: str | None) -> str:
-    """Return a folder name for people: the log has the value itself."""
+    """Return a readable folder name; the log has the value itself."""
     return re.sub(r"[^\w.=-]", "_", f"{column}={value or '__HIVE_DEFAULT_PARTITION__'}"[:100], flags=re.ASCII)
 
 

@@ -1,4 +1,4 @@
-"""Folded stacks, outermost frame first: ``main;work;read_[k] 42``, of inferno, FlameGraph, bcc -f, py-spy …"""
+"""Folded stacks, outermost frame first: ``main;work;read_[k] 42``, of inferno, FlameGraph, bcc -f, py-spy …."""
 
 import re
 from operator import methodcaller
@@ -10,7 +10,7 @@ from perf2x.base.columnar import arange, as_int64, cumsum, offsets_of, repeat, z
 from perf2x.sources.text.text_tables import TextFrame, TextReader, TextSamples
 
 _MARKS = {"_[k]": CpuMode.KERNEL, "_[i]": CpuMode.UNKNOWN}
-"""Suffixes of folded frames: kernel code, inlined. Others stay part of the name."""
+"""Suffixes of folded frames for kernel code and inlined functions. Other suffixes stay part of the name."""
 
 _TWO_COUNTS = re.compile(rb"[ \t]\d+(?:\.\d*)?[ \t]+\d+(?:\.\d*)?[ \t]*$")
 _NO_COMMENT = re.compile(rb"^[ \t]*[^#\s]", re.MULTILINE)

@@ -10,7 +10,7 @@ from perf2x.sources.text.text_tables import UNNAMED, Text
 
 Kind = type[ScriptText] | type[Folded]
 _KINDS: tuple[Kind, ...] = (ScriptText, Folded)
-"""In the order in which they are tried."""
+"""The kinds, in the order in which they are tried."""
 _FIRST, _BLOCK = 1 << 16, 1 << 20
 _MOST_NAMES, _BYTES_OF_NAME = 1 << 16, 64
 """Number of distinct names allowed in any text, and bytes per further name: names cost memory, and real ones repeat."""
@@ -28,7 +28,7 @@ def text_kind(head: bytes) -> Kind | None:
 
 
 def read_text(data: U8, source: str, done: _Done) -> Text:
-    """Read a text of a known kind, named ``source``; FormatError for impossible numbers and names."""
+    """Read a text of a known kind, named ``source``. Raises FormatError for impossible numbers and names."""
     kind = text_kind(data[:_FIRST].tobytes())
     assert kind is not None
     reader, parts = kind(), []

@@ -38,16 +38,17 @@ from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.sources.text.text_tables import BEGIN, BLANK, IGNORED, TextFrame, TextReader, TextSamples
 
 _FLAT = rb"(?= *[0-9a-f]{4,16} )[ 0-9a-f]{15}[0-9a-f] \S"
-"""The frame of a flat sample, whose address perf aligns."""
+"""The frame of a flat sample, whose address perf aligns in a column."""
 _MISC = rb"(?:[KUHGgMDESp]{1,8}[ \t]+)?"
 _FRAME = re.compile(
     rb"(?:[ \t]+|(?=[0-9a-f]{6,16} .*\)$))([0-9a-f]{1,16})"  # indentation may be lost
-    rb"(?:[ \t](?!.*\d\.\d{6,9}: | *%b(?:\d+ +)?\S{1,256}:(?: *$|  | +[0-9a-f]{4,16} )"  # no time or event behind it,
-    rb"|.*[\d:] +%b)(.*))?$" % (_MISC, _FLAT)  # and no frame: a thread may be called dd
+    # not followed by a time or event
+    rb"(?:[ \t](?!.*\d\.\d{6,9}: | *%b(?:\d+ +)?\S{1,256}:(?: *$|  | +[0-9a-f]{4,16} )"
+    rb"|.*[\d:] +%b)(.*))?$" % (_MISC, _FLAT)  # or by a frame, because a thread may be called dd
 )
 _SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?(?: .*)?")
 _IGNORED = re.compile(
-    rb"#(?!.*\d[ \t].*\d\.\d{6,9}:[ \t])"  # of a header; a thread may be called so
+    rb"#(?!.*\d[ \t].*\d\.\d{6,9}:[ \t])"  # lines of a header; a thread may have such a name
     rb"|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error"
 )
 _BRANCH = re.compile(rb"^[^\n]* branches(?::\w+)?:.* => +[0-9a-f]+ ", re.MULTILINE)
@@ -58,48 +59,55 @@ _BELOW = re.compile(
 )
 """Fields below a stack: those of a tracepoint, from simpleperf; instructions, physical addresses, sizes of pages."""
 _NUMBER = re.compile(rb" *(?:\d{1,10} +)?\d{1,20} +(?:[0-9a-f]{6,16} \S.* \(.*\))?")
-"""A thread, a period or both, alone or with a flat sample's frame; behind an address nothing follows, or a name."""
+"""A thread, a period or both, alone or before a flat sample's frame; after an address there is nothing, or a name."""
 _OWN_PLACE = re.compile(rb".* ((?= {0,15}[0-9a-f]{1,16}(?: |$))[ 0-9a-f]{15}[0-9a-f](?: .*|$))")
-"""The last address that perf aligns on the line that begins a sample is the sample's own; others are of data."""
+"""On the line that begins a sample, the last address that perf aligns is the sample's own; earlier ones are data
+addresses.
+"""
 _BEHIND = re.compile(
     rb"(?<=\))(?:[ \t]*[0-9a-f]{1,16}(?=[ \t]|$))?"
     rb"(?:[ \t]+(?:0x[0-9a-f]+[/(+ ].*|[0-9a-f]{1,16}|\d+[BKMG]|N/A))*[ \t]*$"
     rb"|[ \t]+(?:insn|ilen|IPC): .*|(?: \d+[BKMG]| N/A)+$"
 )
-"""Fields behind the object of a frame: physical addresses, page sizes, branches, instructions."""
+"""Fields after the object of a frame: physical addresses, page sizes, branches, instructions."""
 _NAMED = (
     rb"[^\s:]{1,256}:[ \t].{0,200}?\S[ \t]+(?:\d{1,10}/)?\d{1,10}(?:[ \t]*$|[ \t]+%b(?:[0-9a-f]{4,16} \S.*\)$"
     rb"|(?:\d{1,18}[ \t]+)?(?:\w+:\w+:[ \t]|\S{1,256}:(?:[ \t]*$|[ \t]+[0-9a-f]{4,16} ))))" % _MISC
 )
-"""``nginx: worker 7``: a word with a colon that begins a thread's name, for its number follows, and what follows it."""
+"""``nginx: worker 7``: a word with a colon that begins a thread's name, because the thread's number and further fields
+follow.
+"""
 _BEGIN = re.compile(
     rb"^[ \t]*+(?:(\S.{0,63}?)[ \t]++)??"  # comm
     rb"(?:(?:(-?\d{1,10})/[ \t]*)?(-?\d{1,10})(?:[ \t]++|$))?"  # pid, tid
     rb"(?:\[(\d{1,6})\][ \t]+)?(?:(?(3)|(?=.{0,200}\d\.\d{6,9}:))[KUHGgMDESp]{1,8}[ \t]+)?"  # cpu, misc
-    rb"(?:\d{4}-\d\d-\d\d [\d:.]+[ \t]+)?"  # tod
-    rb"(?:(\d{1,10})\.(\d{6,9}|\d{1,5}(?=:\t)):)?"  # time; old simpleperf left zeros out
-    rb"(?(5)|(?!.{0,200}[ \t]\d{1,10}\.\d{6,9}:(?:[ \t]|$)))"  # a time that follows: this is a thread's name still
+    rb"(?:\d{4}-\d\d-\d\d [\d:.]+[ \t]+)?"  # time of day
+    rb"(?:(\d{1,10})\.(\d{6,9}|\d{1,5}(?=:\t)):)?"  # time; old simpleperf omits zeros
+    # a time follows, so this is still part of the thread's name
+    rb"(?(5)|(?!.{0,200}[ \t]\d{1,10}\.\d{6,9}:(?:[ \t]|$)))"
     rb"(?(5)|(?(3)|(?!%b)))"
     rb"(?:[ \t]*+(?:(\d{1,18})[ \t]++)?((?!\d+\.\d{6})\S{1,256}?):(?=[ \t]|$))?"  # period, event
-    rb"(?:(?<=:)|(?=$)|(?<=[ \t])(?=[0-9a-f]{4,16} \S.*\)$)(?!.*[\d:] +%b))(.*)$"  # text, or a frame behind no event
+    # text, or a frame not preceded by an event
+    rb"(?:(?<=:)|(?=$)|(?<=[ \t])(?=[0-9a-f]{4,16} \S.*\)$)(?!.*[\d:] +%b))(.*)$"
     rb"|^.*$" % (_NAMED, _FLAT),
     re.MULTILINE,
 )
 
 
 def _column(width: int) -> bytes:
-    """Pattern of a decimal number with the blanks that fill its column."""
+    """Return a pattern for a decimal number, with the blanks that fill its column."""
     return b"|".join(b" {%d}\\d{%d} " % (width - digits, digits) for digits in range(1, width)) + b"|\\d{%d}" % width
 
 
 _PERIOD_ALONE = re.compile(
-    rb"(.{0,200}?/(?=\d)[\d ]{7} %b|.{0,200}?\S %b|)"  # perf fills a thread behind its process with blanks
+    # perf pads the thread number after the process number with blanks
+    rb"(.{0,200}?/(?=\d)[\d ]{7} %b|.{0,200}?\S %b|)"
     rb"(?:(?=%b) {0,9}(\d{1,18})(?= *$| +[0-9a-f]{1,16} )|(?=%b))(.*)" % (_MISC, _MISC, _column(10), _column(16))
 )
-"""A period without an event behind it, or an address: nothing but their columns tell them from a thread."""
+"""A period without an event after it, or an address: only their columns distinguish them from a thread."""
 _SYMBOL_AND_OBJECT = re.compile(r"(.*?)\+0x[0-9a-f]+ \((.*)\)")
 _OBJECT = re.compile(r"(?:^| )\((?=[/\[]|[A-Za-z]:[\\/])")
-"""Begins an object's path, which may have brackets in it, as names may."""
+"""The beginning of an object's path, which may contain brackets, just as names may."""
 _OFFSET = re.compile(r"\+0x[0-9a-f]+$")
 _SAID = {"[unknown]": "", "(cookie)": ROOT_FRAME_NAMES[RootFrame.USER_MISSING]}
 _USER = ("[vdso", "[vsyscall", "[vectors", "[heap", "[stack", "[anon", "[uprobes", "[unknown", "[sigpage")
@@ -112,13 +120,13 @@ class ScriptText(TextReader):
     cuts = (b"\n\n", b"\n")
     begins = re.compile(
         rb"[^#\n]{0,100}?-?\d+[ \t].{0,100}?\d\.\d{6,9}:"  # a time
-        rb"|(?:[^#\n]{0,100}[ \t])?\S{1,256}:[ \t]*\n"  # an event, then a frame, of which perf aligns the address
+        rb"|(?:[^#\n]{0,100}[ \t])?\S{1,256}:[ \t]*\n"  # an event, then a frame with an aligned address
         rb"(?=\t|[0-9a-f]|[ 0-9a-f]{12})[ \t]*[0-9a-f]{4,16}[ \n]"
         rb"|\S[^#\n]{0,100}[ \t]\d*[ \t]*\n\t *[0-9a-f]{1,16}[ \n]"  # a thread, then a frame
         rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n"
         rb"|[^#\n]{1,200} %b.* \(.*\).*\n"  # any field, then a frame
         rb"|[^#\n]{1,200}: {1,2}%b.*\n"  # an event, then a frame without an object
-        rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n" % (_FLAT, _FLAT),  # as perf aligns it, without one
+        rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n" % (_FLAT, _FLAT),  # aligned by perf, without an object
     )
 
     @classmethod
@@ -129,10 +137,12 @@ class ScriptText(TextReader):
     def __init__(self) -> None:
         super().__init__(_parse)
         self._has_begins = False
-        """Samples begin with a line of their own, as in nearly all texts: frames without one belong to none."""
+        """Whether samples begin with a line of their own, as in nearly all texts: frames before one belong to no
+        sample.
+        """
 
     def read(self, block: bytes) -> TextSamples:
-        """The samples of some whole ones."""
+        """Return the samples of some complete ones."""
         lines = block.split(b"\n")
         kind = self.stacks.lines(lines)
         is_frame = kind >= 0
@@ -160,7 +170,7 @@ class ScriptText(TextReader):
         return take_rows_of(self._samples(columns, told, is_sample, stack), is_sample)
 
     def _with_flat(self, frames: I64, lengths: I64, told: I64, rest: Sequence[bytes]) -> tuple[I64, I64]:
-        """Frames and the number of each sample's, with frames that stand on the line that begins a sample."""
+        """Return frames and the number of each sample's, including frames on the line that begins a sample."""
         offsets = offsets_of(lengths)
         has_source = np.append(self.stacks.is_source(frames), True)[offsets[:-1]]
         bare = flatnonzero((lengths == 0)[told] | has_source[told])
@@ -181,7 +191,7 @@ class ScriptText(TextReader):
         self.without_period.update(numbers[np.fromiter(map(len, period), np.int64, len(period)) == 0].tolist())
         nameless = (self.events[b""], self.comms[b""]) if sum_of(is_sample) > sum_of(is_sample[told]) else (0, 0)
         ids = (_integers(one, -1) for one in numbers_of)
-        missing = (*nameless, -1, -1, -1, LAST_TIME, 1)  # of samples that begin without a line of their own
+        missing = (*nameless, -1, -1, -1, LAST_TIME, 1)  # samples that do not begin with a line of their own
         filled = [np.full(count, one, np.int64) for one in missing]
         given: tuple[AnyArray, ...] = (numbers, self.comms.add_all(comms), *ids, time, value)
         for column, values in zip(filled, given, strict=True):
@@ -194,14 +204,14 @@ class ScriptText(TextReader):
 
 
 def _integers(texts: Sequence[bytes], missing: int) -> I64:
-    """Return (n,) the numbers that texts say, ``missing`` of empty ones."""
+    """Return (n,) the numbers in texts, ``missing`` for empty ones."""
     if b"" in texts:
         texts = [text or b"%d" % missing for text in texts]
     return np.fromiter(map(int, texts), np.int64, len(texts))
 
 
 def _with_period(fields: tuple[bytes, ...], line: bytes) -> tuple[bytes, ...]:
-    """The fields of a line without an event; what is a thread by its column alone may be its period."""
+    """Return the fields of a line without an event; a thread recognized only by its column may be the period."""
     if not (found := _PERIOD_ALONE.fullmatch(line)):
         return fields
     (front,) = _BEGIN.findall(found[1])[:1]
@@ -209,13 +219,13 @@ def _with_period(fields: tuple[bytes, ...], line: bytes) -> tuple[bytes, ...]:
 
 
 def _own_place(rest: bytes) -> bytes:
-    """The frame of a sample on the line that begins it, behind and in front of other fields."""
+    """Return the frame on the line that begins a sample, which is among other fields."""
     found = _OWN_PLACE.match(rest)
     return _BEHIND.sub(b"", b" " + found[1] if found else rest)
 
 
 def _parse(line: bytes) -> TextFrame | int:
-    """The frame that a line is, else its kind."""
+    """Return the frame on a line; for other lines, their kind."""
     if not line.strip():
         return BLANK
     if _BELOW.match(line):
@@ -247,7 +257,7 @@ def _frame(address: int, text: str) -> TextFrame:
 
 
 def _mode(address: int, held: str) -> int:
-    """Kernel code by its object, as perf calls it, else by the upper half of the address space."""
+    """Return the mode: that of the kernel if the object has perf's name for it, or the address is in the upper half."""
     if held.startswith(_USER):
         return CpuMode.USER
     is_kernel = held.startswith("[") or held.endswith(("vmlinux", ".ko", ".ko.xz", ".ko.zst", ".ko.gz"))

@@ -70,7 +70,7 @@ class TextRecording(StitchedRecording):
         diagnostics: Diagnostics,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Read all of it; ``text_kind`` must recognize it. FormatError if it cannot be read."""
+        """Read all of the text; ``text_kind`` must recognize it. Raises FormatError if it cannot be read."""
 
         def done(stop: int) -> None:
             file.forget(0, stop)
@@ -89,17 +89,17 @@ class TextRecording(StitchedRecording):
     def lacks(self) -> Lacks:
         """Addresses, files and records."""
         named = f"{self._profile.meta.source} ({self._text.kind})"
-        untold = f"{named} does not tell what ", " asks for"
-        no_code = (f"{named} tells names, not addresses in files: there is no code to look at",)
+        missing = f"{named} does not have the data that ", " needs"
+        no_code = (f"{named} has names, not addresses in files, so there is no code to show",)
         return {
-            **dict.fromkeys(("files", "records", "trace"), untold),
+            **dict.fromkeys(("files", "records", "trace"), missing),
             "as_recorded": (f"{named} has no records, which would be printed",),
             **dict.fromkeys(("listings", "code", "symbolize"), no_code),
         }
 
     @cached_property
     def session(self) -> Session:
-        """Facts from the header that ``perf script --header`` prints, and from samples."""
+        """The properties in the header that ``perf script --header`` prints, and those of samples."""
         known, samples = self._header, self._profile.samples
         told = SampleType.TIME if samples.time is not None else 0
         told |= SampleType.CPU if samples.cpu is not None else 0
@@ -130,12 +130,12 @@ class TextRecording(StitchedRecording):
 
     @property
     def sample_count(self) -> int:
-        """Number of samples, as far as the text counts them."""
+        """The number of samples, as far as the text counts them."""
         return sum_of(self._profile.samples.count)
 
     @property
     def fingerprint(self) -> None:
-        """Return None, because a growing text cannot be recognized."""
+        """None, because a growing text cannot be recognized."""
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Yield the samples' columns; ``want`` is ignored, because there is nothing else."""
@@ -147,7 +147,7 @@ class TextRecording(StitchedRecording):
         return DeferredReport(), UnwindReport({})
 
     def whole(self, options: LoadOptions) -> Profile:
-        """Return the profile with the header's facts."""
+        """Return the profile with the properties in the header."""
         session = self.session
         meta = replace(
             self._profile.meta, hostname=session.hostname, os_release=session.os_release, arch=session.arch,
@@ -156,10 +156,13 @@ class TextRecording(StitchedRecording):
         return replace(self._profile, meta=meta)
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """As ``StitchedRecording.completed``; without times, a timeline shows positions in the text instead."""
+        """Do what ``StitchedRecording.completed`` does.
+
+        Without times, a timeline shows positions in the text instead.
+        """
         samples = profile.samples
         if options.needs_times and samples.time is None:
-            advice = "times shown are places in the text"
+            advice = "times shown are positions in the text"
             self.diagnostics.add("no_timestamps", advice)
             samples = replace(samples, time=as_uint64(cumsum(samples.count) - samples.count))
         if "cpu" in options.columns or options.needs_times:

@@ -94,7 +94,7 @@ class Text(Frozen):
     not_read: int
     """Lines that are neither part of a sample nor a comment."""
     cut: int
-    """Distinct stacks that were cut to MOST_FRAMES."""
+    """Distinct stacks that were truncated to MOST_FRAMES."""
 
 
 class _LineNumbers(dict[bytes, int]):
@@ -104,7 +104,7 @@ class _LineNumbers(dict[bytes, int]):
         self._parse = parse
         self._numbers: dict[TextFrame, int] = {}
         self.flags = bytearray()
-        """By number: 1 continues on the next line, 2 is a source."""
+        """By number: 1 if the line continues on the next one, 2 if it is a source."""
 
     def __missing__(self, line: bytes) -> int:
         found = self._parse(line)
@@ -245,9 +245,9 @@ class TextReader:
         raise NotImplementedError
 
     def counted(self, frames: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
-        """Return stacks that have counts, equal ones summed; stacks with count 0 are dropped.
+        """Return stacks with their counts, equal ones summed; stacks with count 0 are dropped.
 
-        FormatError if the counts add up to more than 64 bits.
+        Raises FormatError if the counts add up to more than 64 bits.
         """
         count = np.fromiter(map(int, counts), np.int64, len(counts))
         self.total = check_total(self.source, count, self.total)

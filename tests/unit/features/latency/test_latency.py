@@ -140,7 +140,7 @@ def test_samples_of_a_parallelism(tmp_path: Path) -> None:
         profile = loaded(tmp_path, *records, how="", wanted=wanted)
         assert profile.threads.tid[profile.samples.thread].tolist() == tids
         assert profile.samples.latency is None
-    with pytest.raises(OptionError, match="no sample was taken while so many threads ran; there are samples of 1, 2"):
+    with pytest.raises(OptionError, match="no sample was taken while that many threads ran; samples have 1, 2"):
         loaded(tmp_path, *records, how="", wanted=(3,))
 
 
@@ -169,9 +169,9 @@ def test_sums_of_latencies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("records", "event", "off_cpu", "sentence"),
     [
-        ((ran(7, 5),), CLOCK, "", "does not say how many threads ran; record with: perf record --switch-events"),
+        ((ran(7, 5),), CLOCK, "", "does not show how many threads ran; record with: perf record --switch-events"),
         ((ran(7, 5), switch(7, 6)), CLOCK, "beside", "it only concerns running threads; leave out off_cpu"),
-        ((ran(7, 0),), Event(sample_type=CLOCK.sample_type & ~k.TIME), "", "does not say the time of its samples"),
+        ((ran(7, 0),), Event(sample_type=CLOCK.sample_type & ~k.TIME), "", "the samples have no time"),
     ],
 )
 def test_what_cannot_be_told(

@@ -193,7 +193,7 @@ def test_merging_needs_a_clock(tmp_path: Path) -> None:
     sample = Sample(pid=7, tid=7, time=5, chain=(USER, 0x7000))
     switch = [Switch(misc=misc, stamp=Stamp(pid=7, tid=7, time=time)) for time, misc in ((10, OUT), (20, 0))]
     assert waits(loaded(tmp_path, [cycles], [sample, *switch])) == [(7, 10, 10)]
-    with pytest.raises(OptionError, match="no event of the recording counts time"):
+    with pytest.raises(OptionError, match="no event of the recording measures time"):
         loaded(tmp_path, [cycles], [sample, *switch], "merged")
     clocks = [Event(name="cycles", type=0, ids=(1,), sample_type=RAW | k.IDENTIFIER), Event(
         name="cpu-clock", ids=(2,), sample_type=RAW | k.IDENTIFIER

@@ -23,12 +23,15 @@ BEGINNERS = Path(__file__).parent / "data" / "beginners"
 SYMFS = SymbolOptions(symfs=BEGINNERS / "symfs")
 
 MISTAKES = {
-    "no_stacks": ("no_stacks", "each sample is one frame: perf record -g"),
+    "no_stacks": ("no_stacks", "so each sample is one frame: record with perf record -g"),
     "no_pointers": ("cut_stacks", "100 % of the user stacks end after one or two frames"),
     "stripped": ("unnamed", "100 % of the samples are in functions without a name, "),
     "few": ("samples", "only 49 samples: a share of 10 % is uncertain by ±9 points"),
     "no_kernel": ("no_kernel", "as perf_event_paranoid allows no more: sudo perf record"),
-    "kernel_stacks": ("kernel_stacks", "Only the kernel's part of the stacks was recorded: perf record -g"),
+    "kernel_stacks": (
+        "kernel_stacks",
+        "Only the kernel's part of the stacks was recorded: for callers in user code",
+    ),
 }
 
 
@@ -72,15 +75,15 @@ def test_commands_say_it_once_and_quiet_says_nothing(name: str, tmp_path: Path) 
     assert (ran.code, perf2x(name, source("no_stacks"), *output, "--quiet").err) == (0, "")
     ran = perf2x(name, source("no_stacks"), *output)
     assert (ran.out + ran.err).count("No call stacks were recorded") == 1
-    assert ("time of day" in ran.out + ran.err) == (name == "info")
+    assert ("wall-clock" in ran.out + ran.err) == (name == "info")
 
 
 def test_dates_are_missed_where_they_are_shown(tmp_path: Path) -> None:
-    assert "time of day" not in perf2x("convert", source("no_stacks"), "-o", tmp_path / "out.pb.gz").err
+    assert "wall-clock" not in perf2x("convert", source("no_stacks"), "-o", tmp_path / "out.pb.gz").err
     ran = perf2x("convert", source("no_stacks"), "-o", tmp_path / "out.otlp.pb")
-    assert "hint: The time of day is not known: perf record -k mono records it" in ran.err
+    assert "hint: This recording has no wall-clock time. Record with perf record -k mono" in ran.err
     ran = perf2x("convert", source("no_stacks"), "-o", tmp_path / "out.otlp.pb", "--start-time", "2026-11-02T10:00:00Z")
-    assert "time of day" not in ran.err
+    assert "wall-clock" not in ran.err
 
 
 def test_programs_read_it(tmp_path: Path) -> None:

@@ -65,5 +65,5 @@ def test_samples_that_change_meanwhile_are_told() -> None:
     assert (thread.tolist(), stack.tolist(), behind) == ([0, 1, 2], [3, 4, 5], 101)
     assert rows.find(np.arange(100, 103))[0].tolist() == [100, 1, 2]
     for other in ([0, 1], [0, 1, 3], [1, 2, 3], [0, 1, 2, 3], [100, 101, 102, 103], [200]):
-        with pytest.raises(FormatError, match="changed while it was read"):
+        with pytest.raises(FormatError, match="changed while it was being read"):
             rows.find(np.array(other))

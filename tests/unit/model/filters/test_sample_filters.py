@@ -54,7 +54,7 @@ def test_who_passes(wanted: SampleFilter, passes: list[int]) -> None:
 
 @pytest.mark.parametrize(("name", "advice"), [("time", "perf record -T"), ("cpu", "perf record --sample-cpu")])
 def test_what_samples_do_not_say_cannot_be_asked_for(name: str, advice: str) -> None:
-    with pytest.raises(OptionError, match=f"{name}s: .* the {name} of its samples; record with: {advice}$"):
+    with pytest.raises(OptionError, match=f"{name}s: the samples have no {name}; record with: {advice}$"):
         column_of(batch(**{name: None}), name)
 
 
@@ -81,7 +81,7 @@ def refusal(wanted: SampleFilter, *batches: Any) -> str:
         (SampleFilter({"tids": (5,)}), "no tid 5; the file has: 0, 7, 8"),
         (SampleFilter({"cpus": (0, 1, 2, 3)}), ""),  # of a range of CPUs some will do
         (SampleFilter({"cpus": (2, 3)}), "no cpu 2; the file has: 0, 1"),
-        (SampleFilter(times=((40, 50),)), "no sample in that time; the samples go from 0.000000010 to 0.000000030"),
+        (SampleFilter(times=((40, 50),)), "no sample in that time; samples range from 0.000000010 to 0.000000030"),
         (SampleFilter({"pids": (0,), "no_idle": True}), ""),
         (SampleFilter({"pids": (7,)}, times=((10, 10),)), ""),
         (SampleFilter({"no_idle": True}, times=((10, 10),)), ""),

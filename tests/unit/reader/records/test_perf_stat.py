@@ -115,7 +115,7 @@ def test_samples_beside_readings_are_a_sampled_recording(tmp_path: Path) -> None
 
 def test_what_shows_stacks_refuses_counts(tmp_path: Path) -> None:
     path = _path(opened(tmp_path, [Stat(id=10, value=5), StatRound(time=MS)]))
-    with pytest.raises(FormatError, match="perf stat record counts and does not sample"):
+    with pytest.raises(FormatError, match="perf stat record counts events and takes no samples"):
         load(str(path), LoadOptions())
 
 

@@ -38,7 +38,7 @@ class PlaceIndex:
     """Rows of a table with the columns of ``KEY``, indexed by a hash of them; of equal rows the first counts."""
 
     def __init__(self, rows: "pyarrow.Table", rank: AnyArray) -> None:
-        """``rank`` orders equal rows."""
+        """``rank`` determines the order of equal rows."""
         code, known = texts(rows, "object_id")
         self._object = {one: number for number, one in enumerate(known)}
         self._columns = _columns(code, keys_of_rows(rows))
@@ -67,10 +67,10 @@ def _columns(code: I64, keys: PlaceKeys) -> tuple[I64, I64, I64]:
 def known_names(
     profile: Profile, restored: Restored, part: DatasetPart, ident: str, style: NameStyle, *, inline: bool = True
 ) -> LocationNames:
-    """Return the names of a profile's locations and of their exact twins: by recording, else by object.
+    """Return the names of a profile's locations and of their exact twins: by recording, or else by object.
 
     ``restored`` is the profile's origin, ``ident`` the recording of kernel code outside all mappings. Without
-    ``inline``, only the outermost function of each place.
+    ``inline``, only the outermost function of each place is returned.
     """
     own = PlaceLines(taken(restored.places, flatnonzero(is_known(restored.places, "lines"))))
     of_objects = part.of_symbols(PlaceLines)

@@ -43,7 +43,7 @@ def object_profile(code: CodeObject) -> Profile:
 
 
 def object_session(code: CodeObject) -> Session:
-    """Make a session of the object's recording, with the facts that symbolization needs."""
+    """Make a session of the object's recording, with the properties that symbolization needs."""
     facts = with_texts(code.facts, as_recorded)
     return Session(
         source="",

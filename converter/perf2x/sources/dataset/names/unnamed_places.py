@@ -1,4 +1,4 @@
-"""Places of a dataset without names, by object: each once, however many recordings have it."""
+"""Places of a dataset without names, by object: each once, however many recordings contain it."""
 
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
@@ -56,13 +56,13 @@ class Unnamed(Frozen):
     """Objects with places without names."""
 
     objects: int
-    """Number of them."""
+    """Number of objects."""
     places: int
     """Number of places in all of them."""
     kernels: int
     """Number of objects that are kernels."""
     each: Iterator[CodeObject]
-    """By id, read on demand."""
+    """The objects by id, read on demand."""
 
 
 def unnamed_objects(connection: Any, builds: Collection[str] | None = None) -> Unnamed:

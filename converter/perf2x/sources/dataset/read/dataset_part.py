@@ -43,7 +43,7 @@ class Row(Frozen):
     parts: Parts
     tags: Mapping[str, str]
     place: int
-    """Row of the table as read."""
+    """The row as read from the table."""
 
     @property
     def ident(self) -> str:
@@ -53,7 +53,7 @@ class Row(Frozen):
 
     @property
     def order(self) -> tuple[int, int, str]:
-        """Sorts recordings by time."""
+        """The sort key that orders recordings by time."""
         return self.values["start_ns"] or 0, self.values["clock_start_ns"], self.ident
 
 
@@ -76,7 +76,7 @@ class DatasetPart:
     """The recordings of a dataset that have the tags of an address; ``date`` is the day of the start."""
 
     def __init__(self, address: DatasetAddress) -> None:
-        """FormatError if it is not a dataset, or its table of recordings is damaged."""
+        """Raises FormatError if it is not a dataset, or its table of recordings is damaged."""
         self.tables, self.tags = DeltaTables(address.root), address.tags
         table = self.tables.require("recordings")
         columns = partition_of(table)
@@ -122,7 +122,7 @@ class DatasetPart:
     def of(self, table: str, rows: Sequence[Row], key: str = "") -> Rows:
         """Return rows of some recordings in a table; with a ``key``, sorted by recording and key.
 
-        FormatError if it is damaged, or the keys of a recording are not 0, 1, ….
+        Raises FormatError if it is damaged, or the keys of a recording are not 0, 1, ….
         """
         held = self._rows_of(table, rows)
         number = _numbers_of(held, rows)
@@ -138,7 +138,7 @@ class DatasetPart:
     def scan(self, table: str) -> Any:
         """Return the part's recordings, or rows of the files that may have rows of them, for DuckDB.
 
-        FormatError if samples are missing.
+        Raises FormatError if samples are missing.
         """
         if table == "recordings":
             return taken(self._table, as_int64([row.place for row in self.rows]))

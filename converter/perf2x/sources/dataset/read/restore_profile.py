@@ -64,7 +64,7 @@ class _Numbered(Frozen):
     value: I64
 
     def of(self, recording: I64, number: I64, what: str, source: str) -> I64:
-        """Return (n,) the values; −1 for number −1. FormatError for numbers that a recording does not have."""
+        """Return (n,) the values; −1 for number −1. Raises FormatError for numbers that a recording does not have."""
         row = self.start[recording] + number
         if ((number < -1) | (row >= self.start[1:][recording])).any():
             raise FormatError(f"{source}: damaged: a {what} is missing")
@@ -73,7 +73,7 @@ class _Numbered(Frozen):
 
 
 class Restored(Frozen):
-    """A profile, and the stored facts on its places."""
+    """A profile, and the stored data on its places."""
 
     profile: Profile
     objects: CodeObjects
@@ -83,7 +83,7 @@ class Restored(Frozen):
 
 
 def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool = True) -> Restored:
-    """Make the profile of recordings with the same events; FormatError if rows are inconsistent."""
+    """Make the profile of recordings with the same events. Raises FormatError if rows are inconsistent."""
     source, strings = part.tables.root, StringInterner()
     part.read_ahead(rows)
     mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows, "mapping"), strings, source)
@@ -122,7 +122,7 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
 def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
     """Return distinct sets of tags, without those that all recordings share, and (samples,) the set of each.
 
-    None for one.
+    Returns None if there is only one set.
     """
     sets = [tuple(sorted(row.tags.items())) for row in rows]
     common = set(sets[0]).intersection(*sets)
@@ -135,7 +135,7 @@ def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...],
 
 
 def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mappings, CodeObjects, Bools, _Numbered]:
-    """Return distinct mappings (not counting addresses), their objects, which were looked up, and each recording's."""
+    """Return distinct mappings (ignoring addresses), their objects, which were looked up, and each recording's."""
     table, number = rows.table, rows.number
     code = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
     check_build_ids(code["build_id"][1], source)
@@ -158,7 +158,7 @@ def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mapping
 
 
 def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings:
-    """Make a mapping of each row."""
+    """Make a mapping from each row."""
     no = falses(len(rows))
     columns: dict[str, Any] = {}
     for column, name in MAPPINGS.items():
@@ -172,8 +172,7 @@ def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings
 def _locations(
     rows: Rows, mapping_of: _Numbered, objects: CodeObjects, strings: StringInterner, source: str
 ) -> tuple[Locations, Functions, I64]:
-    """Distinct locations, sorted as the stitcher has them, functions of frames that stand for no code, and
-    (places,) the location of each."""
+    """Return distinct locations in the stitcher's order, functions of synthetic frames, and each place's location."""
     places = rows.table
     code, known = texts(places, "object_id")
     root = as_int64([*(_KINDS.get(one, RootFrame.NONE) for one in known), 0])[code]
@@ -250,7 +249,7 @@ def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
 
 
 def restore_meta(row: Row, comments: tuple[str, ...] = (), clock_id: int = -1) -> Meta:
-    """Return the facts in a recording's row."""
+    """Return the profile's Meta from a recording's row."""
     facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META.items()}
     facts["wall_start_ns"] = facts["wall_start_ns"] or 0
     return Meta(**facts, comments=comments, clock_id=clock_id)

@@ -1,6 +1,6 @@
 """Recordings in a dataset as a source: their samples were stitched when they were added.
 
-Facts of a stored recording that only perf2x reads are JSON in a column of the table of recordings.
+Data of a stored recording that only perf2x reads is JSON in a column of the table of recordings.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class StoredFacts(Frozen, omit_defaults=True):
 
 
 def parse_facts(text: str, source: str) -> StoredFacts:
-    """Decode facts; FormatError when they are damaged."""
+    """Decode the JSON. Raises FormatError when it is damaged."""
     try:
         return json.decode(text, type=StoredFacts)
     except (DecodeError, ValueError) as error:
@@ -63,7 +63,7 @@ def parse_facts(text: str, source: str) -> StoredFacts:
 
 
 class StoredPart(StitchedRecording):
-    """Recordings of a dataset; ``model.recording.events.Recording`` with facts, without records or single samples."""
+    """Recordings of a dataset as ``model.recording.events.Recording``: a session without records or single samples."""
 
     def __init__(
         self,
@@ -81,14 +81,14 @@ class StoredPart(StitchedRecording):
 
     @property
     def lacks(self) -> Lacks:
-        """Records, single samples and code; sums have no times and CPUs either."""
+        """Records, single samples and code; times and CPUs, too, if only sums are stored."""
         named = f"{self.name} is a dataset"
         done = f"{named}; ", " applies when a recording is added"
         no_times = f": {self.source}: the dataset has sums without times and CPUs; {_WITH_TIMES} keeps them"
         return {
             "stitching": done,
             "trace": done,
-            "records": (f"{named}, which does not keep what ", " asks for"),
+            "records": (f"{named}, which does not keep the data that ", " needs"),
             "code": (f"{named}, which keeps stacks, not the branches that code is counted by",),
             "as_recorded": (ONE_RECORDING,),
             **({} if self._first["is_timeline"] else {"times": ("", no_times)}),
@@ -96,12 +96,12 @@ class StoredPart(StitchedRecording):
 
     @property
     def source(self) -> str:
-        """Name of the first recording's input."""
+        """The name of the first recording's input."""
         return as_recorded(self._first["source"])
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of all."""
+        """The names of all inputs."""
         return tuple(as_recorded(row.values["source"]) for row in self.rows)
 
     @property
@@ -111,7 +111,7 @@ class StoredPart(StitchedRecording):
 
     @cached_property
     def session(self) -> Session:
-        """Facts of the recordings, as far as a dataset has them and they agree."""
+        """The properties of the recordings, as far as a dataset has them and they agree."""
         meta, kernel = self._meta, self._first["kernel_build_id"]
         return Session(
             source=meta.source,
@@ -155,11 +155,11 @@ class StoredPart(StitchedRecording):
 
     @property
     def fingerprint(self) -> bytes | None:
-        """None: several recordings have no first records."""
+        """None, because several recordings have no first records."""
         return None
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
-        """Raise OptionError: single samples are not kept."""
+        """Raise OptionError, because single samples are not kept."""
         raise OptionError(f"{self.source}: a dataset does not keep samples as they were recorded")
 
     @cached_property

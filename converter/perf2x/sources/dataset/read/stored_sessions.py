@@ -1,4 +1,4 @@
-"""Sessions of datasets: recordings with the same events and kernel are a session, and read together."""
+"""Sessions of datasets: recordings with the same events and kernel form a session, and are read together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOGETHER = 2000
 
 
 def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Return the recordings of all datasets; OptionError for one that is in two of them."""
+    """Return the recordings of all datasets. Raises OptionError for a recording that is in two of them."""
     stored, known = [], dict[str, str]()
     for one in inputs:
         for rows, session in _sessions_of(one, context):
@@ -48,7 +48,7 @@ def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Ro
     failed = [row for row in part.rows if row.values["error"] is not None]
     context.diagnostics.add(
         "recordings_failed",
-        "recordings could not be read when they were added; the table of recordings says why.",
+        "recordings could not be read when they were added; the table of recordings has the reasons.",
         count=len(failed),
         where=next((str(row.values["source"]) for row in failed), ""),
     )
@@ -69,7 +69,7 @@ def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Ro
 
 
 def _alike(row: Row, facts: StoredFacts) -> object:
-    """Return the facts that all recordings of a session share; kernel code outside all mappings belongs to one boot."""
+    """Return what all recordings of a session share; kernel code outside all mappings belongs to one boot."""
     values = row.values
     names = ("arch", "kernel", "kernel_build_id", "is_timeline", "default_event")
     own = row.ident if facts.kernel_looked_up else ""

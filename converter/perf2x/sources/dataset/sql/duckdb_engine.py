@@ -1,6 +1,6 @@
 """DuckDB on a dataset: an in-memory database whose tables are rows that pyarrow reads.
 
-It only opens its own temporary files: the SQL that runs in it has no access to files, URLs, extensions and settings.
+It opens only its own temporary files: the SQL that runs in it has no access to files, URLs, extensions and settings.
 
 Signals interrupt a running query at once, and exceptions from their handlers are not lost.
 """
@@ -38,16 +38,16 @@ _MEMORY = 4 << 30
 """Default memory limit of a query in bytes."""
 _ERROR = " Error: "
 _LEAST = 768 << 20
-"""Address space that libraries, and DuckDB before it has read a row, take; most of it is never used."""
+"""Address space that libraries, and DuckDB before it has read a row, reserve; most of it is never used."""
 _STUDENT = re.compile("student", re.IGNORECASE)
 _NO_MORE = ("enable_external_access = false", "lock_configuration = true")
 
 
 def _duckdb() -> ModuleType:
-    """Import DuckDB; OptionError says how to install it."""
+    """Import DuckDB. Raises OptionError with installation instructions if it is missing."""
     try:
         module = import_module("duckdb")
-    except ModuleNotFoundError:  # another ImportError may be a lack of memory
+    except ModuleNotFoundError:  # any other ImportError may be caused by a lack of memory
         raise OptionError("SQL needs DuckDB: pip install 'perf2x[fleet]'") from None
     atexit.unregister(gc.freeze)  # it reports all of its classes as leaked if Python does not collect them at exit
     return module
@@ -57,7 +57,7 @@ def _duckdb() -> ModuleType:
 def engine(part: DatasetPart, asked: str = "", limits: QueryLimits | None = None) -> Iterator[Any]:
     """Provide a connection with the tables and views of a part of a dataset, ready for the user's SQL.
 
-    FormatError if it is damaged, OptionError for SQL that DuckDB rejects and without DuckDB.
+    Raises FormatError if the dataset is damaged, OptionError for SQL that DuckDB rejects and without DuckDB.
     """
     if part.is_empty:
         part.require()
@@ -73,7 +73,7 @@ def engine(part: DatasetPart, asked: str = "", limits: QueryLimits | None = None
     with private_directory(limits.temp_directory) as temporary, told_apart(root):
         room = max(free_space(str(temporary)), 0)
         settings |= {"temp_directory": str(temporary), "max_temp_directory_size": f"{room}B"}
-        if room_left is not None:  # each thread takes some
+        if room_left is not None:  # each thread takes some address space
             settings["threads"] = "1"
         connection = module.connect(":memory:", config=settings)
         with contextlib.closing(connection), ended_by_signals(connection):
@@ -95,9 +95,9 @@ def arrow_table(found: Any) -> "pyarrow.Table":
 
 
 def address_space(root: str) -> int | None:
-    """Return the bytes that DuckDB may take if address space is limited (ulimit -v); None for no limit.
+    """Return the bytes that DuckDB may use if address space is limited (ulimit -v); None without a limit.
 
-    DuckDB, Arrow and the C library abort when an allocation fails. Perf2xError if there is too little to start.
+    DuckDB, Arrow and the C library abort when an allocation fails. Raises Perf2xError if there is too little to start.
     """
     left = address_space_left()
     if left is not None and left < _LEAST:
@@ -113,7 +113,10 @@ def _memory(connection: Any, limits: QueryLimits) -> int:
 
 @contextlib.contextmanager
 def told_apart(root: str) -> Iterator[None]:
-    """Convert an error of DuckDB to one sentence: FormatError for the dataset's files, OptionError for the SQL."""
+    """Convert an error of DuckDB to one sentence:
+
+    Raises FormatError for the dataset's files, OptionError for the SQL.
+    """
     module = _duckdb()
     try:
         yield
@@ -145,7 +148,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _define(connection: Any, part: DatasetPart, scans: Mapping[str, Callable[[], Any]], sql: str) -> None:
-    """Define tables and views on the files that can have rows of the part's recordings."""
+    """Define tables and views on the files that may have rows of the part's recordings."""
     for table, scan in scans.items():
         connection.register(f"stored_{table}", scan())
     tags = sorted({key for row in part.rows for key in row.tags})

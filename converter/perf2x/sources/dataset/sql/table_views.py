@@ -9,7 +9,7 @@ from perf2x.model.profile import ROOT_FRAME_NAMES
 from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, KEY, OF_RECORDINGS
 
 DAMAGED = "damaged: "
-"""Prefix of an error that a view finds in rows."""
+"""Prefix of an error that a view raises for damaged rows."""
 _MACROS = """
 CREATE MACRO base_name(file) AS CASE WHEN file LIKE '[%]%' THEN file[:strpos(file, ']')]
     ELSE coalesce(string_split(rtrim(file, '/'), '/')[-1], '') END;
@@ -41,8 +41,9 @@ kept AS MATERIALIZED (
     SELECT *, coalesce(line['function'], unnamed) AS function FROM lines JOIN files USING (file_number)
 )
 """
-"""Functions of places. Names are found once for each symbol and file; ``named_by`` is the symbol, 0 for none, or below
-that the place itself."""
+"""Functions of places. Names are found once for each symbol and file; ``named_by`` is the symbol, 0 for none, or
+negative for the place itself.
+"""
 _FUNCTIONS = """
 CREATE VIEW functions AS
 WITH {called}
@@ -130,7 +131,7 @@ _TAKEN = frozenset(("recording", "event", "unit", "function", "object", "build_i
 def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     """Yield the statements that define tables and views on ``stored_…``, the rows of files.
 
-    ``stored_recordings`` has the valid ones; ``tags`` are those that they have.
+    ``stored_recordings`` has the valid ones; ``tags`` are the tags that they have.
     """
     parts = [key for key in partition if key != DATE]
     keys = [key for key in dict.fromkeys([*parts, *tags]) if key not in {*COLUMNS["recordings"], DATE}]

@@ -28,7 +28,7 @@ from perf2x.sources.dataset.place_keys import PlaceKeys
 
 
 class CodeObjects(Frozen):
-    """Object of each mapping of a profile."""
+    """The object of each mapping of a profile."""
 
     ids: Sequence[str]
     """(mappings,) in hexadecimal; equal for two mappings of one object."""
@@ -63,7 +63,7 @@ def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording
 
 
 def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset: int) -> tuple[bytes, int] | None:
-    """Return id and base of an object that other recordings may have, too; None for one that they cannot have."""
+    """Return id and base of an object that other recordings may have, too; None for an object that they cannot have."""
     if is_kernel:
         if build_id and name.startswith(KERNEL) and name != KERNEL and offset:
             return text_id("kernel", build_id, name), offset
@@ -134,7 +134,7 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     row = np.where(mapping < 0, len(known) - np.where(own_kernel, 2, 1), mapping)
     row[locations.synthetic[location]] = -1
     columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)
-    base, variant, is_local = (np.append(one, np.zeros(1, one.dtype))[mapping] for one in columns)  # 0 is for −1
+    base, variant, is_local = (np.append(one, np.zeros(1, one.dtype))[mapping] for one in columns)  # 0 stands for −1
     offset: U64 = locations.address[location] - base
     keys = PlaceKeys(offset, locations.mode[location], is_return, variant)
     return ProfilePlaces(location, known, row, keys, is_local | (mapping < 0) & own_kernel & (row >= 0))

@@ -1,4 +1,4 @@
-"""A recording to be stored in a dataset: its profile without names, and facts about it.
+"""A recording to be stored in a dataset: its profile without names, and data about it.
 
 An empty profile stands for recordings that could not be read, and for places that only need names.
 """
@@ -23,7 +23,7 @@ from perf2x.model.profile import (
 
 
 class StoredRecording(Frozen):
-    """One recording as a dataset has it."""
+    """One recording as a dataset stores it."""
 
     recording: bytes
     """Its id (``content_ids.recording_id``)."""
@@ -50,7 +50,7 @@ class StoredRecording(Frozen):
     missing_bytes: int | None = None
     """Number of bytes that an unfinished recording lacks; None if unknown."""
     error: str = ""
-    """The reason why the recording could not be read; its profile is empty."""
+    """Why the recording could not be read; its profile is then empty."""
 
 
 def empty_profile(source: str) -> Profile:

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 _AT_ONCE, _MOST = 1 << 22, 1 << 28
-"""Frames of stacks written at once, and per recording: callers shared by many stacks are written for each."""
+"""Frames of stacks to write at once, and per recording: callers that many stacks share are written for each of them."""
 
 
 def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[str, pyarrow.Table]]":
     """Yield rows of one recording, some at a time, each with its table.
 
-    FormatError for stacks that are too deep and too many.
+    Raises FormatError for stacks that are too deep and too many.
     """
     profile, of = stored.profile, (stored.recording.hex(), attempt)
     objects = code_objects(profile.mappings, profile.strings, stored.recording)
@@ -159,13 +159,13 @@ def _samples(profile: Profile, stack: AnyArray, of: tuple[str, str]) -> "pyarrow
 
 
 _SAME = ("samples", "lost", "deferred_missing", "kernel_build_id", "facts", "unfinished", "missing_bytes")
-"""Columns named like fields of StoredRecording."""
+"""Columns that are named like fields of StoredRecording."""
 
 
 def _recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
     """Make the table of one row; unknown numbers are null, unknown texts empty.
 
-    FormatError for numbers that do not fit into the columns.
+    Raises FormatError for numbers that do not fit into the columns.
     """
     profile, meta, pa = stored.profile, stored.profile.meta, arrow()
     row: dict[str, Any] = {

@@ -1,6 +1,6 @@
 """Writes recordings to a dataset: rows of many at once, which become visible with the table of recordings.
 
-``attempt`` identifies the rows of one writer, including killed ones: rows only count if their recording and attempt are
+``attempt`` identifies the rows of one writer, including killed ones: rows count only if their recording and attempt are
 in the table of recordings.
 """
 
@@ -37,7 +37,7 @@ class RowsOfRecordings(Struct):
     _size: int = 0
 
     def add(self, stored: StoredRecording) -> None:
-        """Add a recording; FormatError for one that tables cannot hold, of which no row is added."""
+        """Add a recording. Raises FormatError for one that does not fit into the tables; then no row of it is added."""
         made = list(recording_tables(stored, self._attempt))
         parts = _partition_values(stored, self._partition)
         for table, rows in made:
@@ -76,8 +76,8 @@ def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Part
 def commit_recordings(tables: DeltaTables, rows: "pyarrow.Table", *, replace: bool = False) -> None:
     """Add recordings to a dataset by their rows in the table of recordings.
 
-    Existing ones stay, unless they are an error or an earlier state; ``replace`` replaces all. OutputError if it cannot
-    be written.
+    Existing ones stay, unless they are an error or an earlier state; ``replace`` replaces all. Raises OutputError if
+    the dataset cannot be written.
     """
     later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
     waiting = rows.sort_by([("unfinished", "ascending"), ("samples", "descending"), ("recording", "ascending")])
