@@ -14,6 +14,7 @@ from msgspec import DecodeError, json
 from perf2x.base.files.read_file import read_file
 from perf2x.errors import FormatError, SettingError
 from perf2x.fleet.input_names import local_copy
+from perf2x.model.cgroup_parts import CGROUP_PARTS, cgroup_part
 
 Tags = Mapping[str, str]
 
@@ -22,10 +23,6 @@ GROUPS = "cgroup"
 _VARIABLE = "env:"
 _MOST = 1 << 28
 _FIELD = re.compile(r"\{([A-Za-z_]\w*)\}|\*", re.ASCII)
-_IDS = {
-    "container": re.compile(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])"),
-    "pod": re.compile(r"pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})"),
-}
 _TWO = r"\d\d"
 _TIMES = {
     "Y": r"\d{4}", "y": _TWO, "m": _TWO, "d": _TWO, "H": _TWO, "I": _TWO, "M": _TWO, "S": _TWO, "j": r"\d{3}",
@@ -67,10 +64,10 @@ def tags_of(source: str, asked: Iterable[str]) -> tuple[Tags, bool]:
 def tags_of_groups(paths: Iterable[str]) -> Tags:
     """Return the ids of ``container`` and ``pod`` from cgroup paths; none if there are several."""
     groups, tags = [path for path in paths if path], {}
-    for key, pattern in _IDS.items():
-        one, *others = {match[1] if (match := pattern.search(path)) else "" for path in groups} or {""}
+    for key in CGROUP_PARTS[1:]:
+        one, *others = {cgroup_part(key, path) for path in groups} or {""}
         if one and not others:
-            tags[key] = one.replace("_", "-")
+            tags[key] = one
     return tags
 
 

@@ -26,6 +26,7 @@ from perf2x.emitters.otlp.otlp_tables import Dictionary, StackTables, Value, key
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
 from perf2x.errors import OptionError
+from perf2x.model.cgroup_parts import ATTRIBUTES, columns_of
 from perf2x.model.format_features import OriginalSettings
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Format, Needs
 from perf2x.model.profile import Meta, Profile, View
@@ -37,7 +38,7 @@ _KEYS = {
     "comm": "thread.name",
     "process": "process.executable.name",
     "cpu": "cpu.logical_number",
-    "cgroup": "process.linux.cgroup",
+    **ATTRIBUTES,
     "mode": "cpu.mode",
 }
 """Keys in OpenTelemetry's semantic conventions. ``process`` is the name of the process's first thread."""
@@ -106,7 +107,7 @@ class Otlp(Format):
         return Needs(
             timeline=self.timestamps,
             times=self.timestamps,
-            columns=frozenset(self.label) & {"cpu", "cgroup"},
+            columns=columns_of(self.label),
             features=(OriginalSettings(self.original_payload << 20),),
             honours=FINISHED | {TAGS, START_TIME},
             binary=True,

@@ -26,6 +26,7 @@ from perf2x.base.columnar import (
     zeros,
 )
 from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
+from perf2x.model.cgroup_parts import ATTRIBUTES, CGROUP_PARTS, cgroup_part
 from perf2x.model.profile import Profile
 
 MODE_NAMES = {
@@ -189,7 +190,10 @@ def _number_of_sample(key: str, profile: Profile, intern: Intern) -> LabelColumn
 
 def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
     cgroup = profile.samples.cgroup
-    return None if cgroup is None else LabelColumn(key, _interned_texts(cgroup, profile.strings, intern))
+    if cgroup is None:
+        return None
+    texts = numbers_of(cgroup, lambda row: intern(cgroup_part(key, profile.strings[row])))
+    return LabelColumn(key if key == "cgroup" else ATTRIBUTES[key], texts)
 
 
 def _of_data_source(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
@@ -218,7 +222,7 @@ LABELS: dict[str, Label] = {
     "process": _name_of_thread,
     "thread": _thread,
     "cpu": _number_of_sample,
-    "cgroup": _cgroup,
+    **dict.fromkeys(CGROUP_PARTS, _cgroup),
     "mode": _mode,
     "event": _event,
     "time": _number_of_sample,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi import SampleType
 from perf2x.errors import SettingError
+from perf2x.model.cgroup_parts import columns_of
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.filters.profile_filters import BEFORE_SYMBOLS, COLUMNS, FILTERS, ROWS
 from perf2x.model.filters.sample_filters import SampleFilter, Seen, not_recorded
@@ -77,9 +78,9 @@ class AppliedFilters:
 
 def check_root(root: str, recording: Recording) -> None:
     """Raise OptionError when samples are grouped by a value that was not recorded."""
-    wanted = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}.get(root)
-    if wanted and not any(event.sample_type & wanted for event in recording.session.events):
-        raise not_recorded("root", root)
+    for column in columns_of([root]):
+        if not any(event.sample_type & SampleType[column.upper()] for event in recording.session.events):
+            raise not_recorded("root", column)
 
 
 def _ranges(filters: Filters, recording: Recording) -> tuple[Range, ...]:

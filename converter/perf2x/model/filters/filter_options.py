@@ -9,7 +9,7 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.model.plugin_options import FRAMES, SAMPLES, STACKS
 from perf2x.model.setting import Setting, split_names
 
-Root = Literal["", "comm", "process", "thread", "cpu", "cgroup", "none"]
+Root = Literal["", "comm", "process", "thread", "cpu", "cgroup", "container", "pod", "none"]
 SAMPLES_PANEL = "Samples (all filters must match; repeat an option for more values)"
 _FRAMES_PANEL = "Frames (RE matches a function, object or source file; in this order)"
 _PATTERNS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")

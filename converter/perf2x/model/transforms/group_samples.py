@@ -24,6 +24,7 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.errors import SettingError
+from perf2x.model.cgroup_parts import CGROUP_PARTS, cgroup_part
 from perf2x.model.filters.filter_options import Grouping
 from perf2x.model.profile import (
     Profile,
@@ -83,17 +84,20 @@ def _merge_threads(profile: Profile) -> Profile:
 
 
 def _with_roots(profile: Profile, root: str) -> Profile:
-    """Add a synthetic root frame to every stack: comm, process (``name-PID``), thread (``comm-PID/TID``), cpu, cgroup.
+    """Add a synthetic root frame to every stack: comm, process (``name-PID``), thread (``comm-PID/TID``), cpu, or a
+    part of the cgroup's path.
 
     Raises OptionError if samples have no CPU or cgroup.
     """
     samples = profile.samples
-    column = {"cpu": samples.cpu, "cgroup": samples.cgroup}.get(root, samples.thread)
+    column = samples.cpu if root == "cpu" else samples.cgroup if root in CGROUP_PARTS else samples.thread
     if column is None:
         raise SettingError("", "root", f" {root}: the profile does not have the {root} of its samples")
     used, kind = unique_inverse(column)
-    name = _ROOT_TEXTS[root]
-    texts = [name(profile, row) for row in used.tolist()]
+    if root in CGROUP_PARTS:
+        texts = [cgroup_part(root, profile.strings[row]) or "?" for row in used.tolist()]
+    else:
+        texts = [_ROOT_TEXTS[root](profile, row) for row in used.tolist()]
     titles, title = number_keys(texts)
     grown, first_location = with_synthetic_frames(profile, titles)
     return _hung(grown, title[kind] + first_location)
@@ -108,7 +112,6 @@ _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
         f"{profile.strings[profile.threads.comm[row]] or '?'}-{profile.threads.pid[row]}/{profile.threads.tid[row]}"
     ),
     "cpu": lambda profile, row: f"cpu {row}" if row >= 0 else "cpu ?",
-    "cgroup": lambda profile, row: profile.strings[row] or "?",
 }
 
 
