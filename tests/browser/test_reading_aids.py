@@ -189,8 +189,8 @@ def test_keys_walk_callers_and_callees(seen) -> None:
 
 def test_the_line_below_says_what_is_chosen_and_why_something_is_not_there(seen) -> None:
     assert seen["range left"]["value"] == "100 ms"
-    assert seen["no times"]["value"] == ["Times are not known.", "heavy"]
-    assert seen["no bursts"]["value"] == "Times are not known."
+    assert seen["no times"]["value"] == ["The recording has no times.", "heavy"]
+    assert seen["no bursts"]["value"] == "The recording has no times."
 
 
 def test_on_a_phone_fingers_meet_large_controls_and_the_graph_stays_in_sight(seen) -> None:

@@ -27,7 +27,7 @@ class Autofdo(Format):
 
     @property
     def needs(self) -> Needs:
-        """Only counts of code."""
+        """Only counts of code are needed."""
         return Needs(
             features=(CodeSettings(CodeRequest(self.object, "external", lines=True)),),
             honours=frozenset(),
@@ -40,7 +40,7 @@ class Autofdo(Format):
             out.write("".join(_lines(function)).encode(errors="surrogateescape"))
 
     def notes(self, profile: View) -> tuple[str, ...]:
-        """Name the object and what was counted."""
+        """Return the object's name and what was counted."""
         if profile.code is None:
             return ()
         code = profile.code

@@ -40,7 +40,7 @@ class Bolt(Format):
 
     @property
     def needs(self) -> Needs:
-        """Only counts of code."""
+        """Only counts of code are needed."""
         return Needs(features=(CodeSettings(CodeRequest(self.object, "kernel")),), honours=frozenset(), why=COUNTS_CODE)
 
     def emit(self, profile: View, out: BinaryIO) -> None:
@@ -52,7 +52,7 @@ class Bolt(Format):
             out.write("".join(lines[rows]).encode())
 
     def notes(self, profile: View) -> tuple[str, ...]:
-        """Name the object and what the lines count."""
+        """Return the object's name and what the lines count."""
         if profile.code is None:
             return ()
         return (f"of {profile.code.filename}: {counted(profile.code, ' for perf2bolt -pa -nl')}",)
@@ -78,7 +78,7 @@ def _traces(branches: BranchCounts) -> Iterator[str]:
 
 
 def _branches_and_ranges(branches: BranchCounts) -> Iterator[str]:
-    """Yield B lines for all branches, F and f lines for the code between two of them."""
+    """Yield B lines for all branches, and F and f lines for the code between two branches."""
     yield from _rows("B", *sum_rows([branches.source, branches.target], [branches.count, branches.mispredicted]))
     traced, outside = _is_traced(branches), branches.source == EXTERNAL
     for kind, rows in (("F", flatnonzero(traced & ~outside)), ("f", flatnonzero(traced & outside))):

@@ -73,8 +73,8 @@ _HEADER = """\
 version: 1
 creator: perf2x
 cmd: {command}
-desc: Calls: estimated, as samples do not tell them: the number of samples with the call
-desc: Recursion: left out are calls of functions that are in the stack already
+desc: Calls: estimated, because samples do not show them: the number of samples with the call
+desc: Recursion: calls of functions that are already in the stack are left out
 positions: {positions}
 {names}events: {words}
 summary: {sums}
@@ -87,12 +87,12 @@ class Callgrind(Format):
     suffix = ".callgrind"
 
     instructions: Annotated[
-        bool, Setting("Tell addresses of instructions, too, for KCachegrind's view of machine code.")
+        bool, Setting("Also write addresses of instructions, for KCachegrind's view of machine code.")
     ] = False
 
     @property
     def needs(self) -> Needs:
-        """Sums by thread name, and the objects' code if instructions are written."""
+        """Sums by thread name are needed, and the objects' code if instructions are written."""
         wanted = ListingOptions(hottest=0, instructions=True) if self.instructions else None
         return Needs(threads=False, features=(ListingSettings(wanted),), viewer="open it: kcachegrind {0}")
 
@@ -124,9 +124,10 @@ def _header(profile: Profile, events: list[int], positions: str) -> str:
 
 
 class _Graph:
-    """Call graph between the places of a profile: a place is a function, file, line and instruction.
+    """The call graph between the places of a profile: a place is a function, file, line and instruction.
 
-    Threads of the same name are one function; if the user chose roots, it only has the samples without a stack.
+    Threads of the same name are one function; if the user chose roots, that function has only the samples without a
+    stack.
     """
 
     def __init__(self, profile: View, form: str) -> None:
@@ -159,7 +160,7 @@ class _Graph:
         self._known: dict[int, list[str]] = {}
 
     def _costs(self) -> list[I64]:
-        """Return columns: place, called function (−1: the place's own cost), event, summed value, number of samples."""
+        """Return columns: place, called function (−1 for own cost), event, summed value, number of samples."""
         samples, own_roots = self._profile.samples, self._profile.own_roots
         stacks = expand(self._profile.stacks, self._places)
         tree, node = merge_stacks(stacks, arange(len(self._line)), samples.stack, self._group[samples.thread])

@@ -1,7 +1,8 @@
 """Collapsed ("folded") stacks: ``comm;root;…;leaf 42``, one line per stack, for flamegraph.pl, inferno, grep and diff.
 
 Rules follow stackcollapse-perf.pl: ``;`` in names becomes ``:``, spaces in the process name become ``_``, lines are
-sorted bytewise. Unlike it we never guess: kernel frames are known by CPU mode, and a count is never mixed from events.
+sorted bytewise. Unlike that script, perf2x never guesses: kernel frames are recognized by CPU mode, and counts of
+several events are never mixed.
 """
 
 import io
@@ -50,9 +51,9 @@ from perf2x.model.setting import Setting
 _MANY = 1 << 16
 """Rows of the tree of stacks above which a thread writes while the main thread formats."""
 _WORDS_AT_ONCE = 1 << 19
-"""Words of lines that are collected at once."""
+"""Words of lines to collect before writing."""
 _WORDS_PER_WRITE = 1 << 14
-"""Words that are joined at once: half a MiB of text, which stays in the CPU's cache until written."""
+"""Words to join at once: half a MiB of text, which stays in the CPU's cache until it is written."""
 
 
 class Collapsed(Format):
@@ -85,7 +86,7 @@ class Collapsed(Format):
 
     @property
     def needs(self) -> Needs:
-        """Sums by thread name, unless lines show thread ids."""
+        """Sums by thread name are needed, unless lines show thread ids."""
         viewer = "open it: flamegraph.pl {0} > flame.svg, or drop it on speedscope.app"
         return Needs(threads=self.with_pid or self.with_tid, viewer=viewer)
 
@@ -100,7 +101,7 @@ class Collapsed(Format):
             beside.writelines(self.lines(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Name the unit of the numbers and the events that are not written."""
+        """Return the unit of the numbers, and the events that are not written."""
         if self.event == "all":
             return ("numbers are samples of all events",)
         if not profile.events:

@@ -44,12 +44,12 @@ class Gcov(Autofdo):
 
     gcc: Annotated[
         Literal["16", "15", "14", "13", "12"],
-        Setting("Version of the GCC that will read it, which should be the recorded program's."),
+        Setting("Version of the GCC that will read the file; it should be the one that compiled the recorded program."),
     ] = "16"
 
     @property
     def needs(self) -> Needs:
-        """Only counts of code."""
+        """Only counts of code are needed."""
         code = CodeRequest(self.object, "external", lines=True, gcc=int(self.gcc))
         return Needs(features=(CodeSettings(code),), honours=frozenset(), why=COUNTS_CODE)
 
@@ -75,11 +75,11 @@ class Gcov(Autofdo):
         out.write(_section(_WORKING_SET, b"".join(pack("<IQ", number, least) for least, number in shares)))
 
     def notes(self, profile: View) -> tuple[str, ...]:
-        """Name the object, what was counted, and whether it is too little."""
+        """Return the object's name, what was counted, and whether it is too little."""
         said, code = Autofdo.notes(self, profile), profile.code
         if code is None or sum_of((code.branches if len(code.branches) else code.samples).count) >= _FEW:
             return said
-        return (*said, "so few that GCC will take code for cold that is not: record longer, or more often (-F)")
+        return (*said, "so few that GCC will treat hot code as cold: record for longer, or at a higher frequency (-F)")
 
 
 def _body(function: FunctionCounts, names: StringInterner) -> bytes:
@@ -101,7 +101,7 @@ def _offset(place: Place) -> int:
 def _names(names: StringInterner, profile: View) -> bytes:
     """Return the files, and function names with file numbers.
 
-    No files if functions of one name are in several files.
+    There are no files if functions of one name are in several files.
     """
     files, rows = TextInterner[str](), []
     for name in names:

@@ -40,7 +40,7 @@ class Speedscope(Format):
     needs = Needs(timeline=True, columns=frozenset({"cpu"}), viewer="open it: speedscope.app")
 
     event: Annotated[
-        str | None, Setting("Write the samples of this event only; default: of all events.", ("--event",))
+        str | None, Setting("Write only the samples of this event; default: all events.", ("--event",))
     ] = None
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:

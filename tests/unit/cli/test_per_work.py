@@ -73,7 +73,7 @@ def test_everything_has_the_same_numbers(longer: tuple[Path, Path], tmp_path: Pa
     perf2x("diff", *longer, *QUICK, *words, "-o", page)
     held = page_of(page)
     assert [sum(held["rows"][column]) for column in ("beforeValue", "value")] == wanted
-    assert held["facts"][-1] == "costs after are for the work done before"
+    assert held["facts"][-1] == "costs after are scaled to the work done before"
     assert held["facts"][1].endswith("1,600 units of work")
 
 

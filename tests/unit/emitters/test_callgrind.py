@@ -30,8 +30,8 @@ TEXT = """\
 version: 1
 creator: perf2x
 cmd: prog
-desc: Calls: estimated, as samples do not tell them: the number of samples with the call
-desc: Recursion: left out are calls of functions that are in the stack already
+desc: Calls: estimated, because samples do not show them: the number of samples with the call
+desc: Recursion: calls of functions that are already in the stack are left out
 positions: line
 event: cycles_u : cycles:u (count)
 event: cpu_clock : cpu-clock (nanoseconds)

@@ -110,7 +110,7 @@ def test_any_depth_of_inlined_functions_is_written_and_added_up(emitter: Autofdo
 
 
 def test_says_when_too_little_was_counted() -> None:
-    few = "so few that GCC will take code for cold that is not: record longer, or more often (-F)"
+    few = "so few that GCC will treat hot code as cold: record for longer, or at a higher frequency (-F)"
     assert Gcov().notes(profile(counted())) == ("of /bin/prog: 3 functions from 18 branches", few)
     assert Gcov().notes(profile(counted([])))[1:] == (few,)
     counts = counted([])

@@ -1,8 +1,9 @@
 """Chrome trace JSON: a flame chart over time for Perfetto, chrome://tracing and Speedscope.
 
 Source of truth: the "Trace Event Format" document, and what the three viewers' importers accept. Stacks are complete
-events (``X``); no ``args`` on them unless asked for (Speedscope shows them as part of the name), no ``cat`` on the
-first event (Speedscope would look for V8 profiles), no escapes beyond JSON's own (Perfetto refuses surrogate pairs).
+events (``X``). They have no ``args`` unless requested (Speedscope shows them as part of the name); the first event has
+no ``cat`` (Speedscope would look for V8 profiles); and there are no escapes beyond JSON's own (Perfetto refuses
+surrogate pairs).
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ _MANY = 1_000_000
 _LARGE = 200_000
 """Number of samples above which a thread writes the file."""
 _AT_ONCE = 1 << 16
-"""Smallest number of bytes written at once."""
+"""The fewest bytes to write at once."""
 
 
 class Chrome(Format, dict=True):
@@ -105,7 +106,7 @@ class Chrome(Format, dict=True):
     def _count(self, profile: Profile) -> int:
         """Return the number of slices, or a cheap upper bound below the warning's limit.
 
-        The slices that ``emit`` wrote for the same profile are not placed again.
+        If ``emit`` has written this profile, the slices are not placed again.
         """
         count: int
         of_profile, count = self.__dict__.get("_written", (None, 0))
@@ -134,7 +135,7 @@ class Chrome(Format, dict=True):
         count = 0
         for drawing in drawings:
             count += yield from slice_events(drawing, self.min_duration)
-        self.__dict__["_written"] = profile, count  # fields are frozen; this cache is no option
+        self.__dict__["_written"] = profile, count  # fields are frozen; this is a cache, not an option
         if self.states:
             yield from state_events(profile, drawings[0].tracks)
             yield from running_events(profile, drawings[0].tracks, origin)
@@ -143,5 +144,5 @@ class Chrome(Format, dict=True):
         yield from counter_events(profile, drawings[0].tracks, origin, with_samples=self.counters)
 
 
-_NO_CPUS = "there are no tracks of CPUs: the samples do not say where they were taken (perf record --sample-cpu, or -a)"
+_NO_CPUS = "there are no tracks of CPUs, because the samples have no CPU (perf record --sample-cpu, or -a)"
 _WAYS_OUT = "min_duration", " leaves out the short ones, perfetto traces are some twenty times smaller"

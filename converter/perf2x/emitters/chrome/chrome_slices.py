@@ -1,4 +1,4 @@
-"""Slices of a Chrome trace: one complete event (``X``) per box, from lanes, samples and the merged stacks.
+"""Slices of a Chrome trace: one complete event (``X``) per box, made from lanes, samples and the merged stacks.
 
 A thread's wait has the category "off-cpu" and one of the colours that the format defines by name (``cname``); other
 slices have the category of their frame.
@@ -66,7 +66,7 @@ Label = tuple[str, str, bytes]
 
 
 class Drawing(Frozen):
-    """Lanes of one kind (threads, or CPUs) and what each shows over time."""
+    """Lanes of one kind (threads or CPUs), and what each shows over time."""
 
     tracks: Tracks
     shown: ShownSamples
@@ -92,7 +92,7 @@ class Drawing(Frozen):
         return sum(sum_of(piles.count) for _, piles, _ in self.piles(shortest))
 
     def piles(self, shortest: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
-        """Yield slices with their durations and the samples they cover, some ten thousand at a time."""
+        """Yield slices with their durations and the samples that they cover, some ten thousand at a time."""
         least, names = shortest * 1000 // TICK_NS, number_keys(name for name, _, _ in self.labels)[1][self.key]
         for shown, node in self.runs():
             yield shown, *piles_of(shown, node, self.tree, names, self.outermost, least)
@@ -118,7 +118,7 @@ def drawings_of(profile: Profile, wanted: AnyArray, per_cpu: bool, with_argument
     tracks, track = tracks_of(profile)
     track, wanted = narrow(track), narrow(wanted)
     shown = shown_samples(profile, track, wanted)
-    del track, wanted  # here and below: large arrays are freed as soon as they are not needed
+    del track, wanted  # here and below: large arrays are freed as soon as possible
     shown_on_cpus = on_cpus(profile, shown) if per_cpu and knows_cpus(profile) else None
     shown = in_ticks(shown, TICK_NS)
     drawings = [_threads_drawing(profile, tracks, shown, with_arguments)]
@@ -134,7 +134,7 @@ def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, with
 
 
 def _cpus_drawing(profile: Profile, shown: ShownSamples, with_arguments: bool) -> Drawing:
-    """Return the lanes of CPUs: each stack below the name of its thread."""
+    """Return the lanes of CPUs, in which each stack is below the name of its thread."""
     thread = as_int64(profile.samples.thread[shown.sample])
     threads, text = profile.threads, profile.strings
     labels = [f"{printable(text[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
@@ -239,7 +239,7 @@ def _labels_of(
 
 
 def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:
-    """Return the object and, where known, the source file and the line where the function begins."""
+    """Return the object and, if known, the source file and the line where the function begins."""
     text, functions = profile.strings, profile.functions
     result = []
     for held, row in zip(frames.object, frames.function.tolist(), strict=True):

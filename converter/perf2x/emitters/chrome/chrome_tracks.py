@@ -1,11 +1,12 @@
 """Everything in a Chrome trace but slices: track names, thread states, counters, samples without a duration.
 
-Thread states show when each thread was on a CPU: Perfetto (since version 54) makes its scheduler tracks from them,
-``CPU 3`` among them where the CPU is known; other viewers ignore them. Their names are those of Perfetto's importer.
+Thread states show when each thread was on a CPU. Perfetto (since version 54) makes its scheduler tracks from them,
+including ``CPU 3`` if the CPU is known; other viewers ignore them. Their names are those of Perfetto's importer.
 
 Counters show the number of threads that ran at the same time, and the rates of all other events per process. Samples
 without a duration, such as page faults next to a clock event, are asynchronous events (``n``) on tracks of their own,
-one for each event and process, because Perfetto draws instants of threads among the slices, as calls of no duration.
+one for each event and process, because Perfetto draws instants of threads among the slices, as calls without a
+duration.
 """
 
 from collections.abc import Iterator
@@ -117,7 +118,7 @@ _SHORTEST_STEP_US = 1000
 
 
 def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[bytes]:
-    """Yield ``C`` events of the first process: how many threads of the recording ran at the same time, where known."""
+    """Yield ``C`` events of the first process: how many threads of the recording ran at the same time, if known."""
     steps = running_steps(profile, origin, TICK_NS)
     pid = int(tracks.pid[0]) if len(tracks) else 0
     head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
@@ -129,7 +130,7 @@ def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[by
 def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_samples: bool) -> Iterator[bytes]:
     """Yield ``C`` events: sums of periods per step (a thousandth of the recording, at least a millisecond).
 
-    A gap gets one 0, so that curves drop where nothing happened. What perf stat counted between two readings is one
+    A gap gets one 0, so that curves drop where nothing happened. The counts of perf stat between two readings are one
     step.
     """
     samples, is_sample = profile.samples, sampled(profile)

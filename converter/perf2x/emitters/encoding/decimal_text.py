@@ -43,7 +43,7 @@ def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
     for place in range(count, 0, -1):
         above = rest // ten_thousand if place > 1 else None
         word = rest if above is None else rest - above * ten_thousand + (above > 0) * ten_thousand
-        index = word if word.dtype == np.uint32 else word.view(np.int64)  # numpy 2.0 does not index by uint64
+        index = word if word.dtype == np.uint32 else word.view(np.int64)  # numpy 2.0 cannot index with uint64
         cells[:, place] = take((units if place == count else leading), index)
         rest = rest if above is None else above
     return cells
@@ -61,7 +61,7 @@ def million_cells(values: I64, before: bytes = b"") -> U32:
     """Return (n, words) uint32: whole numbers divided by a million, as Python writes floats.
 
     ``values`` are 0, or from `FEW_MILLIONTHS` to `MANY_MILLIONTHS`: Python writes smaller ones with an exponent, and
-    greater ones are not exact.
+    larger ones are not exact.
     """
     whole = values // _MILLION
     rest = as_int32(values - whole * _MILLION)
@@ -118,7 +118,7 @@ def _tables() -> tuple[U32, U32]:
 def _decimals() -> tuple[U32, U32]:
     """Return the texts of the first three decimals, with the point, and of the next three.
 
-    Trailing zeros are omitted, except for the first decimal; ``1000 + i`` are digits that others follow.
+    Trailing zeros are omitted, except for the first decimal; ``1000 + i`` are digits followed by others.
     """
     three = [b"%03d" % number for number in range(_THOUSAND)]
     bare = [digits.rstrip(b"0") for digits in three]

@@ -59,7 +59,7 @@ def _json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_nu
 
 
 def json_member(name: str, values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
-    """Yield a member of an object, not the first one: an array of numbers."""
+    """Yield a member of an object, which must not be the first one: an array of numbers."""
     yield b',"%b":' % name.encode()
     yield from _json_column(values, encode)
 

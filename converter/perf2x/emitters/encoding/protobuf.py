@@ -55,7 +55,7 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """Encode a varint field, also if it is 0."""
+    """Encode a varint field, even if it is 0."""
     return varint(field << 3 | _VARINT) + varint(value)
 
 
@@ -85,7 +85,7 @@ def texts(field: int, values: Iterable[str]) -> bytes:
 
 
 def entry(field: int, pieces: Iterable[bytes]) -> list[bytes]:
-    """Return a message field made of chunks: tag and length, then the chunks."""
+    """Return a message field that consists of chunks: tag and length, then the chunks."""
     held = list(pieces)  # their length is written first
     return [varint(field << 3 | _LENGTH) + varint(sum(map(len, held))), *held]
 
@@ -100,7 +100,7 @@ _MORE = _HELD << np.uint64(7)
 
 
 class WordColumn(Frozen):
-    """One word per row, first byte lowest, of which ``sizes`` bytes are used, at most ``width``.
+    """One word per row, lowest byte first, of which ``sizes`` bytes are used, at most ``width``.
 
     Unused bytes are 0.
     """
@@ -122,7 +122,7 @@ class Cells(Frozen):
     sizes: I64
 
     def without(self, left_out: Bools) -> "Cells":
-        """Return the same cells, empty in some rows."""
+        """Return these cells, empty in some rows."""
         columns = (
             WordColumn(np.where(left_out, np.uint64(0), one.words), np.where(left_out, 0, one.sizes), one.width)
             for one in self.columns

@@ -4,7 +4,7 @@ Source of truth: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md,
 Perfetto reads it too, if "meta" is the first key, samples carry ``time`` (with ``timeDeltas`` it finds none) and no
 marker's ``endTime`` is null.
 
-``meta`` has facts about the recording, and the units of all numbers.
+``meta`` describes the recording, and the units of all numbers.
 """
 
 from typing import Annotated, BinaryIO
@@ -109,7 +109,7 @@ class Firefox(Format):
         return chosen, [row for row in held if row not in chosen]
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Name the event that became samples, and the events that became markers."""
+        """Return the event that became samples, and the events that became markers."""
         chosen, others = self._kinds(profile)
         if not others:
             return ()
@@ -119,19 +119,19 @@ class Firefox(Format):
 
 
 def _first_of(profile: Profile, held: list[int]) -> int:
-    """Return the default event; if that counts something, a clock instead, because samples stand for CPU time."""
+    """Return the default event or, if that does not measure time, a clock, because samples stand for CPU time."""
     clocks = [row for row in held if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait]
     is_time = profile.events[profile.default_event].unit == "nanoseconds"
     return clocks[0] if clocks and not is_time else profile.default_event
 
 
 def _are_time(one: ProfileEvent, other: ProfileEvent) -> bool:
-    """Return whether one event is a clock and the other one waits."""
+    """Return whether one event is a clock and the other consists of waits."""
     return one.is_wait != other.is_wait and one.unit == other.unit == "nanoseconds"
 
 
 def _interval(event: ProfileEvent | None) -> float:
-    """Return milliseconds between two samples of a busy thread, as far as known."""
+    """Return milliseconds between two samples of a busy thread, if known."""
     if event is not None and event.frequency:
         return 1000 / event.frequency
     if event is not None and event.period and event.unit == "nanoseconds":

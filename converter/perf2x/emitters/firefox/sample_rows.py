@@ -113,10 +113,10 @@ def thread_head(tracks: Tracks, lane: Lane, names: tuple[str, str]) -> dict[str,
 
 
 _JITTER = 0.5
-"""Part of a sample's duration below which a pause is ignored, because sampling is not exact."""
+"""The share of a sample's duration below which a pause is ignored, because sampling is not exact."""
 
 _SHORTEST_NS = 1000
-"""Duration at which a stack without one is shown, so that it is visible."""
+"""How long a stack without a duration is shown, so that it is visible."""
 
 
 class TrackSamples(ColumnTable):
@@ -171,7 +171,7 @@ def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
     chosen = narrow(chosen)
     shown = shown_samples(profile, timeline.track, chosen)
     first = timeline.origin - origin_of(profile)
-    for times in (shown.start, shown.end):  # these columns are not shared, so they change in place
+    for times in (shown.start, shown.end):  # these columns are not shared, so they can change in place
         np.subtract(times, first, out=times)
     length = sum_at(shown.sample, shown.end - shown.start, len(profile.samples) + 1)
     track = timeline.track[chosen]
@@ -210,7 +210,7 @@ def _with_pauses(points: _Points, pauses: _Points) -> _Points:
 
 
 def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
-    """Return where stacks end that no sample follows soon: after the duration that their sample stands for."""
+    """Return where stacks end that are not soon followed by a sample: after their sample's duration."""
     is_sample = (points.sample >= 0) & ~is_wait[points.sample]
     shown = np.maximum(length[points.sample], _SHORTEST_NS)
     is_followed = ~ends_run(points.track) & (of_next(points.time, 0) - points.time <= (1 + _JITTER) * shown)

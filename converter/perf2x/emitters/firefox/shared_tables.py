@@ -29,7 +29,7 @@ from perf2x.model.profile import LocationFrames, Profile, ProfileEvent, Wait, ar
 from perf2x.model.recording import event_name, is_tracepoint
 
 _BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "mips", "mips64", "m68k", "parisc"})
-"""Big-endian machines by uname's name; those that support both orders are nearly always little-endian."""
+"""Big-endian machines, by uname's name; those that support both orders are nearly always little-endian."""
 
 _GUID_DIGITS = 32
 
@@ -71,7 +71,9 @@ def _library(filename: str, build_id: str, arch: str) -> JsonObject:
 
 
 def _breakpad_id(build_id: str, arch: str) -> str:
-    """Return the Breakpad id of an ELF file: a GUID from the first 16 bytes of its build id, then age 0, or zeros.
+    """Return the Breakpad id of an ELF file: a GUID from the first 16 bytes of its build id, then age 0.
+
+    Without one, zeros.
 
     The GUID's first three fields, of 4, 2 and 2 bytes, are read in the machine's byte order.
     """
@@ -137,7 +139,7 @@ class SharedStacks(Frozen):
     origin: I64
     """(frames,) row in LocationFrames of each row of frameTable."""
     wait: I64
-    """(frames,) the Wait of a waiting frame, else 0."""
+    """(frames,) the Wait of a waiting frame, 0 for others."""
     of_sample: I64
     """(samples,) the stack of each row of Profile.samples, −1 for none."""
 

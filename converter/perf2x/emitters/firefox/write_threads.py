@@ -67,7 +67,8 @@ class ThreadDrawing(Frozen):
     stacks: SharedStacks
     samples: Moments
     are_times: bool
-    """Whether samples are weighted by value, because waits among them differ in length; else each counts as one."""
+    """Whether samples are weighted by value, because waits among them differ in length; otherwise each counts as one.
+    """
     markers: Markers
 
     def threads(self) -> Iterator[bytes]:
@@ -103,7 +104,7 @@ class ThreadDrawing(Frozen):
         yield b',"markers":%b}' % marker_table(self.markers, rows_of_markers)
 
     def _sample_table(self, rows: TrackSamples) -> Iterator[bytes]:
-        """Yield the samples table of a thread; where no stack is known or the thread stops, the stack is null."""
+        """Yield the samples table of a thread; the stack is null if it is unknown or the thread stops."""
         samples, is_pause = self.profile.samples, rows.sample < 0
         kind, weight = (b"tracing-ms", samples.value) if self.are_times else (b"samples", samples.count)
         encode = json_milliseconds if self.are_times else json_numbers
@@ -127,7 +128,7 @@ class ThreadDrawing(Frozen):
 def drawing_of(
     profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: TextInterner[str]
 ) -> ThreadDrawing:
-    """Return what is drawn: samples where ``is_sample`` (samples,), all others as markers with ``with_markers``."""
+    """Return what to draw: samples where ``is_sample`` (samples,), and all others as markers with ``with_markers``."""
     timeline = timeline_of(profile)
     samples = moments_of(profile, timeline, flatnonzero(is_sample))
     stacks = shared_stacks(profile, frames)

@@ -1,7 +1,7 @@
 """Two profiles on one page: a flame graph coloured by the change between them; red grew, blue shrank.
 
-The page is that of html.py; each row of samples has its value before and after. Threads of two recordings are matched
-by name, because ids differ from run to run.
+It is the page of html.py; each row of samples has its value before and after. Threads of two recordings are matched by
+name, because ids differ from run to run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
 
 
 class DifferencePage(Frozen):
-    """Initial state of the page, which the reader can change."""
+    """The initial state of the page, which the reader can change."""
 
     title: str = ""
     normalize: bool = False
@@ -32,7 +32,7 @@ class DifferencePage(Frozen):
     samples: bool = False
     """Show numbers of samples instead of periods."""
     work: tuple[float, float] | None = None
-    """Units of work before and after, by which ``after`` is already scaled."""
+    """The units of work before and after, by which ``after`` is already scaled."""
     notes: Sequence[str] = ()
     """Sentences about the comparison, shown next to the heading."""
     compress: bool = True
@@ -69,13 +69,13 @@ class DifferencePage(Frozen):
             parts = [f"{word}: {source}", facts(profile)[0], *(lost for _, _, lost in losses(profile.meta.comments))]
             parts += [f"{self.work[row]:,.15g} units of work"] if self.work else []
             said.append(", ".join(parts))
-        return [*said, "costs after are for the work done before"] if self.work else said
+        return [*said, "costs after are scaled to the work done before"] if self.work else said
 
 
 def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
     """Number frames by what the page shows of them; return each frame's number and each number's first frame.
 
-    Source files, lines and mappings differ between two builds, so only name and object count.
+    Only name and object count, because source files, lines and mappings differ between builds.
     """
     columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
     known, key = number_keys(columns)

@@ -48,12 +48,12 @@ class Html(Format):
         Setting("Where roots are at first: on top (icicle) or at the bottom (flame)."),
     ] = "icicle"
     max_moments: Annotated[
-        int, Setting("Keep sums in place of stacks over time where samples are more than this.", least=0)
+        int, Setting("Keep sums instead of stacks over time if there are more samples than this.", least=0)
     ] = 500_000
     columns: Annotated[
         tuple[str, ...],
         Setting(
-            "Columns of functions and lines that show at first: events, all, ipc, mpki, mispredicts, A/B.",
+            "Columns of functions and lines to show at first: events, all, ipc, mpki, mispredicts, A/B.",
             ("--column",),
         ),
     ] = ()
@@ -63,7 +63,7 @@ class Html(Format):
 
     @property
     def needs(self) -> Needs:
-        """Times, and all events if columns may show others."""
+        """Times are needed, and all events if columns may show others."""
         return Needs(
             timeline=True,
             columns=frozenset({"cpu", "latency", *["events"] * bool(self.columns)}),
@@ -85,7 +85,7 @@ class Html(Format):
         frames = location_frames(profile)
         samples = profile.samples
         tree, node = merge_stacks(expand(profile.stacks, frames.of_location), arange(len(frames)), samples.stack)
-        node -= 1  # row 0 is the root; the page knows it as -1
+        node -= 1  # row 0 is the root, which the page knows as -1
         tracks, track = tracks_of(profile)
         track = narrow(track)
         strings: dict[str, int] = {}
@@ -182,5 +182,5 @@ def node_table(tree: FrameTree) -> Iterator[bytes]:
 
 def _no_moments(profile: Profile, limit: int) -> str:
     if profile.samples.time is None:
-        return "Times are not known."
-    return f"Stacks over time are left out: {len(profile.samples):,} samples are more than max_moments={limit:,}"
+        return "The recording has no times."
+    return f"Stacks over time are left out: {len(profile.samples):,} samples exceed max_moments={limit:,}"

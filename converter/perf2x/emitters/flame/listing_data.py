@@ -8,9 +8,9 @@ from perf2x.model.printable_text import printable
 from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, Listings, SourceListing
 
 MOST_ROWS = 2000
-"""Number of instructions in one listing above which those far from any cost are omitted."""
+"""Listings with more instructions than this omit those far from any cost."""
 _AROUND = 20
-"""Instructions kept before and after each one with a cost."""
+"""Number of instructions to keep before and after each one with a cost."""
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -72,7 +72,7 @@ def kept_rows(rows: Sequence[InstructionCost]) -> list[int]:
 
 
 def _costs(own: Costs, total: Costs) -> Iterable[list[int]]:
-    """Return self and total costs, or nothing if there are none, as for most lines."""
+    """Return self and total costs; nothing if there are none, as for most lines."""
     return (list(own), list(total)) if any(own) or any(total) else ()
 
 

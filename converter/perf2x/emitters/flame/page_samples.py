@@ -1,7 +1,7 @@
 """Samples of the page: sums by track, event and stack, and columns for its views over time.
 
-Columns are chosen to compress well: when each stack ran or waited and when each sample was taken; with too many samples
-for that, how long each thread ran and waited in each part of the time.
+The columns are chosen because they compress well: when each stack ran or waited, and when each sample was taken; with
+too many samples for that, how long each thread ran and waited in each part of the time.
 """
 
 from collections.abc import Iterator
@@ -110,7 +110,8 @@ def moment_table(profile: Profile, track: AnyArray, node: I64) -> Iterator[bytes
 def lane_table(profile: Profile, track: AnyArray) -> Iterator[bytes]:
     """Yield ``ran`` and ``waited``: microseconds of each track in each of ``parts`` parts of the time, track by track.
 
-    ``length`` is the length of a part, ``origin`` the zero as in ``burst_table``. More tracks have fewer parts each.
+    ``length`` is the length of a part, ``origin`` the zero as in ``burst_table``. With more tracks, each has fewer
+    parts.
     """
     everything = np.arange(len(track), dtype=np.int32)
     shown = in_ticks(shown_samples(profile, track, everything), _MICROSECOND)
@@ -144,8 +145,8 @@ def burst_table(profile: Profile, track: AnyArray, summed: SummedSamples) -> Ite
 
     ``time`` and ``row`` are delta-encoded, time in whole microseconds, rounded down; ``origin`` is its zero on the
     recording's clock, in nanoseconds, as text, because JavaScript's numbers are not exact enough. ``value`` is omitted
-    if all samples of a row have the same, ``latency`` if the profile has none, ``cpu`` (delta-encoded) if there is one
-    CPU. ``lasts`` are the microseconds of waits that begin then, omitted if there are none.
+    if all samples of a row have the same value, ``latency`` if the profile has none, ``cpu`` (delta-encoded) if there
+    is one CPU. ``lasts`` are the microseconds of waits that begin then, omitted if there are none.
 
     ``--time`` keeps the parts of waits within it, but of ``offcpu-time`` whole waits that end in it: these are placed
     at their end and last 0. Waits of unknown time are omitted.

@@ -1,7 +1,7 @@
-"""The page around the data: HTML, style and scripts of emitters/flame/page/ in one file, the profile embedded as text.
+"""The page around the data: HTML, style and scripts of emitters/flame/page/ in one file, with the profile as text.
 
-Scripts and data are compressed; the browser decompresses them. Separate from html.py because the difference of two
-profiles (diff_page.py) uses the same page.
+Scripts and data are compressed; the browser decompresses them. The module is separate from html.py because the
+difference of two profiles (diff_page.py) uses the same page.
 """
 
 import base64

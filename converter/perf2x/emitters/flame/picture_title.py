@@ -8,7 +8,7 @@ from perf2x.model.profile import Profile, count_threads
 
 
 def heading(profile: Profile) -> str:
-    """Return the recorded command; if the file has only perf's own name, the busiest process, else the file."""
+    """Return the recorded command; if that is only perf's own name, the busiest process, or else the file."""
     meta, threads = profile.meta, profile.threads
     if len(meta.command_line) > 1:
         return one_line(" ".join((base_name(meta.command_line[0]), *meta.command_line[1:])))

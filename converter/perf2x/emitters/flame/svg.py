@@ -1,6 +1,6 @@
-"""A flame graph in one SVG file: for a README, a pull request, a report.
+"""A flame graph in one SVG file: for a README, a pull request or a report.
 
-It works as a still picture without its script, as in an ``<img>``: labels fit their boxes, names and numbers appear on
+Without its script, as in an ``<img>``, it works as a still picture: labels fit their boxes, names and numbers appear on
 hover (``<title>``), colours follow the reader's light or dark theme. Opened on its own, the script (picture/) adds zoom
 and search. Nothing is fetched.
 """
@@ -21,7 +21,7 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import LocationFrames, Profile, find_event, full_names, location_frames
 from perf2x.model.setting import Setting
 
-_LEVEL, _TOP, _SIDE = 17, 46, 10  # as in picture.js
+_LEVEL, _TOP, _SIDE = 17, 46, 10  # the same as in picture.js
 _HUES = 6  # of objects, as in picture.css
 
 
@@ -36,11 +36,11 @@ class Svg(Format):
     direction: Annotated[
         Literal["flame", "icicle"], Setting("Where roots are: at the bottom (flame) or on top (icicle).")
     ] = "flame"
-    width: Annotated[int, Setting("Width in pixels; a browser that opens the file takes the window's.", least=200)] = (
-        1200
-    )
+    width: Annotated[
+        int, Setting("Width in pixels; a browser that opens the file uses the width of its window.", least=200)
+    ] = 1200
     min_width: Annotated[float, Setting("Leave out boxes narrower than this many pixels.")] = 0.1
-    max_boxes: Annotated[int, Setting("Draw the widest boxes, at most this many.", least=1)] = 10_000
+    max_boxes: Annotated[int, Setting("Draw only this many boxes, the widest ones.", least=1)] = 10_000
     script: Annotated[bool, Setting("Zoom, search and details; no: a still picture everywhere.")] = True
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
@@ -118,9 +118,9 @@ def _part(name: str) -> str:
 
 
 LETTER = 6.62
-"""Width in pixels of a letter of the picture's monospaced font at 11 px."""
+"""Width in pixels of a letter in the picture's monospaced font at 11 px."""
 LONGEST = 500
-"""Characters of a name that a title shows, from both of its ends."""
+"""Number of characters of a name that a title shows, from both ends."""
 # East Asian letters and emoji are two cells wide; a fixed list, because Python's and rich's change with their versions
 _WIDE = re.compile(
     "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U0001f300-\U0001faff]"
@@ -141,7 +141,7 @@ def _xml(text: str) -> str:
 
 
 def fitted(text: str, room: float) -> str:
-    """Return the text, or its beginning and an ellipsis, in ``room`` pixels; "" if three letters do not fit."""
+    """Return the text, or its beginning and an ellipsis, to fit ``room`` pixels; "" if three letters do not fit."""
     cells = int(room / LETTER)
     if cells < 3:
         return ""

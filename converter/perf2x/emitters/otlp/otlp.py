@@ -1,4 +1,4 @@
-"""OpenTelemetry profiles, for collectors and their backends: Pyroscope, Parca …
+"""OpenTelemetry profiles, for collectors and their backends, such as Pyroscope and Parca.
 
 Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message, as the collector's file
 receiver and exporter use it; the body of an export request has the same bytes.
@@ -64,7 +64,7 @@ def _attribute_columns(profile: Profile, wanted: tuple[str, ...], dictionary: Di
 
 
 _MOST_PAYLOAD = 1024
-"""MiB; protobuf messages are at most 2 GiB, and the samples need room, too."""
+"""MiB; protobuf messages are limited to 2 GiB, and the samples need space, too."""
 
 
 class Otlp(Format):
@@ -89,7 +89,7 @@ class Otlp(Format):
     original_payload: Annotated[
         int,
         Setting(
-            "Put the recording into the first profile, if it has no more than so many MiB.", least=0, most=_MOST_PAYLOAD
+            "Put the recording into the first profile, if it has at most this many MiB.", least=0, most=_MOST_PAYLOAD
         ),
     ] = 0
     sample_types: Annotated[
@@ -103,7 +103,7 @@ class Otlp(Format):
 
     @property
     def needs(self) -> Needs:
-        """The columns of the chosen attributes; samples are kept separate only if they have timestamps."""
+        """The columns of the chosen attributes are needed; samples are kept separate only if they have timestamps."""
         return Needs(
             timeline=self.timestamps,
             times=self.timestamps,
@@ -118,7 +118,7 @@ class Otlp(Format):
         out.writelines(self.chunks(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Name the protocol's version, because receivers of an alpha protocol accept no other."""
+        """Return the protocol's version, because receivers of an alpha protocol accept no other."""
         return (f"OpenTelemetry profiles {VERSION}",)
 
     def chunks(self, profile: View) -> Chunks:

@@ -75,7 +75,7 @@ class SampleGroups(Frozen):
 def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, times: U64 | None) -> SampleGroups:
     """Group rows of samples; ``keys`` are the columns of resources, events and stacks.
 
-    Equal rows become one message: with times, an observation each, else their sum.
+    Equal rows become one message: with times, an observation for each row, otherwise their sum.
     """
     columns = [*keys, *attributes]
     order, first = sorted_runs(columns)
@@ -155,13 +155,13 @@ def _periods(profile: Profile) -> list[int]:
 
 
 def utc_times(profile: Profile) -> U64:
-    """Return (samples,) nanoseconds since the epoch; OptionError if the recording has no time of day."""
+    """Return (samples,) nanoseconds since the epoch. Raises OptionError if the recording has no time of day."""
     meta, time = profile.meta, profile.samples.time
     if time is None:
         raise OptionError("otlp's timestamps need the times of samples; read with timeline=True")
     if not meta.wall_start_ns:
         raise SettingError(
-            "otlp's timestamps are times of day, which the recording does not tell: add ",
+            "otlp's timestamps are wall-clock times, which the recording does not have: add ",
             "start_time",
             " TIME, or ",
             "start_time",
@@ -218,7 +218,7 @@ class ProfileEncoder:
         ]
 
     def _payload(self) -> Chunks:
-        """Yield the original recording for the first profile that asks; it is embedded once per file."""
+        """Yield the original recording for the first profile that requests it; it is embedded once per file."""
         original, self._original = self._original, b""
         if not original:
             return []

@@ -1,4 +1,4 @@
-"""Field numbers of the OpenTelemetry profiles messages that are written, version v1development.
+"""Field numbers of the OpenTelemetry profiles messages that perf2x writes, version v1development.
 
 Schema: proto/profiles_v1development.proto, after open-telemetry/opentelemetry-proto 1.11; tests compare every field
 with the classes of the ``opentelemetry-proto`` package. Classes are named after messages, members after fields. The
@@ -145,7 +145,7 @@ class KeyValue:
 
 
 class AnyValue:
-    """The value of an attribute, one of these."""
+    """The value of an attribute: one of these fields."""
 
     STRING_VALUE = 1
     BOOL_VALUE = 2

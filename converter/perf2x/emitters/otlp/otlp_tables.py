@@ -1,6 +1,6 @@
 """Tables that all profiles of a file share: strings, attributes, stacks, locations, functions and mappings.
 
-Row 0 of each is empty. As the protocol demands, only rows that samples refer to are written. Attributes are named
+Row 0 of each is empty. As the protocol requires, only rows that samples refer to are written. Attributes are named
 values of samples, mappings, locations and profiles; a resource has its own.
 
 A frame's type is the kernel, or the language of a location's code: ``profile.frame.type`` in OpenTelemetry's semantic
@@ -116,7 +116,7 @@ def number_rows(columns: Sequence[I64], count: int) -> ListArray:
 
 
 class Dictionary:
-    """Builder of the string and attribute tables that profiles share; number 0 means "not set"."""
+    """Builds the string and attribute tables that profiles share; number 0 means "not set"."""
 
     def __init__(self) -> None:
         self.texts = AttributeTexts()

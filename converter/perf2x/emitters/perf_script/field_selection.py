@@ -21,7 +21,7 @@ NEEDED = {
     "phys_addr": SampleType.PHYS_ADDR, "data_page_size": SampleType.DATA_PAGE_SIZE,
     "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
-"""Fields, and the sample_type bits of which an event needs one."""
+"""Fields, and the sample_type bits of which an event needs at least one."""
 _BESIDE = {"symoff": "sym", "srcline": "ip"}
 """Fields that require another one."""
 _USUAL = ("comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso")
@@ -34,7 +34,7 @@ _KINDS = {
 
 
 def named_places(asked: str) -> frozenset[str]:
-    """Return the kinds of addresses other than stacks that these fields may name (Needs.places)."""
+    """Return the kinds of addresses, other than stacks, that these fields may name (Needs.places)."""
     words = asked.rpartition(":")[2].split(",")
     names = {word.removeprefix("+") for word in words}
     is_bare = words[0][:1] not in ("+", "-") and not names & {"sym", "dso", "dsoff", "brstacksym"}
@@ -45,8 +45,8 @@ def named_places(asked: str) -> frozenset[str]:
 def event_fields(events: Sequence[Event], asked: str, sampled: Container[int], *, chains: bool) -> list[frozenset[str]]:
     """Return the fields of each event; ``asked`` is the argument of ``-F``: ``ip,sym``, ``+addr,-cpu``, ``trace:comm``.
 
-    ``chains``: call chains are printed. SettingError for an unknown field, and for a requested field that samples of
-    one of the ``sampled`` events lack.
+    ``chains``: call chains are printed. Raises SettingError for an unknown field, and for a requested field that
+    samples of a ``sampled`` event lack.
     """
     kind, colon, names = asked.rpartition(":")
     if colon and kind not in _KINDS:
@@ -86,7 +86,7 @@ def _parsed(names: str) -> list[tuple[str, str]]:
 
 
 def _available(event: Event, fields: set[str], named: set[str], asked: str) -> frozenset[str]:
-    """Return the fields that samples of an event have; SettingError for one of ``named`` that they lack."""
+    """Return the fields that samples of an event have. Raises SettingError for a field in ``named`` that they lack."""
     found = {name for name in fields if not NEEDED[name] or event.sample_type & NEEDED[name]}
     if event.type != EventType.TRACEPOINT:
         found.discard("trace")

@@ -28,7 +28,7 @@ Fields = frozenset[str]
 _THOUSAND = 1000
 _UNITS = "BKMG"
 _MODES = "KUHGg"
-"""Letters by the bits of PERF_RECORD_MISC_KERNEL etc., which are numbers, though perf tests them as bits."""
+"""Letters by the bits of PERF_RECORD_MISC_KERNEL etc., which are numbers, although perf tests them as bits."""
 
 
 class StartColumns:

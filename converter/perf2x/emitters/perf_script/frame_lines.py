@@ -126,9 +126,9 @@ class FrameTexts:
         ]
 
     def _source_lines(self, address: U64) -> AnyArray:
-        """Return (locations,) ``file:line``, else the object and offset, each on a line of its own.
+        """Return (locations,) ``file:line``, or else the object and offset, each on a line of its own.
 
-        Of the innermost inlined function, to which the instruction belongs.
+        They are those of the innermost inlined function, to which the instruction belongs.
         """
         files, strings = self._profile.functions.filename.tolist(), self._profile.strings
         locations = self._profile.locations
@@ -148,7 +148,7 @@ class FrameTexts:
         return chunk_array([text(*row).encode() for row in rows])
 
     def _is_file(self) -> Bools:
-        """Return (mappings + 1,) whether offsets are shown: not where kallsyms or a perf map gave the names."""
+        """Return (mappings + 1,) whether offsets are shown: not if kallsyms or a perf map gave the names."""
         locations = self._profile.locations
         named = falses(len(self._objects))
         named[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
@@ -160,7 +160,7 @@ class FrameTexts:
     def _offset(self, address: U64) -> U64:
         """Return (locations,) the offset in the mapped file.
 
-        The address itself for kernels, stacks and JIT-compiled code.
+        For kernels, stacks and JIT-compiled code it is the address itself.
         """
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
         is_kernel = [name.startswith((*_KERNELS, _MAP, b" ([stack", b" ([heap")) for name in self._objects.tolist()]
@@ -186,7 +186,7 @@ def _object_name(profile: Profile, mapping: int, listed: Container[str]) -> str:
     is_anonymous = name.startswith(_ANONYMOUS) or name in ("[heap]", "")
     if is_anonymous and pid >= 0 and not mappings.is_kernel[mapping]:
         return f"/tmp/perf-{pid}.map"
-    if mappings.is_kernel[mapping] and ".ko" in name and name not in listed:  # dso__name: as the table has it
+    if mappings.is_kernel[mapping] and ".ko" in name and name not in listed:  # dso__name: the name in the table
         name = f"[{base_name(name).partition('.ko')[0].replace('-', '_')}]"
     return without_controls(name)
 

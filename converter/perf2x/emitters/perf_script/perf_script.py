@@ -1,7 +1,7 @@
 """The text of ``perf script``, sample by sample, for tools that read it.
 
-Samples are read again, batch by batch, and written in order of time: a batch is held back until no later batch can have
-an earlier sample. Text that many samples share (a thread, a stack) is made once.
+Samples are read again, batch by batch, and written in time order: a batch is held back until no later batch can have an
+earlier sample. Text that many samples share (a thread, a stack) is made once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,18 +41,18 @@ _BRANCHES = frozenset({"brstack", "brstacksym"})
 
 
 class PerfScript(Format):
-    """The text of perf script: for flamegraph.pl, Firefox Profiler, llvm-profgen and whatever else reads it."""
+    """The text of perf script: for flamegraph.pl, Firefox Profiler, llvm-profgen and other tools."""
 
     suffix = ".perf.txt"
 
     fields: Annotated[
         str,
-        Setting("What perf script's -F takes: fields to print, or to +add and -leave out.", ("--fields", "-F")),
+        Setting("Fields to print, or to +add and -remove, as for perf script -F.", ("--fields", "-F")),
     ] = ""
     ns: Annotated[bool, Setting("Print times in nanoseconds.", ("--ns",))] = False
     hide_call_graph: Annotated[
         bool,
-        Setting("Leave call chains out: the sampled function alone.", ("--hide-call-graph", "-G")),
+        Setting("Leave out call chains; print only the sampled function.", ("--hide-call-graph", "-G")),
     ] = False
     branch_filter: Annotated[
         str,
@@ -64,7 +64,7 @@ class PerfScript(Format):
 
     @property
     def needs(self) -> Needs:
-        """Names of addresses outside stacks, if the chosen fields show them."""
+        """Names of addresses outside stacks are needed, if the chosen fields show them."""
         return Needs(
             features=(SingleSampleSettings(as_recorded=True, places=named_places(self.fields)),),
             lines="srcline" in self.fields,

@@ -86,7 +86,7 @@ _CLOCKS: dict[int, BuiltinClock] = {
 def _clock_of(meta: Meta) -> BuiltinClock:
     """Return the clock of the recording's times; PERF for perf's own and for clocks that readers do not know.
 
-    With ``--start-time``, times of day are not REALTIME, because the user declared them wrong.
+    With ``--start-time``, times of day are not REALTIME, because the user has overridden them.
     """
     clock = _CLOCKS.get(meta.clock_id, BuiltinClock.BUILTIN_CLOCK_PERF)
     is_moved = clock == BuiltinClock.BUILTIN_CLOCK_REALTIME and meta.wall_start_ns != meta.start_ns

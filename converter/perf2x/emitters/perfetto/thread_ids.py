@@ -39,7 +39,7 @@ def thread_ids(profile: Profile) -> ThreadIds:
 
 
 def process_tree(profile: Profile) -> bytes:
-    """Encode the names of all processes and threads: the last ones sampled."""
+    """Encode the names of all processes and threads: the ones sampled last."""
     ids = thread_ids(profile)
     last = _last_seen(profile, ids)
     threads, strings = profile.threads, profile.strings

@@ -1,4 +1,4 @@
-"""Field and enum numbers of the Perfetto messages that are written.
+"""Field and enum numbers of the Perfetto messages that perf2x writes.
 
 Source of truth: protos/perfetto/trace in Perfetto's repository; tests compare every number with the classes of the
 ``perfetto`` package. Classes are named after messages and enums, members after fields and values.

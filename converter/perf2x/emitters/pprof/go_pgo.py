@@ -1,6 +1,6 @@
-"""Reduces a profile to what ``go build -pgo`` reads.
+"""Reduces a profile to the data that ``go build -pgo`` reads.
 
-Go's compiler counts samples by (caller, line in it, callee), of the two innermost locations of each stack: see
+Go's compiler counts samples by (caller, line in it, callee), from the two innermost locations of each stack: see
 ``NewGraph`` in internal/profile/graph.go and ``createNamedEdgeMap`` in cmd/internal/pgo/pprof.go of Go's sources.
 """
 
@@ -19,7 +19,7 @@ _CLOCK_NAME = "cpu"
 
 
 def for_go_pgo(profile: Profile) -> Profile:
-    """Keep one event, user frames and two locations of each stack; drop threads and facts about the machine."""
+    """Keep one event, user frames and two locations of each stack; drop threads and properties of the machine."""
     meta = Meta(
         start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, wall_start_ns=profile.meta.wall_start_ns
     )

@@ -1,7 +1,7 @@
 """pprof: gzip-compressed protobuf for ``go tool pprof``, Perfetto, Pyroscope and Parca.
 
-Schema: proto/profile.proto. Small fields use the generated classes, tables and samples encoding/protobuf.py.
-Concatenated fields are one protobuf message, so the file is written in chunks.
+Schema: proto/profile.proto. Small fields are encoded by the generated classes, tables and samples by
+encoding/protobuf.py. Concatenated fields are one protobuf message, so the file is written in chunks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,18 +83,18 @@ class Pprof(Format):
     ] = "plain"
     max_samples: Annotated[
         int,
-        Setting("Write no more samples than this (Pyroscope takes 16000); the rest is one sum; 0: all.", least=0),
+        Setting("Maximum number of samples (Pyroscope accepts 16000); the rest becomes one sum; 0: all.", least=0),
     ] = 0
     placeholders: Annotated[bool, Setting("Name unresolved frames after their object; no: leave them to pprof.")] = True
     reader: Annotated[
         Literal["any", "go-pgo"],
         Setting("go-pgo: only what go build -pgo reads, without labels, kernel and machine.", ("--for",)),
     ] = "any"
-    compress: Annotated[bool, Setting("Gzip the output, as the format demands; no: plain protobuf.")] = True
+    compress: Annotated[bool, Setting("Gzip the output, as the format requires; no: plain protobuf.")] = True
 
     @property
     def needs(self) -> Needs:
-        """The columns of the chosen labels; samples are kept separate only for labels with the time."""
+        """The columns of the chosen labels are needed; samples are kept separate only for labels with the time."""
         labels = frozenset(self._labels)
         memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
         # Speedscope shows the last line of each location: the outermost function
@@ -140,7 +140,7 @@ class Pprof(Format):
     def _refused(self, profile: Profile) -> tuple[str, ...]:
         if self.reader == "any" or (profile.functions.start_line > 0).any():
             return ()
-        return ("no function says where it starts, so go build -pgo refuses the profile: is this a program of Go?",)
+        return ("no function has a start line, so go build -pgo refuses the profile: is this a Go program?",)
 
     def _summed_up(self, profile: Profile) -> tuple[str, ...]:
         if not 0 < self.max_samples < len(profile.samples):
@@ -211,7 +211,7 @@ class Pprof(Format):
 def _distinct_samples(profile: Profile, labels: Sequence[I64], kinds: list[ValueKind]) -> tuple[I64, I64]:
     """Return the distinct samples, by stack and ``labels`` (`Labels.keys`), in this order.
 
-    As (samples,) one row of Profile.samples for each, and (samples, kinds) the sums over all its rows.
+    They are (samples,) one row of Profile.samples for each, and (samples, kinds) the sums over all its rows.
     """
     first, merged = group_rows([profile.samples.stack, *labels])
     return first, summed_values(profile, kinds, merged, len(first))

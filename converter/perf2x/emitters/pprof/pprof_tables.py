@@ -48,7 +48,7 @@ REST = "[other stacks]"
 
 
 class StringTable:
-    """String table that starts as the profile's own, so that its indices stay valid. All strings are valid UTF-8."""
+    """A string table that starts as the profile's own, so that its indices stay valid. All strings are valid UTF-8."""
 
     def __init__(self, profile: Profile) -> None:
         self.texts = [printable(text) for text in profile.strings]
@@ -66,7 +66,7 @@ class StringTable:
 def mapping_order(profile: Profile) -> I64:
     """Return the order of mappings: the main program first, as readers expect, the others unchanged.
 
-    Of several programs, the main one is that with the most locations.
+    If there are several programs, the main one is the one with the most locations.
     """
     names = [profile.strings[row] for row in profile.mappings.filename]
     programs = [
@@ -130,7 +130,7 @@ def without_inlining(locations: Locations) -> Locations:
 
 
 def one_location_per_line(locations: Locations) -> tuple[Locations, ListArray]:
-    """Make inlined functions locations of their own, for viewers that show one line of each.
+    """Turn inlined functions into locations of their own, for viewers that show one line of each.
 
     Returns the new locations, and those of each old one (innermost first).
     """

@@ -1,6 +1,6 @@
 """Labels of pprof samples: they distinguish samples of the same stack.
 
-Separate from the rest of pprof because labels also decide which rows may be summed.
+They are separate from the rest of pprof because labels also decide which rows may be summed.
 """
 
 from collections.abc import Callable, Sequence
@@ -129,7 +129,7 @@ class LabelBytes:
         columns = [column[rows] for column in keys] or [zeros(len(rows))]
         kinds, self._place = unique_inverse(columns[0] if len(columns) == 1 else group_rows(columns)[1])
         kept = np.empty(len(kinds), np.int64)
-        kept[self._place] = arange(len(rows))  # any row will do
+        kept[self._place] = arange(len(rows))  # any row serves
         self._rows, self._labels = rows, labels
         shared = 4 * len(kept) < len(rows)  # with times hardly any are shared, so they are encoded on demand
         self._known = texts_of(labels.encoded(rows[kept])) if shared else None
@@ -197,7 +197,7 @@ def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
 
 
 def _of_data_source(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
-    """Label samples with one part of data_src; samples without one get no label."""
+    """Label samples with one part of data_src; samples without that part get no label."""
     source, word = profile.samples.data_src, MEMORY_LABELS[key]
     if source is None:
         return None
@@ -228,4 +228,4 @@ LABELS: dict[str, Label] = {
     "time": _number_of_sample,
     **dict.fromkeys(MEMORY_LABELS, _of_data_source),
 }
-"""Every label by the name that users type."""
+"""Every label, by the name that users type."""

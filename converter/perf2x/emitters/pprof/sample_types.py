@@ -11,7 +11,9 @@ from perf2x.errors import SettingError
 from perf2x.model.profile import Profile, ProfileEvent, plain_names
 
 FEW_KINDS, MOST_CELLS = 64, 1 << 27
-"""Sample types above which samples × types is limited (to 1 GiB): a small file can declare thousands of events."""
+"""Number of sample types above which samples × types is limited (to 1 GiB): a small file can declare thousands of
+events.
+"""
 
 
 class ValueKind(Frozen):
@@ -73,7 +75,7 @@ def _compat_kinds(recorded: str, row: int, times: Mapping[str, int]) -> list[Val
 def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: int) -> I64:
     """Return (count, kinds) values; ``merged`` is the index of the written sample of each row of Profile.samples.
 
-    OptionError when many events and many samples would exceed the memory limit.
+    Raises OptionError when many events and many samples would exceed the memory limit.
     """
     if len(kinds) > FEW_KINDS and count * len(kinds) > MOST_CELLS:
         raise SettingError(

@@ -34,7 +34,7 @@ _FARTHEST = 4
 """Periods by which a box may be pushed back."""
 _ROUNDS = 16
 _CLOSED = 200
-"""Gaps are closed, the shortest first, up to this fraction (1/n) of a track's time."""
+"""Gaps are closed, shortest first, up to this fraction (1/n) of a track's time."""
 _LIMIT = 1 << 62
 _LONG = 256
 """Boxes in a chain above which it gets its own numpy call."""

@@ -44,8 +44,8 @@ class Steps(ColumnTable):
 def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
     """Return Profile.running in ticks of ``tick`` nanoseconds since the origin; no rows if it is unknown.
 
-    Of several steps before the origin, or within one tick, the last one counts. When one thread replaces another, both
-    are counted for a nanosecond, which is ignored.
+    If there are several steps before the origin, or within one tick, the last one counts. When one thread replaces
+    another, both are counted for a nanosecond, which is ignored.
     """
     curve = profile.running
     if curve is None:

@@ -42,7 +42,7 @@ class Piles(ColumnTable):
     """Boxes of a timeline that begin and end together, one below the other; by track, start, depth."""
 
     first: I64
-    """The first row of the shown samples that they cover: their track and start."""
+    """The first row of the shown samples that they cover, which has their track and start."""
     last: I64
     """The last row that they cover."""
     node: I64

@@ -66,7 +66,7 @@ class Boxes(Frozen):
     """One row per drawn sample, by track, then time, before it is placed."""
 
     track: AnyArray
-    """Here and below: 32 bits if that suffices."""
+    """This and the following columns have 32 bits if that suffices."""
     sample: AnyArray
     moment: I64
     length: I64
@@ -215,8 +215,8 @@ def _beside_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
 def _behind_others(cpu: AnyArray, pieces: Spans) -> I64:
     """Return (pieces,) starts that are not before the end of an earlier piece on the CPU.
 
-    Threads with waits each have a running time of their own, which is not comparable between CPUs: what still overlaps
-    is cut.
+    Threads with waits each have a running time of their own, which is not comparable between CPUs: any remaining
+    overlap is cut.
     """
     start = np.maximum(pieces.start, earlier_ends(pieces.end, BoxChains.of(cpu, pieces.start)))
     return np.minimum(start, pieces.end)

@@ -91,7 +91,10 @@ def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Dur
 
 
 def _clock(profile: Profile, events: list[int]) -> int | None:
-    """Return the clock among some events: the default one, else the first one whose unit is time; None without one."""
+    """Return the clock among some events: the default event if it is one, or else the first whose unit is time.
+
+    Returns None without one.
+    """
     clocks = [row for row in events if profile.events[row].unit == "nanoseconds"]
     return profile.default_event if profile.default_event in clocks else next(iter(clocks), None)
 
@@ -121,7 +124,7 @@ def _steps(profile: Profile, track: I64, rows: I64) -> I64:
 
 
 _REACH = 2
-"""Periods before a sample that are drawn with its stack if switches show that its thread ran."""
+"""Number of periods before a sample that are drawn with its stack if switches show that its thread ran."""
 
 
 class ShownSamples(ColumnTable):
@@ -219,7 +222,7 @@ def _boxes(track: AnyArray, wanted: AnyArray, time: I64, standing: Durations) ->
 
 
 def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
-    """Shorten by a period waits that end exactly at a sample of their thread.
+    """Shorten by a period those waits that end exactly at a sample of their thread.
 
     No record shows when such a thread resumed: its own sample is the first sign, and stands for the period before it.
     """

@@ -54,7 +54,7 @@ def test_a_recording_without_cpus_has_no_tracks_of_them_and_says_so(builder) -> 
     builder.sample(stacks(builder, "a")[0], cpu=-1)
     profile = builder.build(timeline=True)
     assert all(one["pid"] < CPUS_ID for one in trace(profile, per_cpu=True)["traceEvents"])
-    assert ["do not say where" in note for note in Chrome(per_cpu=True).notes(profile)] == [True]
+    assert ["the samples have no CPU" in note for note in Chrome(per_cpu=True).notes(profile)] == [True]
     assert Chrome().notes(profile) == ()
 
 

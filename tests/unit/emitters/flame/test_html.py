@@ -174,7 +174,7 @@ def test_summed_profiles_have_no_view_over_time(builder) -> None:
     builder.sample([builder.function("main")])
     held = data(page(builder.build()))
     assert held["moments"] is None
-    assert held["noMoments"] == "Times are not known."
+    assert held["noMoments"] == "The recording has no times."
 
 
 def test_large_recordings_leave_the_view_over_time_out_and_say_so(builder) -> None:
@@ -182,7 +182,7 @@ def test_large_recordings_leave_the_view_over_time_out_and_say_so(builder) -> No
         builder.sample([builder.function("main")], time=time * MS)
     profile = builder.build(timeline=True)
     assert data(page(profile, max_moments=3))["moments"] is None
-    assert "left out: 4 samples are more than max_moments=3" in Html(max_moments=3).notes(profile)[0]
+    assert "left out: 4 samples exceed max_moments=3" in Html(max_moments=3).notes(profile)[0]
     assert Html().notes(profile) == ()
 
 

@@ -1,8 +1,8 @@
 """Packet sequences of samples: one for each event, or for a group of events read together with their leader.
 
 Readers assume a sequence's first event for all its samples. Followers are written with their leader, so that one sample
-has the increments of all counters; elsewhere each of them is a sample of its own (`--group` of perf report shows them
-so, too).
+has the increments of all counters; in other formats each follower is a sample of its own (`--group` of perf report
+shows them together, too).
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -26,12 +26,12 @@ from perf2x.model.profile import Profile, ProfileSamples
 
 
 class Stream(Frozen):
-    """Samples of one sequence, in order of time."""
+    """The samples of one sequence, in time order."""
 
     events: tuple[int, ...]
     """The sampled event, then its followers."""
     rows: I64
-    """(n,) rows of Profile.samples; of rows that were one sample, the first."""
+    """(n,) rows of Profile.samples; if several rows were one sample, the first of them."""
     weights: tuple[I64, ...]
     """(n,) the increment of each event; 0 if it has none."""
 

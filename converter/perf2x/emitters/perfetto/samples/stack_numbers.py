@@ -62,7 +62,7 @@ class FrameTable(Frozen):
     name: I32
     """Row of ``names``."""
     mapping: I32
-    """Row of Profile.mappings; their number for frames outside all mappings."""
+    """Row of Profile.mappings; the number of mappings for frames outside all of them."""
     rel_pc: U64
     """Offset in the file; for the kernel, in the mapping; outside all mappings, the address."""
     source: I32

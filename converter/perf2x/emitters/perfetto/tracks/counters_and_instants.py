@@ -1,7 +1,7 @@
 """Counter and instant tracks: cumulative counts per process, tracepoints with their fields, lost records.
 
-Counters are cumulative, because readers draw no curve from weights. Tracepoints are on the tracks of their threads,
-losses on a track of their own.
+Counters are cumulative, because readers cannot draw a curve from weights. Tracepoints are on the tracks of their
+threads, losses on a track of their own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -68,8 +68,8 @@ _SHORTEST_STEP_NS = 1_000_000
 def counter_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a track for each process and event, except the default event, waits and tracepoints.
 
-    Values rise from 0; the last sample in each step (a ten-thousandth of the recording, at least a millisecond) has
-    one.
+    Values rise from 0; in each step (a ten-thousandth of the recording, at least a millisecond) only the last sample
+    has one.
     """
     time = profile.samples.time
     others = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]

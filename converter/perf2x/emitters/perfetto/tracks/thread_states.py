@@ -2,7 +2,7 @@
 
 Readers draw context switches as scheduler tracks of CPUs and threads. They reject a thread that runs twice at the same
 time, and need the CPU at both ends of a run. But records may be lost, or come only from the other thread of a switch,
-which was not recorded. So a run without an end ends where its thread reaches another CPU, a run without a start lasts a
+which was not recorded. So a run without an end ends when its thread reaches another CPU, a run without a start lasts a
 nanosecond, and repeated states are omitted.
 
 Context switches without a CPU become slices, and so do names, because readers keep only a thread's last name.
@@ -141,7 +141,7 @@ def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
 
 
 class _TaskStates(ColumnTable):
-    """(n,) columns in order of time; at equal times, threads that leave a CPU come first."""
+    """(n,) columns in time order; at equal times, threads that leave a CPU come first."""
 
     time: U64
     tid: I64
