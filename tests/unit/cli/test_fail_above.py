@@ -1,5 +1,6 @@
 """``perf2x diff --fail-above``: exit codes, and changes that noise explains."""
 
+import json
 import re
 from pathlib import Path
 
@@ -213,3 +214,37 @@ def test_a_share_fails_for_what_costs_more(tmp_path: Path, after: dict[str, int]
     assert (ran.code, says in ran.err) == (code, True), ran.err
     normalized = perf2x(*words, "--normalize")  # of nothing but shares
     assert (GREW in normalized.err) is False
+
+
+def test_limits_on_one_row_fail_once(tmp_path: Path) -> None:
+    limits = (
+        "--fail-above",
+        "object=5",
+        "--fail-above",
+        "object:o1*=1",
+        "--fail-above",
+        "total=5",
+        "--fail-above",
+        "1",
+    )
+    ran = perf2x("diff", *grown_by(tmp_path, 200), *QUICK, "--by", "object", *limits)
+    said = [line.partition(" grew by ") for line in ran.err.splitlines()]
+    assert [what for what, _, _ in said] == ["perf2x: o1.so", "perf2x: the whole", said[-1][0]]
+    assert all(", more than 5 % " in rest for _, _, rest in said[:-1]) and "likely cause" in said[-1][0]
+
+
+def test_shares_that_noise_explains_are_no_shrinking_rest(tmp_path: Path) -> None:
+    words = ("diff", *grown_by(tmp_path, 20), "--no-symbols", "--normalize")
+    for limit in ("share=1", "function=1"):
+        ran = perf2x(*words, "--fail-above", limit)
+        assert ran.code == 0
+        assert "grew by more than 1 %, but sampling noise explains it" in ran.err
+        assert "because others shrank" not in ran.err
+
+
+def test_the_report_is_as_sure_of_the_whole_as_the_gate(tmp_path: Path) -> None:
+    before, after = grown_by(tmp_path, 55)
+    words = ("report", after, "--before", before, "--no-symbols", "--format", "json", "-q")
+    limits = [word for bar in ("function=50", "total=80") for word in ("--fail-above", bar)]
+    sure = [json.loads(perf2x(*words, *more).out)["difference"]["significant"] for more in ((), limits)]
+    assert sure == [True, False]

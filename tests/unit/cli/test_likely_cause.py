@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import perf2x
 from tests.unit.cli.test_moved_code import verdict
 
 BASE = {
@@ -52,6 +53,7 @@ def cause(folder: Path, before: dict[str, int], after: dict[str, int], *words: s
         ({"run;parse;decode;decode;decode": 1000}, "parse → decode, +1,000 of +1,000"),  # recursion
         ({"run;parse;decode": 600, "run;parse;lex;decode": 1000}, "lex → decode, +1,000 of +1,000"),
         ({"run;render;py::blend;_PyEval_EvalFrame;memcpy": 900}, "py::blend → memcpy, +900 of +900"),
+        ({"run;store;std::find;<core::Iter as It>::next;memcmp": 900}, "store → memcmp, +900 of +900"),
     ],
 )
 def test_cause_of_a_slower_program(tmp_path: Path, changes: dict[str, int], said: str) -> None:
@@ -77,3 +79,15 @@ def test_cause_of_a_slower_program(tmp_path: Path, changes: dict[str, int], said
 )
 def test_cause_of_a_slower_function(tmp_path: Path, limit: str, changes: dict[str, int], said: str) -> None:
     assert cause(tmp_path, BASE, BASE | changes, "--fail-above", limit) == said
+
+
+def test_totals_of_functions_have_no_cause(tmp_path: Path) -> None:
+    """Those that contain others fail together, and the growth of one is in them all."""
+    for name, costs in (("before", BASE), ("after", BASE | {"run;parse;decode": 1600})):
+        (tmp_path / name).write_text("".join(f"{stack} {cost}\n" for stack, cost in costs.items()))
+    words = ("diff", tmp_path / "before", tmp_path / "after", "--fail-above", "function:decode=5")
+    assert "likely cause: parse → decode" in perf2x(*words).err
+    ran = perf2x(*words, "--sort", "total")
+    assert ran.code == 3 and "likely cause" not in ran.said
+    quiet = perf2x(*words, "-q")
+    assert [line.partition(":")[2][:7] for line in quiet.err.splitlines()] == [" decode", " likely"]

@@ -125,7 +125,7 @@ class DiffGate(Frozen):
         for check in checks:
             self._judge(check, among, functions, callers, verdict)
         if callers and not strange and (cause := self._cause(functions, callers, verdict)):
-            verdict.notes.insert(0, cause)
+            verdict.failures["cause", "", ""] = cause
         return verdict
 
     def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GateVerdict") -> str:
@@ -234,7 +234,7 @@ class GateVerdict(Frozen):
     """Outcome of all limits."""
 
     failures: dict["RowKey", str] = field(default_factory=dict)
-    """A sentence for each row, or the whole, that grew too much; the gate fails if there is any."""
+    """A sentence for each row, or the whole, that grew too much, and the likely cause; if any, the gate fails."""
     notes: list[str] = field(default_factory=list)
     """Sentences on names that neither recording has, and on changes that would be too large but for noise."""
     strange: str = ""

@@ -3,6 +3,7 @@
 What grew only in proportion, as on a slower machine, explains nothing.
 """
 
+import re
 from collections.abc import Mapping, Set
 
 from perf2x.model.filters.frame_patterns import is_runtime
@@ -11,27 +12,30 @@ from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Comparison
 from perf2x.tools.diff.moved_code import CallersOf
 
+_LIBRARY = re.compile(r"<?(std|core|alloc|__gnu_cxx)::")
+"""Names of functions that a compiler takes from its language's library into the program."""
+
 
 def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> str:
     """Return ``caller → function, +growth of +growth`` for functions that grew by themselves, or for all.
 
-    Callers are the nearest ones that belong to no runtime. "" where no single function explains more than half, and
-    where one function grew whose callers do not explain it.
+    Callers are the nearest ones that belong to no runtime or library. "" where no single function explains more than
+    half, and where one function grew whose callers do not explain it.
     """
     rows = [row for row in costs.lines if row.key in grown]
-    runtimes = {row.key for row in costs.lines if is_runtime(*row.key)}
+    libraries = {row.key for row in costs.lines if is_runtime(*row.key) or _LIBRARY.match(row.name)}
     own = {row.key: row.sides("self") for row in rows}
     before, after = (sum(side) for side in zip(*own.values(), strict=True))
     column, found = "own", _explaining(own, before, after) if len(rows) > 1 else [(rows[0].self, rows[0].key)]
     if not found and len(rows) == len(costs.lines):
         # of functions that explain more than half of all growths, one calls the other: take the inner one
         most, column = sum(max(row.self, 0) for row in rows), "total"
-        totals = {row.key: row.sides("total") for row in rows if 2 * row.total > most and row.key not in runtimes}
+        totals = {row.key: row.sides("total") for row in rows if 2 * row.total > most and row.key not in libraries}
         found = sorted(_explaining(totals, before, after))[:1]
     if len(found) != 1:
         return ""
     ((growth, function),) = found
-    was, now = (callers_of(side, runtimes, column).get(function, {}) for side in (0, 1))
+    was, now = (callers_of(side, libraries, column).get(function, {}) for side in (0, 1))
     calls = {caller: (was.get(caller, 0), round(now.get(caller, 0) * costs.scale)) for caller in {**was, **now}}
     callers = _explaining(calls, *own[function]) if column == "own" else []
     if len(callers) != 1:
