@@ -1,6 +1,6 @@
-// Dropped files as perf2x's own command line: which kind each is, how it is called, which words are run.
+// Dropped files as a perf2x command line: their kinds, their names, and the words of the command.
 
-/** Formats of downloads: suffix, words of the choice, and whether a difference can be written in it. */
+/** Formats of downloads: suffix, label of the choice, and whether they support a difference. */
 export const FORMATS = {
   html: { suffix: ".html", title: "this page (HTML)", compares: true },
   pprof: { suffix: ".pb.gz", title: "pprof", compares: true },
@@ -13,7 +13,7 @@ export const FORMATS = {
 
 const OPTIONS = { event: "--event", threads: "--comm", offCpu: "--off-cpu", names: "--names" };
 
-/** By name and first bytes: "recording", or what names its samples: "object", "kallsyms", "map", "archive" (of perf archive). */
+/** Kind by name and first bytes: "recording", or a source of symbols: "object", "kallsyms", "map", "archive" (of perf archive). */
 export function kindOf(name, head) {
   const text = String.fromCharCode(...head);
   if (text.startsWith("\x7fELF") || /\.ko(\.(gz|xz|zst))?$/.test(name)) return "object";
@@ -28,19 +28,19 @@ export function withKinds(files) {
   return files.map(({ file, head }) => ({ file, kind: kindOf(file.name, head) }));
 }
 
-/** Of a folder's files recordings and what names their samples, with their kinds; whatever else lies there is left out. */
+/** The recordings and sources of symbols in a folder, with their kinds; all other files are left out. */
 export function ofFolder(files) {
   const isPerfs = new Set(files.filter(({ head }) => String.fromCharCode(...head.slice(0, 8)) === "PERFILE2").map(({ file }) => file));
   return withKinds(files).filter(({ file, kind }) => kind !== "recording" || isPerfs.has(file));
 }
 
-/** Sentence on a folder that is one recording, of perf record --threads; "" for others. */
+/** Sentence on a folder that is one recording, made by perf record --threads; "" for other folders. */
 export function refusalOf(folder, names) {
   if (!names.includes("data") || !names.includes("data.0")) return "";
   return `${folder} is a recording in several files. Make one of them: ${typed(["perf2x", "bundle", folder])}`;
 }
 
-/** Paths of files below the folder that the worker mounts: their own names, in a numbered folder where two are alike. */
+/** Paths of files below the folder that the worker mounts: their own names, in numbered folders if two are equal. */
 export function pathsOf(files) {
   const taken = new Set();
   return files.map(({ file, kind }, number) => {
@@ -51,7 +51,7 @@ export function pathsOf(files) {
   });
 }
 
-/** Words of the command for files ({kind, path}), a choice of options, a format and the output's path. */
+/** Words of the command for files ({kind, path}), the chosen options, a format and the output's path. */
 export function wordsOf(files, options, format, output) {
   const some = (kind) => files.filter((one) => one.kind === kind).map(({ path }) => path);
   const recordings = some("recording");
@@ -75,7 +75,7 @@ export function outputOf(files, options, format) {
   return `${first.file.name}${compares(files, options) ? ".diff" : ""}${FORMATS[format].suffix}`;
 }
 
-/** Words as a shell takes them. */
+/** Quote words for a shell. */
 export function typed(words) {
   return words.map((word) => (/^[\w./,:=+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }

@@ -1,7 +1,7 @@
-// The page: files are dropped, the worker converts them, the result is shown below or saved.
+// The page: files are dropped, the worker converts them, and the result is shown below or saved.
 import { FORMATS, compares, ofFolder, outputOf, pathsOf, refusalOf, typed, withKinds, wordsOf } from "./command_words.js";
 
-const MOST = 1_500_000_000; // bytes of recordings: what is read of them must fit in 4 GiB beside what is made of it
+const MOST = 1_500_000_000; // bytes of recordings: the data read from them and the results must fit in 4 GiB
 const MOST_FILES = 2000; // of a folder
 const NAMED = /([\d.]+) % of the samples and .* frames have names/;
 /** @type {(id: string) => any} */
@@ -10,7 +10,7 @@ const OPTIONS = { event: "event", threads: "threads", offCpu: "off-cpu", names: 
 
 let worker = null;
 let dropped = []; // {file, kind}
-let job = null; // what the worker does, or is to do when it is ready
+let job = null; // what the worker does, or will do when it is ready
 let isReady = false;
 let shownUrl = "";
 let refusal = ""; // why there is no converter
@@ -26,7 +26,7 @@ function complain(text, words = null) {
   $("instead-words").textContent = words ? typed(words) : "";
 }
 
-/** A worker of a blob has this page's policy on what it may ask the network for, which one of an address has not. */
+/** A worker from a blob has this page's policy on network requests, unlike one from an address. */
 function startWorker() {
   const script = `import ${JSON.stringify(new URL("worker.js", location.href).href)};`;
   const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
@@ -64,7 +64,7 @@ function chosen() {
   return Object.fromEntries(Object.entries(OPTIONS).map(([name, id]) => [name, $(id).value.trim()]));
 }
 
-/** Begins to convert what was dropped, to show it, or to save it; the worker may still be loading. */
+/** Convert what was dropped, to show or to save it; the worker may still be loading. */
 function convert(format, isSaved = false) {
   const recordings = dropped.filter(({ kind }) => kind === "recording");
   if (!recordings.length) return;
@@ -97,7 +97,7 @@ function run() {
   showState();
 }
 
-/** The command to run where there is more memory. */
+/** The command to run on a machine with more memory. */
 function instead() {
   const output = job.words.indexOf("--output");
   return ["perf2x", ...job.words.toSpliced(output, 2, "--output", job.output)];
@@ -177,7 +177,7 @@ function restart() {
   startWorker();
 }
 
-/** Shows what can be done now. */
+/** Show the available actions. */
 function showState() {
   const recordings = dropped.filter(({ kind }) => kind === "recording");
   const isDifference = compares(dropped, chosen());
@@ -228,7 +228,7 @@ function withHeads(files) {
   return Promise.all(files.map(async (file) => ({ file, head: new Uint8Array(await file.slice(0, 40).arrayBuffer()) })));
 }
 
-/** All files below a folder; an error with a sentence for what cannot be taken. */
+/** All files below a folder; throws an error with a sentence for unsupported entries. */
 async function filesBelow(folder) {
   const found = [];
   for (const folders = [folder]; folders.length;) {
@@ -236,7 +236,7 @@ async function filesBelow(folder) {
     const entries = [];
     const reader = one.createReader();
     for (let some; !some || some.length; entries.push(...some)) {
-      some = await new Promise((done, fail) => reader.readEntries(done, fail)); // some hundred at a time
+      some = await new Promise((done, fail) => reader.readEntries(done, fail)); // about a hundred at a time
     }
     const refused = refusalOf(one.name, entries.map(({ name }) => name));
     if (refused) throw new Error(refused);
@@ -249,10 +249,10 @@ async function filesBelow(folder) {
   return ofFolder(await withHeads(found));
 }
 
-/** Takes what is dropped together, files and folders. */
+/** Accept files and folders that are dropped together. */
 async function takeDropped(transfer) {
   const items = [...transfer.items].filter(({ kind }) => kind === "file");
-  const entries = items.map((item) => item.webkitGetAsEntry?.()); // gone after the first wait
+  const entries = items.map((item) => item.webkitGetAsEntry?.()); // invalid after the first await
   const files = [...transfer.files].filter((_, row) => !entries[row]?.isDirectory);
   const folders = entries.filter((entry) => entry?.isDirectory);
   await take(files, (await Promise.all(folders.map(filesBelow))).flat());
@@ -297,7 +297,7 @@ function listen() {
   $("clear").onclick = clear;
 }
 
-/** Waits until the service worker has every file. Throws when one does not come, or is not what it should be. */
+/** Wait until the service worker has every file. Throws if one is missing or has other contents than expected. */
 async function keepFiles(workers) {
   let lacking = "";
   workers.addEventListener("message", ({ data }) => {
@@ -306,7 +306,7 @@ async function keepFiles(workers) {
   });
   workers.startMessages();
   const registration = await workers.register("service_worker.js").catch(() => null);
-  if (!registration) return; // the files come from the server each time
+  if (!registration) return; // the server sends the files each time
   const first = registration.active ? null : registration.installing ?? registration.waiting;
   if (first) {
     await new Promise((done, fail) => {

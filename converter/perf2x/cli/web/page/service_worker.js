@@ -1,5 +1,5 @@
-// Keeps the page's files, so that it opens at once and without a network. Each is checked when it comes; the page itself
-// is never told another origin. KEPT is written above this line: {name, files: {path: {url, integrity}}}.
+// Caches the page's files, so that it opens at once and without a network. Each is checked when it arrives; the page itself
+// never contacts another origin. KEPT is written above this line: {name, files: {path: {url, integrity}}}.
 const SCOPE = self.registration.scope;
 const TYPES = { html: "text/html", css: "text/css", js: "text/javascript", mjs: "text/javascript", json: "application/json", wasm: "application/wasm" };
 

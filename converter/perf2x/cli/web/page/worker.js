@@ -1,4 +1,4 @@
-// perf2x in a worker: Python by Pyodide, the dropped files where they lie, one command after another.
+// perf2x in a worker: Python by Pyodide reads the dropped files in place and runs one command after another.
 const HERE = new URL("./", import.meta.url).href;
 const NATIVE = ["numpy", "msgspec", "protobuf"];
 const DROPPED = "/dropped";
@@ -10,7 +10,7 @@ const told = (stage, done, total) => postMessage({ stage, done, total });
 const ready = start();
 ready.catch((error) => postMessage({ failed: `The converter could not be loaded: ${reason(error)}` }));
 
-/** The last line of what Python prints of an error, or an error's text. */
+/** The last line that Python prints of an error, or an error's text. */
 function reason(error) {
   return String(error.message).trim().split("\n").at(-1);
 }
@@ -30,7 +30,7 @@ async function start() {
   return { python, run, link };
 }
 
-/** Runs a command on files ({file, kind, path}); one message with what became of it. */
+/** Run a command on files ({file, kind, path}); post one message with the outcome. */
 async function convert({ files, words, output }) {
   const { python, run, link } = await ready;
   const { FS } = python;

@@ -1,11 +1,11 @@
 "use strict";
-// What can be done with one function: callers and callees, edits of the stacks and their chips, and what is copied.
+// Actions on one function: callers and callees, edits of the stacks and their chips, and copying.
 
 const EDITS = { focus: "Only stacks with", hide: "Hidden", fold: "Recursion folded", only: "Only stacks with", without: "Hidden" };
-/** Edits of all frames of a colour, which have its name and what the colours stand for in place of a function's two. */
+/** Edits of all frames of a colour; they have the colour's name and kind instead of a function's name and object. */
 const GROUP_EDITS = { only: "focus", without: "hide" };
 
-/** Edits as text: kind, name and object of each, a line each. */
+/** Edits as text, one per line: kind, name and object of each. */
 const writeEdits = (edits) => edits.map(([kind, key]) => `${kind}\n${key}`).join("\n");
 
 function readEdits(text) {
@@ -17,7 +17,7 @@ function readEdits(text) {
 
 let edited = "";
 
-/** Let the profile show stacks as the chips say. */
+/** Apply the edits that the chips show to the profile's stacks. */
 function applyEdits() {
   const text = writeEdits(state.edits);
   if (text === edited) return;
@@ -29,7 +29,7 @@ function applyEdits() {
 /** 1 for each frame of a group. */
 const framesOf = (group, kind) => Int32Array.from(profile.names, (_, frame) => Number(groupIn(profile, kind, frame) === group));
 
-/** From the legend: only stacks with a colour, or all again. */
+/** From the legend: show only stacks with a colour, or all again. */
 function toggleGroup(kind, group) {
   const key = `${group}\n${state.colour}`;
   const others = state.edits.filter(([one, other]) => one !== kind || other !== key);
@@ -37,7 +37,7 @@ function toggleGroup(kind, group) {
   rebuild();
 }
 
-/** Frames of runtimes, and those without a name, are hidden by one choice. */
+/** One choice hides frames of runtimes, and frames without a name. */
 function fillHide() {
   const found = new Set(profile.names.map((name) => runtimeOf(profile, name)));
   for (const runtime of Object.keys(profile.runtimes || {})) if (found.has(runtime)) $("hide").add(new Option(`the ${runtime.replace("-runtime", "")} runtime`, `${runtime} runtime\nobject`));
@@ -51,13 +51,13 @@ function fillHide() {
 
 const nameOf = (key) => key.split("\n")[0];
 
-/** Callers and callees of a function ("" for none: the view that was before). */
+/** Show callers and callees of a function; "" returns to the previous view. */
 function openFunction(key) {
   state.function = key;
   rebuild();
 }
 
-/** From a line of the table: open the function, or leave it when it is open. */
+/** From a row of the table: open the function, or leave it if it is open. */
 function toggleFunction(frame) {
   const key = profile.functionKey(frame);
   if (layout.isTime && profile.moments) {
@@ -109,7 +109,7 @@ function chip(word, key, remove) {
   return make("span", { className: "chip", title: key.replace("\n", " · ") }, make("span", {}, word), make("b", {}, nameParts(nameOf(key))), button);
 }
 
-/** The option that does what a chip does, "" where none does. */
+/** The option that has the same effect as a chip; "" if there is none. */
 function chipOption(kind, key) {
   const name = nameOf(key);
   if (!(kind in GROUP_EDITS)) return kind === "fold" ? "" : optionText(kind, name);
@@ -117,7 +117,7 @@ function chipOption(kind, key) {
   return profile.objects.includes(name) && key.endsWith("\nobject") ? optionText(GROUP_EDITS[kind], name) : "";
 }
 
-/** The option that does what a chip does with functions of a name, for a shell. */
+/** The option that has the effect of a chip on functions with a given name, quoted for a shell. */
 const optionText = (kind, name) => `--${kind} '${`^${name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`.replaceAll("'", "'\\''")}'`;
 
 /** A chip with a button that copies an option. */
@@ -128,7 +128,7 @@ function withOption(made, word, option) {
   return made;
 }
 
-// ---- what is offered for the selected box
+// ---- actions for the selected box
 
 function showActions() {
   const key = selectedFunction();
@@ -144,7 +144,7 @@ function showActions() {
   refill($("acts"), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));
 }
 
-/** Do something with the function of the selected box, if there is one. */
+/** Apply an action to the function of the selected box, if there is one. */
 const withFunction = (act) => () => {
   const key = selectedFunction();
   if (key) act(key);
@@ -163,7 +163,7 @@ function stackText() {
   return boxes.map((box) => `${frameName(box)}${objectText(layout.frameOf(box))}\n`).join("");
 }
 
-/** Put a text on the clipboard, and say so on the button for a while. */
+/** Copy a text to the clipboard, and confirm it on the button for a while. */
 async function copy(text, button) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,5 +1,5 @@
 "use strict";
-// What a box says, and its colour.
+// The text and the colour of a box.
 
 function frameName(box) {
   const frame = layout.frameOf(box);
@@ -9,7 +9,7 @@ function frameName(box) {
   return one ? one.label : "all threads";
 }
 
-/** How many frames without a name a box stands for; merged stacks may have fewer. */
+/** Number of nameless frames that a box stands for; merged stacks may have fewer. */
 function runText(box) {
   const run = laneOf(box).frame === profile.frame ? profile.runs[layout.node[box]] : 1;
   return run > 1 ? ` ×${run}` : "";
@@ -28,7 +28,7 @@ function isFaded(box) {
 /** What colours depend on has changed. */
 const forgetColours = () => layout && (layout.colour = layout.overview = null);
 
-/** A frame asks for tens of thousands of them. */
+/** A frame calls this tens of thousands of times. */
 function colourOf(box) {
   // oxlint-disable-next-line unicorn/no-new-array -- its length alone makes it a quick one
   const known = (layout.colour ||= new Array(layout.size));
@@ -45,5 +45,5 @@ function madeColour(box) {
   return colours.of(frame, isFaded(box));
 }
 
-/** By what changed with all that a box calls ("change"), or in itself ("own"). */
+/** By the change of a box including its callees ("change"), or of the box itself ("own"). */
 const isChangeColour = () => comparison !== null && ["change", "own"].includes(state.colour);

@@ -1,5 +1,5 @@
 "use strict";
-// When samples came: a grid of seconds and fractions of a second, and sums over a part of the time. Never touches the page.
+// When samples were taken: a grid of seconds and fractions of a second, and sums over a part of the time. Never touches the page.
 
 const BURST_ROWS = 50;
 const BURST_COLUMNS = [1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 100, 50]; // lengths of a column in microseconds
@@ -25,14 +25,14 @@ class Bursts {
     this.columns = Math.ceil(this.duration / this.column);
   }
 
-  /** Cells of a group, and one that stays empty. */
+  /** Cells of a group, plus one that stays empty. */
   get size() {
     return this.columns * BURST_ROWS + 1;
   }
 
   /**
-   * Sums of all cells, group by group, column by column, of the samples whose rows are wanted (a set of row numbers): of what ran, or of waits.
-   * `groupOf` tells the group of a thread and sample.
+   * Sums of all cells, group by group, column by column, of the samples in the wanted rows (a set of row numbers): of running or waiting time.
+   * `groupOf` returns the group of a thread and sample.
    */
   grid(wanted, kind, ofWaits = false, groups = 1, groupOf = (_thread, _at) => 0) {
     const waits = ofWaits ? this.waits.filter((at) => wanted.has(this.row[at])) : [];
@@ -46,7 +46,7 @@ class Bursts {
     return cells.subarray(0, -1);
   }
 
-  /** How many waits each cell has a part in. */
+  /** The number of waits that overlap each cell. */
   covering(waits, first, steps) {
     for (const at of waits) {
       steps[first(at) + Math.floor(this.time[at] / this.cell)] += 1;
@@ -55,7 +55,7 @@ class Bursts {
     return steps.map(addedUp());
   }
 
-  /** Nanoseconds of waits in each cell: whole microseconds, so that sums are exact and nothing is left where nothing is. */
+  /** Nanoseconds of waits in each cell; whole microseconds, so that sums are exact and nothing remains in empty cells. */
   waited(waits, first, steps) {
     const cells = this.covering(waits, first, steps);
     const missing = new Float64Array(cells.length);
@@ -67,7 +67,7 @@ class Bursts {
     return cells.map((count, cell) => 1000 * (count * this.cell - missing[cell]));
   }
 
-  /** Sums per row of the samples from one microsecond until before another, and of the parts of waits: {value, count, latency}. */
+  /** Sums per row of the samples from one microsecond to before another, and of the parts of waits: {value, count, latency}. */
   sums([from, to]) {
     const value = new Float64Array(this.rows.value.length);
     const count = new Float64Array(this.rows.value.length);
@@ -87,7 +87,7 @@ class Bursts {
     return { value, count, latency };
   }
 
-  /** The whole microseconds of the cells from one to another, either may be the first: [from, to]. */
+  /** The whole microseconds between two cells, in any order: [from, to]. */
   range(one, other) {
     const [first, last] = one < other ? [one, other] : [other, one];
     return [Math.ceil(first * this.cell), Math.ceil((last + 1) * this.cell)];
@@ -98,19 +98,19 @@ class Bursts {
     return [Math.floor(from / this.cell), Math.max(Math.floor(from / this.cell), Math.ceil(to / this.cell) - 1)];
   }
 
-  /** perf's --time for a range, whose ends are included: seconds of the recording's clock. */
+  /** perf's --time for a range, including both ends: seconds of the recording's clock. */
   option([from, to]) {
     return `--time ${this.seconds(from, 0n)},${this.seconds(to, 1n)}`;
   }
 
   seconds(microseconds, less) {
     const recorded = this.origin + BigInt(Math.round(microseconds)) * 1000n - less;
-    const time = recorded > 0n ? recorded : 0n; // a first period may reach back behind the clock's zero
+    const time = recorded > 0n ? recorded : 0n; // a first period may begin before the clock's zero
     return `${time / 1000000000n}.${String(time % 1000000000n).padStart(9, "0")}`;
   }
 }
 
-/** The same from sums of threads by part of the time, where samples are too many: how long they ran and waited. */
+/** The same grid, from sums of threads by part of the time (used for too many samples): how long threads ran and waited. */
 class LaneBursts extends Bursts {
   /** @param {LaneSums} lanes @param {number[]} thread of each row */
   constructor(lanes, thread) {
@@ -130,10 +130,10 @@ class LaneBursts extends Bursts {
   }
 }
 
-/** A function that turns steps into the sums so far. */
+/** Return a function that turns steps into running sums. */
 const addedUp = (sum = 0) => (step) => (sum += step);
 
-/** A second, where that makes enough columns and not too many; else a tenth of it, ten times as long and so on. */
+/** A second, if that makes a suitable number of columns; otherwise a tenth of it, ten times as much, and so on. */
 function columnLength(duration) {
   let length = BURST_COLUMNS.find((one) => one <= 1e6 && duration / one >= FEWEST_COLUMNS) || BURST_COLUMNS.at(-1);
   while (duration / length > MOST_COLUMNS) length *= 10;
@@ -142,7 +142,7 @@ function columnLength(duration) {
 
 const HEAT_CLASSES = 6;
 
-/** The largest sum of each class of cells: every sum where they are few, else steps of the same size, so that twice the colour is twice the sum. */
+/** The largest sum of each class of cells: every sum if there are few, otherwise steps of equal size, so that twice the colour means twice the sum. */
 function heatClasses(cells) {
   const several = [...new Set(cells.filter((sum) => sum > 0).sort())];
   if (several.length <= HEAT_CLASSES) return several;

@@ -1,9 +1,9 @@
 "use strict";
-// What changed, function by function: the table of a difference, and who calls what changed.
+// Changes by function: the table of a difference, and the callers of changed functions.
 
 const MOST_CALLERS = 12;
 
-/** Functions by how sure their change is, or how large; self and total are changes, in percent of the whole before. */
+/** Functions by significance or by size of their change; self and total are changes, in percent of the total before. */
 function showChanges() {
   const key = state.sort === "total" ? "total" : "self";
   const shown = functions.filter((entry) => isMatch(entry.frame));
@@ -26,16 +26,16 @@ function showChanges() {
 
 const isSure = (entry) => Number(entry.self !== 0 && !entry.noisy.self);
 
-/** Changes beyond chance, surest first, then the others, largest first. */
+/** Changes beyond chance, most significant first, then the others, largest first. */
 function moreSure(a, b) {
   const own = isSure(a) && isSure(b) ? Math.abs(b.deviations.self) - Math.abs(a.deviations.self) : isSure(b) - isSure(a);
   return own || Math.abs(b.self) - Math.abs(a.self) || Math.abs(b.total) - Math.abs(a.total);
 }
 
-/** Standard deviations as text, marked as perf2x diff does where chance alone makes as much. @param {FunctionCost} entry */
+/** Standard deviations as text, marked as in perf2x diff if chance alone can explain them. @param {FunctionCost} entry */
 const sure = ({ deviations: all, noisy }, key) => `${noisy[key] ? "~" : ""}${trimmed(Math.abs(all[key]))}`;
 
-/** Callers of a function with what it cost below each of them, largest change first; a click opens the caller. */
+/** Callers of a function with its cost below each of them, largest change first; a click opens the caller. */
 function callerList(frame) {
   const callers = comparison.callers(rows, profile.functionOf[frame]);
   const lines = callers.slice(0, MOST_CALLERS).map((entry) => {

@@ -1,11 +1,11 @@
 "use strict";
-// Choosing an event and threads: what there is, dearest first, and a field that filters a long list.
+// Menus of events and threads, costliest first, and a field that filters a long list.
 
-const WHOLE = new Set(["merged", "split", "process"]); // choices of threads that are not one thread
-const MOST_CHOICES = 300; // what one can look through; typing finds the others
+const WHOLE = new Set(["merged", "split", "process"]); // choices of threads that are not single threads
+const MOST_CHOICES = 300; // more are hard to scan; typing finds the others
 const threadList = { choices: [], shown: [], active: -1 };
 
-/** What rows cost by process. */
+/** The cost of rows, by process. */
 function costsByProcess(rows = profile.rowsOf(profile.defaultEvent, null)) {
   const costs = new Map();
   for (const row of rows) {
@@ -15,7 +15,7 @@ function costsByProcess(rows = profile.rowsOf(profile.defaultEvent, null)) {
   return costs;
 }
 
-/** Whether many processes share the costs, as in a recording of a whole system: merged stacks would be nobody's. */
+/** Whether many processes share the costs, as in a recording of a whole system, where merged stacks would mix them. */
 function isManyProcesses() {
   if (profile.compare) return false;
   const all = [...costsByProcess().values()];
@@ -32,16 +32,16 @@ function fillHeader() {
   for (const choice of [$("event"), $("column"), $("hide"), $("recording")]) choice.parentElement.hidden = choice.options.length < 2;
 }
 
-/** What the view says that is true of another recording, too: numbers of threads and events are not. */
+/** The parts of the view that are valid for another recording, too; numbers of threads and events are not. */
 function sharedFragment() {
   const { event, thread, range, zoom, box, open } = readFragment("", fields);
   return writeFragment({ ...state, event, thread, range, zoom, box, open }, fields);
 }
 
-/** Events without samples are no choice; an empty recording has its default event all the same. */
+/** Only events with samples can be chosen; an empty recording still has its default event. */
 const isSampled = (event) => event === profile.defaultEvent || profile.events[event].samples > 0;
 
-/** The chosen event, of those that were sampled. */
+/** The chosen event, among those with samples. */
 function eventField() {
   const { initial, read } = numberBelow(profile.defaultEvent, profile.events.length);
   return { initial, read: (text) => (isSampled(read(text) ?? profile.defaultEvent) ? read(text) : undefined) };
@@ -54,7 +54,7 @@ function samplesOf(event) {
 }
 
 /**
- * All threads together, and each that costs something, dearest first.
+ * All threads together, and each thread with a cost, costliest first.
  * @param {Profile} profile
  * @param {number} event
  * @param {Column[]} columns whose sum is the cost of a row
@@ -72,7 +72,7 @@ function threadChoices(profile, event, columns) {
   ];
 }
 
-/** Choices that hold all the words typed, in any order. */
+/** Choices that contain all typed words, in any order. */
 function filtered(choices, typed) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   return choices.filter(({ text }) => words.every((word) => text.toLowerCase().includes(word)));
@@ -84,7 +84,7 @@ function fillThreads() {
   closeThreads();
 }
 
-/** The text of the chosen threads, also where these have no samples of the event or the time. */
+/** The text of the chosen threads, even if they have no samples of the event or the time. */
 function threadText() {
   const chosen = threadList.choices.find(({ value }) => value === state.thread);
   return chosen ? chosen.text : profile.threads[Number(state.thread)].label;
@@ -119,7 +119,7 @@ function openThreads(typed) {
   pointAt(typed ? 0 : threadList.shown.findIndex(({ value }) => value === state.thread));
 }
 
-/** Make an option the one that Enter chooses. */
+/** Mark an option as the one that Enter selects. */
 function pointAt(at) {
   const { children } = $("thread-list");
   if (children[threadList.active]) children[threadList.active].classList.remove("active");

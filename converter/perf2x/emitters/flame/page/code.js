@@ -1,5 +1,5 @@
 "use strict";
-// Source lines and instructions of the selected function: what each costs in the whole recording.
+// Source lines and instructions of the selected function, with their costs in the whole recording.
 
 /** The kinds of listings, and the one that is shown. */
 const code = { kind: "sources", isOpen: true, frame: -1 };
@@ -10,13 +10,13 @@ function listingOf(listings, name, object) {
   return listings ? listings.functions.find((one) => one.name === name && one.object === object) : undefined;
 }
 
-/** Place of an event's numbers in the rows; latencies are not known by line, their periods are. */
+/** Index of an event's numbers in the rows; latencies are unknown by line, so their periods are shown. */
 function measureOf(listings, event, weight) {
   const value = weight === "count" ? "samples" : "period";
   return listings.measures.findIndex((one) => one[0] === event && one[1] === value);
 }
 
-/** Rows of a source file: [place, text, self, total, false, all costs], null between those that are not neighbours. */
+/** Rows of a source file: [place, text, self, total, false, all costs]; null separates rows that are not adjacent. */
 function sourceRows(source, measure) {
   const found = [];
   let before = 0;
@@ -28,7 +28,7 @@ function sourceRows(source, measure) {
   return found;
 }
 
-/** Rows of instructions, with a row of the source line in front where that changes: [place, text, self, total, isLine, all costs]. */
+/** Rows of instructions, each change of source line preceded by a row of the line: [place, text, self, total, isLine, all costs]. */
 function codeRows(listing, measure, caller = "") {
   const targets = new Set(listing.rows.map((row) => row[3]));
   const found = [];
@@ -49,7 +49,7 @@ function showCode(frame) {
   const one = frame < 0 ? undefined : listingOf(profile.listings, profile.names[frame], profile.objects[frame]);
   const kinds = one ? Object.keys(CODE_WORDS).filter((kind) => one[kind].length) : [];
   const wasHidden = $("code").hidden;
-  $("code").hidden = !profile.listings || !code.isOpen; // its place is there before anything is selected
+  $("code").hidden = !profile.listings || !code.isOpen; // reserved before anything is selected
   if (kinds.length && $("code").hidden) $("detail").append(openingButton());
   else if (kinds.length) fillCode(one, kinds.includes(code.kind) ? code.kind : kinds[0], kinds);
   else $("code").replaceChildren(make("p", {}, frame < 0 ? "Lines of the selected function stand here." : "No lines of this function are in this page."));

@@ -1,5 +1,5 @@
 "use strict";
-// The colours of boxes, lanes and legend: by what a frame is a part of.
+// The colours of boxes, lanes and legend, by group of frames.
 
 const HUES = [24, 205, 145, 268, 340, 48, 180, 100, 300, 230, 8, 78];
 const MODES = ["unknown", "kernel", "user", "hypervisor", "guest kernel", "guest user"];
@@ -14,7 +14,7 @@ function hash(text) {
   return (value >>> 0) / 4294967296;
 }
 
-/** Colours of frames: by object, by CPU mode or by name; a little lightness by name tells neighbours apart. */
+/** Colours of frames: by object, CPU mode or name; lightness varies a little by name to distinguish neighbours. */
 class Colours {
   constructor(profile) {
     this.profile = profile;
@@ -29,16 +29,16 @@ class Colours {
     this.kind = kind;
     this.dark = dark;
     this.cache.clear();
-    this.frames = null; // one of each group, made when they are asked for
+    this.frames = null; // one of each group, computed on first use
   }
 
-  /** The colour of a group of a closed lane; "" is what is not known. */
+  /** The colour of a group of a closed lane; "" is unknown. */
   ofGroup(group) {
     this.frames ||= new Map(this.profile.names.map((_, frame) => [this.group(frame), frame]));
     return group ? this.swatch(this.frames.get(group)) : `hsl(30 10% ${this.dark ? 42 : 70}%)`;
   }
 
-  /** What a frame is coloured by: the legend's entry. */
+  /** The group that determines a frame's colour: the entry of the legend. */
   group(frame) {
     return (this.groups[frame] ??= groupIn(this.profile, this.kind, frame));
   }
@@ -63,9 +63,9 @@ class Colours {
     const grey = group === "[unknown]" || group === "unresolved";
     const spread = hash(profile.names[frame]);
     const hue = this.hue(group, frame) + (this.kind === "name" ? 0 : (spread - 0.5) * 14);
-    const isPale = this.kind === "object" && !profile.frames.resolved[frame]; // no name, but an object
+    const isPale = this.kind === "object" && !profile.frames.resolved[frame]; // an object, but no name
     const saturation = faded ? 6 : grey ? 5 : (dark ? 42 : 74) / (isPale ? 2.2 : 1);
-    // text must be readable on it: green and yellow are brighter than blue of the same lightness
+    // text must be readable on it: green and yellow look brighter than blue of the same lightness
     const glare = Math.max(0, Math.cos(((hue - 120) * Math.PI) / 225));
     let light = dark ? 25 + 7 * spread - 8 * glare : 72 + 8 * spread;
     if (profile.frames.inlined[frame]) light += dark ? 3 : 6;
@@ -73,7 +73,7 @@ class Colours {
     return `hsl(${hue.toFixed(0)} ${saturation}% ${light.toFixed(0)}%)`;
   }
 
-  /** A frame's group alone, without what its name adds. */
+  /** A frame's group colour, without the variation by name. */
   swatch(frame) {
     const group = this.group(frame);
     if (this.kind === "name") return this.of(frame, false);
@@ -85,8 +85,8 @@ class Colours {
 const NAMELESS = "frames without a name";
 
 /**
- * A group of frames by object: code that was compiled while it ran is one, each runtime is one, and frames that perf2x
- * made up are what they are called. By mode: as the kernel says. By name there are none.
+ * The group of a frame by object: all JIT-compiled code is one group, and so is each runtime; synthetic frames are grouped
+ * by their names. By mode, it is the kernel's CPU mode. By name, there are no groups.
  */
 function groupIn(profile, kind, frame) {
   const { objects, names, frames } = profile;
@@ -99,20 +99,20 @@ function groupIn(profile, kind, frame) {
   return objects[frame] || (names[frame].startsWith("[") ? names[frame] : "[unknown]");
 }
 
-/** The runtime that a function belongs to, as --hide knows it. */
+/** The runtime that a function belongs to, as in --hide. */
 function runtimeOf(profile, name) {
   profile.runtimeTests ??= Object.entries(profile.runtimes || {}).map(([runtime, text]) => /** @type {[string, RegExp]} */ ([runtime, new RegExp(text)]));
   const found = profile.runtimeTests.find(([, test]) => test.test(name));
   return found ? found[0] : "";
 }
 
-/** Boxes of waits have a colour of their own, whatever frames are coloured by: nothing ran there. */
+/** Boxes of waits have a colour of their own, whatever determines the others, because nothing ran there. */
 function waitColour(wait, dark, faded) {
   if (faded) return dark ? "hsl(222 6% 18%)" : "hsl(222 6% 93%)";
   return `hsl(${WAIT_HUES[wait]} ${dark ? "20% 26%" : "34% 86%"})`;
 }
 
-/** From what ran to what waited, by share. */
+/** A blend between the colours of running and waiting, by share. */
 const CPU_COLOURS = { light: [[240, 184, 148], [150, 186, 236]], dark: [[112, 72, 42], [42, 74, 124]] };
 
 function cpuColour(share, dark, faded) {

@@ -1,13 +1,13 @@
 "use strict";
-// Columns beside the chosen number: other events, and ratios of two with their limits, as perf2x top --column has them.
+// Columns beside the chosen number: other events, and ratios of two with their limits, as in perf2x top --column.
 
-const DEVIATIONS = 1.959963984540054; // on either side of 95 %
+const DEVIATIONS = 1.959963984540054; // on either side, for 95 %
 
 /** @type {BesideColumn[]} */
 let shownColumns = [];
 
 /**
- * Limits of a sum of weights, as model/totals/sampling_noise.py has them.
+ * Limits of a sum of weights, as in model/totals/sampling_noise.py.
  * @param {Side} side
  */
 function limitsOf({ value, squares, typical }) {
@@ -17,7 +17,7 @@ function limitsOf({ value, squares, typical }) {
 }
 
 /**
- * A ratio and its limits; nothing where samples do not tell.
+ * A ratio and its limits; null without enough samples.
  * @param {Side} part
  * @param {Side} whole
  * @param {boolean} exact
@@ -37,11 +37,11 @@ function ratioOf(part, whole, exact) {
   return [value, Math.max(limit(low, most, -1), 0), limit(high, least, 1)];
 }
 
-/** Three digits, and all of those before the point. */
+/** Three significant digits, and all digits before the point. */
 const shortNumber = (value) => (value < 999.5 ? String(Number(value.toPrecision(3))) : counted(Math.round(value)));
 
 /**
- * A share of what the event cost, or a ratio, which has its limits in a long text.
+ * A share of the event's cost, or a ratio, which includes its limits in a long text.
  * @param {ColumnData} column
  * @param {Side[]} sides
  * @param {Side[]} wholes
@@ -59,7 +59,7 @@ function eventSums(chosen, { value, count }) {
   return { columns, whole: { value: whole, squares, typical: squares / (whole || 1) } };
 }
 
-/** What functions, and all together, cost in an event. */
+/** The costs of functions, and of everything, in an event. */
 function eventCosts(event) {
   const chosen = rowsOf(event);
   const { columns, whole } = eventSums(chosen, sums);
@@ -69,7 +69,7 @@ function eventCosts(event) {
   return { of, whole, recorded: eventSums(profile.rowsOf(event, null), profile.rows).whole };
 }
 
-/** Make the chosen columns; functions that only their events have become rows, too. */
+/** Compute the chosen columns; functions that only their events have become rows, too. */
 function prepareColumns() {
   const tables = new Map();
   const names = state.columns.split("\n");
@@ -92,7 +92,7 @@ function functionCells(frame, isLong = false) {
 /** Lines of the panel. @type {(frame: number) => [string, string, number][]} */
 const columnLines = (frame) => functionCells(frame, true).map((text, at) => [shownColumns[at].name, text, 0]);
 
-/** Texts of a line's cells, in the whole recording; its samples are taken to be alike. */
+/** Texts of a line's cells, for the whole recording; its samples are assumed to have equal weights. */
 function lineCells(costs) {
   if (!costs) return shownColumns.map(() => "");
   const cost = (event, weight) => costs[measureOf(profile.listings, event, weight)];
@@ -106,7 +106,7 @@ function lineCells(costs) {
 /** Add a column, or remove it. */
 function toggleColumn(name) {
   const names = shownColumns.map((one) => one.name);
-  fragment(); // the place in sight stays
+  fragment(); // the scroll position stays
   state.columns = (names.includes(name) ? names.filter((one) => one !== name) : [...names, name]).join("\n");
   draw();
   steps.remember();

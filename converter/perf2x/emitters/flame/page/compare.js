@@ -1,12 +1,12 @@
 "use strict";
-// Two profiles on one page: what every box was before and is after, and how that is said and coloured.
+// Two profiles on one page: the value of every box before and after, as text and colour.
 
 const CONFIDENCE = 0.95;
-const LEAST_PART = 1e-6; // of both wholes, that any line counts as
+const LEAST_PART = 1e-6; // the smallest share of both totals that a line counts as
 
 /**
- * Standard deviations of the counts below which a change may be chance: as many as leave a line its part of the errors
- * that the confidence allows for all lines at once, as in perf2x diff. Abramowitz and Stegun, 26.2.23.
+ * Standard deviations below which a change may be chance. Each line gets its share of the errors that the confidence allows
+ * for all lines at once, as in perf2x diff. Abramowitz and Stegun, 26.2.23.
  */
 function noiseOf(part) {
   const error = ((1 - CONFIDENCE) / 2) * Math.min(1, Math.max(part, LEAST_PART));
@@ -27,7 +27,7 @@ class Comparison {
     return { sum, own, count, ownCount };
   }
 
-  /** Take the columns of one event; shares: scale what is after to the whole of what was before. */
+  /** Take the columns of one event; shares: scale the values after to the total before. */
   use(event, weight, shares) {
     const { rows } = this.profile;
     const [old, now] = [rows[weight === "count" ? "beforeCount" : "beforeValue"], rows[weight]];
@@ -43,7 +43,7 @@ class Comparison {
     return { before: this.whole(event, rows.beforeCount), after: this.whole(event, rows.count) };
   }
 
-  /** The sum of an event's rows, also of those that edits drop. */
+  /** The sum of an event's rows, including those that edits drop. */
   whole(event, column) {
     return column.reduce((sum, value, row) => sum + (this.profile.rows.event[row] === event ? value : 0), 0);
   }
@@ -59,7 +59,7 @@ class Comparison {
     }
   }
 
-  /** What a box keeps of its node, from columns: before, after, samples before and after; own: null where nothing is a box's own. */
+  /** The values of a box from its node's columns: before, after, samples before and after; own: null if nothing belongs to the box itself. */
   changes(sums, own, node) {
     const [total, self] = [sums, own].map((columns) => {
       const [before, after, oldCount, newCount] = columns ? columns.map((column) => column[node]) : [0, 0, 0, 0];
@@ -69,7 +69,7 @@ class Comparison {
   }
 
   /**
-   * One line for each function, with self and total of both sides; self and total themselves are the changes.
+   * One line for each function, with self and total of both sides; its own self and total are the changes.
    * @param {number[]} rows
    * @returns {FunctionCost[]}
    */
@@ -89,7 +89,7 @@ class Comparison {
     return [...found.values()].map((entry) => this.weigh(entry, all));
   }
 
-  /** Add to a line the changes, how far out of chance they are, and whether they may be chance among all lines. */
+  /** Add to a line the changes, their deviations, and whether they may be chance among all lines. */
   weigh(entry, all) {
     [entry.deviations, entry.noisy] = [{}, {}];
     for (const key of Object.keys(entry.was)) {
@@ -101,10 +101,10 @@ class Comparison {
   }
 
   /**
-   * Who calls a function, largest change first: what its stacks cost before and after, by immediate caller.
+   * The callers of a function, largest change first: the costs of its stacks before and after, by immediate caller.
    * @param {number[]} rows
    * @param {number} wanted
-   * @returns {FunctionCost[]} totals are those of the function below the caller; frame −1: nobody calls it
+   * totals are those of the function below the caller; frame −1: it has no caller
    */
   callers(rows, wanted) {
     this.fold(rows);
@@ -121,7 +121,7 @@ class Comparison {
     return [...found.values()].map((entry) => this.weigh(entry, { total: this.both })).sort((a, b) => Math.abs(b.total) - Math.abs(a.total) || (a.name < b.name ? -1 : 1));
   }
 
-  /** Of the whole before, with a sign, as the table of perf2x diff says it. */
+  /** As a share of the total before, with a sign, as in the table of perf2x diff. */
   signed(value) {
     const text = percent(Math.abs(value), this.wholes.before);
     return text === "0 %" ? text : `${value < 0 ? "−" : "+"}${text}`;
@@ -141,7 +141,7 @@ function deviations(oldCount, newCount, factor) {
   return spread ? (newCount - oldCount) / spread : 0;
 }
 
-/** before, after, and strength from −1 (gone) to 1 (new); pale when sampling alone can do that. */
+/** before, after, and strength from −1 (gone) to 1 (new); pale if sampling alone can explain the change. */
 function change(before, after, oldCount, newCount, factor, least) {
   const most = Math.max(before, after);
   const noisy = Math.abs(deviations(oldCount, newCount, factor)) < least;
@@ -149,7 +149,7 @@ function change(before, after, oldCount, newCount, factor, least) {
   return { before, after, noisy: noisy && before !== after, strength: noisy ? strength / 4 : strength };
 }
 
-/** Red grew, blue shrank; grey when it is not what was searched for. */
+/** Red grew, blue shrank; boxes that do not match the search are grey. */
 function changeColour(strength, dark, faded) {
   const force = Math.min(1, Math.abs(strength)) ** 0.6;
   const hue = strength > 0 ? 6 : 214;

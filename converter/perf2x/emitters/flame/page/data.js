@@ -1,7 +1,7 @@
 "use strict";
 // The profile as columns, and sums over its tree. Nothing in this file touches the page.
 
-/** A name, and the numbers that a process or thread has. */
+/** The name of a process or thread, with its ids. */
 function numbered(name, ...numbers) {
   const known = [...new Set(numbers)].filter((number) => number >= 0);
   return known.length ? `${name || "?"} (${known.join("/")})` : name || "?";
@@ -35,11 +35,11 @@ class Profile {
       return numbers.get(key);
     });
     this.functionNamed = numbers;
-    this.rank = new Int32Array(this.names.length); // place of each frame when they are ordered by name
+    this.rank = new Int32Array(this.names.length); // position of each frame when they are ordered by name
     [...this.names.keys()].sort((a, b) => (this.names[a] < this.names[b] ? -1 : Number(this.names[a] > this.names[b]))).forEach((frame, rank) => (this.rank[frame] = rank));
   }
 
-  /** Frames without a name that call each other say no more than one: fold them, and keep how many stood there at most. */
+  /** Fold frames without a name that call each other into one, because they add nothing; keep their largest number. */
   foldUnknown() {
     const { whole, moments } = this;
     const unknown = this.functionNamed.get("[unknown]\n");
@@ -57,20 +57,20 @@ class Profile {
     this.whole = tree;
   }
 
-  /** A function's text in addresses: no name and no object has an end of line. */
+  /** A function as text in addresses: neither names nor objects contain line ends. */
   functionKey(frame) {
     return `${this.names[frame]}\n${this.objects[frame]}`;
   }
 
   /**
-   * Show stacks as edits leave them, one after another: [kind, function], or [kind, 1, which frames are 1].
+   * Apply edits to the stacks, one after another: [kind, function], or [kind, 1, which frames are 1].
    * @param {[string, number, Int32Array?][]} edits
    */
   use(edits) {
     let tree = this.whole;
     this.runs = this.run;
     let leaf = Int32Array.from(this.rows.node);
-    this.nodeOf = null; // of the data's node + 1, where it is not itself
+    this.nodeOf = null; // by the data's node + 1; null if nodes are unchanged
     for (const [kind, wanted, numbers] of edits) {
       const { nodeOf, ...rest } = editTree(tree, numbers || this.functionOf, kind, wanted);
       const edited = (node) => (node === DROPPED ? DROPPED : nodeOf[node + 1]);
@@ -90,7 +90,7 @@ class Profile {
     this.round = 0;
   }
 
-  /** The node that a node of the data is shown as; DROPPED where it is not shown. */
+  /** The node that stands for a node of the data; DROPPED if it is not shown. */
   shownNode(node) {
     return this.nodeOf ? this.nodeOf[node + 1] : node;
   }
@@ -110,7 +110,7 @@ class Profile {
   }
 
   /**
-   * Tree nodes that the rows touch, parents before children, with this.sum and this.own filled in for them.
+   * The tree nodes that the rows touch, parents before children, with this.sum and this.own computed for them.
    * @param {number[]} rows
    * @param {Column} weight
    */
@@ -170,7 +170,7 @@ const TIME_STEPS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 /** @type {[number, string][]} */
 const COUNT_STEPS = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 
-/** A number with its unit as people say it: 1.25 s, 3.4 M cycles, 12 samples. */
+/** A number with its unit, formatted for people: 1.25 s, 3.4 M cycles, 12 samples. */
 function spoken(value, unit) {
   if (unit === "nanoseconds") {
     const [size, name] = TIME_STEPS.find(([step]) => Math.abs(value) >= step) || TIME_STEPS[3];
@@ -186,7 +186,7 @@ function trimmed(value) {
   return String(Number(value.toFixed(digits)));
 }
 
-/** A ruler's tick: as many digits as the step between ticks needs, in one unit for the whole ruler. */
+/** The label of a ruler's tick: as many digits as the step between ticks needs, in one unit for the whole ruler. */
 function tickText(value, step, most, unit) {
   if (!value) return "0";
   const steps = unit === "nanoseconds" ? TIME_STEPS : COUNT_STEPS;
@@ -199,5 +199,5 @@ function percent(part, whole) {
   if (!whole) return "0 %";
   const share = (100 * part) / whole;
   if (share < 0.005 || share > 100 - 1e-9) return `${Math.round(share)} %`;
-  return `${Math.min(share, 99.9).toFixed(share < 9.995 ? 2 : 1)} %`; // 100 % is all of it
+  return `${Math.min(share, 99.9).toFixed(share < 9.995 ? 2 : 1)} %`; // 100 % is reserved for everything
 }

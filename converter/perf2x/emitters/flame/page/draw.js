@@ -1,10 +1,10 @@
 "use strict";
-// Boxes to pixels. Draws only the levels and the range on screen; boxes under a dot of the screen melt together.
+// Draws boxes. Only the levels and the range on screen are drawn; boxes smaller than a device pixel are merged.
 
 const LEVEL = 19;
 const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
-/** What draws on a canvas of this size on screen, nothing on it yet. */
+/** The drawing context of a canvas with its size on screen, cleared. */
 function penOf(canvas, width, height) {
   const ratio = devicePixelRatio || 1;
   [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -21,18 +21,18 @@ function copyOf(canvas) {
 
 const isDark = () => document.documentElement.dataset.theme === "dark";
 
-/** A colour of the page's style. */
+/** A colour from the page's style. */
 const styled = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 
 class Painter {
-  /** @param {Strips | null} strips for boxes without a label; without, they are rectangles as all others are */
+  /** used for boxes without a label; without it, they are drawn as rectangles like all others */
   constructor(canvas, ruler, strips = null) {
     this.canvas = canvas;
     this.ruler = ruler;
     this.strips = strips;
-    this.sides = [{ from: 0, to: 1 }]; // ranges on screen: callers and callees have one each, all else has one
-    this.side = 0; // the one that hands are on
-    this.gutter = 0; // pixels for names of lanes, of pictures: the page has elements there
+    this.sides = [{ from: 0, to: 1 }]; // ranges on screen: callers and callees have one each, all other views have one
+    this.side = 0; // the active one
+    this.gutter = 0; // width in pixels for names of lanes, in pictures only: the page uses elements
   }
 
   get from() {
@@ -51,7 +51,7 @@ class Painter {
     this.sides[this.side].to = value;
   }
 
-  /** Do something on the side of a lane. */
+  /** Do something with the side that a lane belongs to. */
   onSide(side, act) {
     const kept = this.side;
     this.side = side;
@@ -80,7 +80,7 @@ class Painter {
     return this.from + (x / this.width) * (this.to - this.from);
   }
 
-  /** Top edge of a level in pixels of the whole drawing. */
+  /** The top edge of a level, in pixels of the whole drawing. */
   y(lane, depth) {
     const { layout, flame } = this.view;
     const { top, levels, grows } = layout.lanes[lane];
@@ -109,7 +109,7 @@ class Painter {
     this.paintOutline(pen, view.hovered, this.ink, 1);
   }
 
-  /** The same picture as before with another part of the time: while a hand chooses it, nothing else changes. */
+  /** Redraw the same picture with another part of the time; while the user chooses it, nothing else changes. */
   paintProposed(view) {
     const { from, to, width, height } = this;
     const key = [from, to, view.scroll, width, height].join();
@@ -126,7 +126,7 @@ class Painter {
     this.paintRange(pen, view.range.map((end) => this.x(end)));
   }
 
-  /** A chosen part of the time: all else lies in shade. */
+  /** Shade everything outside the chosen part of the time. */
   paintRange(pen, [left, right]) {
     pen.globalAlpha = 0.75;
     pen.fillStyle = this.ground;
@@ -155,7 +155,7 @@ class Painter {
     });
   }
 
-  /** The name of a lane: above callers and callees, in the gutter of a picture over time. */
+  /** Draw the name of a lane: above callers and callees, in the gutter of a picture over time. */
   paintHead(pen, lane, y) {
     if (y <= -LEVEL || y >= this.height) return;
     pen.fillStyle = this.line;
@@ -166,7 +166,7 @@ class Painter {
     pen.font = FONT;
   }
 
-  /** How much a thread ran. */
+  /** Draw how much a thread ran. */
   paintClosed(pen, lane) {
     const y = this.view.base + lane.top * LEVEL - this.view.scroll;
     if (y >= this.height || y + LANE * LEVEL <= 0) return;
@@ -178,11 +178,11 @@ class Painter {
 
   paintLevel(pen, level, y) {
     const { layout } = this.view;
-    const { from, to, width } = this; // asked once: a frame looks at some ten thousand boxes
+    const { from, to, width } = this; // read once, because a frame examines about ten thousand boxes
     const scale = width / (to - from);
-    const least = 1 / this.ratio; // a dot of the screen
-    let painted = -1; // right edge of what is on screen already
-    let melted = Infinity; // left edge of boxes that are less than a dot, which the next one stands for
+    const least = 1 / this.ratio; // one device pixel
+    let painted = -1; // right edge of what is already drawn
+    let melted = Infinity; // left edge of boxes smaller than a device pixel, which the next one merges
     for (let at = layout.firstAfter(level, from); at < level.length; at += 1) {
       const box = level[at];
       if (layout.start[box] >= to) break;
@@ -201,7 +201,7 @@ class Painter {
   }
 
   paintBox(pen, box, left, width, y) {
-    const wide = width > 4 ? width - 1 : width; // a gap tells neighbours apart
+    const wide = width > 4 ? width - 1 : width; // a gap separates neighbours
     const room = Math.floor((Math.min(width, this.width - Math.max(left, 0)) - 8) / this.letter);
     const colour = this.view.colour(box);
     if (room < 3 && this.strips) {
@@ -250,14 +250,14 @@ class Painter {
   }
 }
 
-/** A text of at most so many letters: a long one keeps its start and its end, which tell templates and paths apart. */
+/** A text shortened to a number of letters: the start and the end remain, which distinguish templates and paths. */
 function shortened(text, letters) {
   if (text.length <= letters) return text;
   const end = letters < 8 ? 0 : Math.floor((letters - 1) * 0.45);
   return `${text.slice(0, letters - 1 - end)}…${end ? text.slice(-end) : ""}`;
 }
 
-/** A name with its template arguments left out. */
+/** A name without its template arguments. */
 function withoutArguments(name) {
   if (name.includes("operator")) return name;
   let short = name;
@@ -265,10 +265,10 @@ function withoutArguments(name) {
   return short.replaceAll("\0", "<…>");
 }
 
-/** A name with its parameters left out. */
+/** A name without its parameters. */
 const withoutParameters = (name) => name.replace(/(?<=[\w>])\([^()]*\)( const)?$/, "");
 
-/** A name of at most so many letters: template arguments go first, then parameters, what it is inside of, letters. */
+/** A name shortened to a number of letters: template arguments are removed first, then parameters, scopes, letters. */
 function fitted(name, letters) {
   if (name.length <= letters) return name;
   const short = withoutArguments(name);

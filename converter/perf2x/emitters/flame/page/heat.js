@@ -2,9 +2,9 @@
 // The heat map of bursts: draws it, and lets pointer and keys choose a part of the time.
 
 const HEAT = { top: 4, foot: 16, row: 10 };
-const MOST_HEAT_ROWS = 24; // processes; those beyond are one row
+const MOST_HEAT_ROWS = 24; // processes; the others share one row
 let bursts = null;
-/** labels: of rows that are processes or CPUs, and step: how many cells of a grid one of theirs is; of fractions of a column neither. */
+/** labels: of rows that are processes or CPUs; step: how many cells of the grid one cell stands for. Both are unset if rows are fractions of a column. */
 const heat = { cells: null, cursor: 0, anchor: -1, ends: [], ofWaits: false, labels: [], step: 0 };
 
 function prepareBursts() {
@@ -20,7 +20,7 @@ function readRange(text) {
   return Number.isSafeInteger(to) && from >= 0 && to > from && from < bursts.duration ? [Math.floor(from), to] : undefined;
 }
 
-/** Sums per row of what is chosen: of the whole recording, or of a part of the time. */
+/** Sums per row of the chosen samples: of the whole recording, or of a part of the time. */
 const chosenSums = () => (profile.bursts && state.range ? bursts.sums(state.range) : profile.rows);
 
 function toggleBursts() {
@@ -37,7 +37,7 @@ function toggleBursts() {
 
 const isFilled = (cells) => cells.some((sum) => sum > 0);
 
-/** The samples of the chosen event and threads, all of the time. */
+/** The samples of the chosen event and threads, at all times. */
 function showBursts() {
   $("bursts").hidden = !bursts || state.bursts !== "on";
   if ($("bursts").hidden) return;
@@ -58,7 +58,7 @@ function showBursts() {
   paintBursts();
 }
 
-/** What rows are called that are processes, dearest first, or CPUs, and the row of a thread and sample; no names where rows are fractions of a column. */
+/** The labels of rows that are processes, costliest first, or CPUs, and the row of a thread and sample; no labels if rows are fractions of a column. */
 function heatRows(wanted) {
   if (state.rows === "parts") return { labels: [], of: () => 0 };
   if (state.rows === "cpu") {
@@ -73,7 +73,7 @@ function heatRows(wanted) {
   return { labels: left > 1 ? [...order.slice(0, MOST_HEAT_ROWS - 1), `${left} others`] : order, of: (thread) => place.get(processLabel(profile.threads[thread])) };
 }
 
-/** Cells as they are drawn, column by column: of rows with names as many columns as are told apart. */
+/** Cells as drawn, column by column: rows with labels have as many columns as can be distinguished. */
 function arranged(grid) {
   heat.step = heat.labels.length && [1, 2, 5, 10, 25, 50].find((step) => grid.length <= heat.labels.length * step * MOST_COLUMNS + 1 || step === 50);
   if (!heat.step) return grid;
@@ -85,7 +85,7 @@ function arranged(grid) {
 const rowCount = () => heat.labels.length || BURST_ROWS;
 const columnLasts = () => (heat.step ? heat.step * bursts.cell : bursts.column);
 
-/** The cell of the grid that one begins with. */
+/** The cell of the grid at which a drawn cell begins. */
 const gridCell = (cell) => (heat.step ? Math.floor(cell / rowCount()) * heat.step : cell);
 
 function heatPlace() {
@@ -129,14 +129,14 @@ function paintHeat() {
 
 const cellPlace = (cell, { left, wide, tall }) => [left + Math.floor(cell / rowCount()) * wide, HEAT.top + (cell % rowCount()) * tall];
 
-/** From pale to red, or from dark to bright where the page is dark; waits from pale to blue. */
+/** From pale to red, or from dark to bright in dark mode; waits from pale to blue. */
 function heatColour(at, dark) {
   const share = heat.ends.length > 1 ? heat.ends[at] / heat.ends.at(-1) : 0.4;
   if (heat.ofWaits) return dark ? `hsl(214 60% ${20 + 46 * share}%)` : `hsl(214 70% ${90 - 48 * share}%)`;
   return dark ? `hsl(${14 + 34 * share} 85% ${16 + 50 * share}%)` : `hsl(${40 - 38 * share} 90% ${88 - 48 * share}%)`;
 }
 
-/** Which sums each colour stands for. */
+/** The sums that each colour stands for. */
 function showHeatScale() {
   const dark = isDark();
   $("heat-scale").replaceChildren(...heat.ends.map((end, at) => swatched(heatColour(at, dark), `${heat.ends.length > HEAT_CLASSES - 1 ? "≤ " : ""}${burstSize(end)}`)));
@@ -158,7 +158,7 @@ function paintAxes(pen, { left, columns, wide, tall }) {
   }
 }
 
-/** A line around the cell that keys move. */
+/** Draw a line around the cell that keys move. */
 function outlineCell(pen, cell, place, colour) {
   const [x, y] = cellPlace(cell, place);
   const { wide, tall } = place;
@@ -167,7 +167,7 @@ function outlineCell(pen, cell, place, colour) {
   pen.strokeRect(x - 1, y - 1, Math.max(wide, 2) + 1.5, tall + 2);
 }
 
-/** The cell at a place on screen, the nearest one outside of the grid. */
+/** The cell at a position on screen; outside the grid, the nearest one. */
 function cellAt(event) {
   const { canvas, left, columns, wide, tall } = heatPlace();
   const place = canvas.getBoundingClientRect();
@@ -183,7 +183,7 @@ function chooseCells(one, other) {
   paintBursts();
 }
 
-/** What is chosen, in words, and as an option of the command line. */
+/** The chosen part, as text and as an option of the command line. */
 function sayRange() {
   if ($("bursts").hidden) return;
   const { range } = state;

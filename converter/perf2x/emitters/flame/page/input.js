@@ -4,7 +4,7 @@
 function localTheme() {
   try {
     if (localStorage.theme) return localStorage.theme;
-  } catch {} // where a page may keep nothing
+  } catch {} // pages that may not store anything
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
@@ -95,7 +95,7 @@ function listen() {
   addEventListener("keyup", onRangeKeyUp);
 }
 
-/** Arrows, or a pointer, make the panel wider, on phones taller. */
+/** Arrows, or a pointer, change the width of the panel; on phones, its height. */
 function listenToGrip() {
   const [grip, side] = [$("grip"), $("side")];
   const place = (event) => {
@@ -119,7 +119,7 @@ function listenToGrip() {
 
 const isSheet = () => $("side").offsetLeft === 0;
 
-/** Percent of the window that the panel has. */
+/** The panel's width in percent of the window. */
 function panelShare() {
   const side = $("side");
   const { clientWidth, clientHeight } = side.parentElement;
@@ -148,7 +148,7 @@ function boxAt(event) {
 
 function listenToPointer(canvas) {
   let drag = null;
-  const fingers = new Map(); // where each came down, and what was there
+  const fingers = new Map(); // where each finger touched, and what was in sight
   const placeOf = (event) => ({ x: event.clientX - canvas.getBoundingClientRect().left, value: timeAt(event) });
   canvas.onpointerdown = (event) => {
     boxAt(event);
@@ -199,10 +199,10 @@ function dragTo(drag, x) {
   moveTo(drag.from - moved, drag.to - moved);
 }
 
-/** Zoom where there is nothing to scroll, and with Ctrl, which a pinch on a touchpad is; sideways, move. */
+/** Zoom if there is nothing to scroll, and with Ctrl, which a pinch on a touchpad sends; sideways, move. */
 function onWheel(event) {
   const { scrollHeight, clientHeight } = $("scroll");
-  const pixels = event.deltaMode ? LEVEL : 1; // some browsers count lines
+  const pixels = event.deltaMode ? LEVEL : 1; // some browsers count in lines
   const sideways = event.deltaX || (event.shiftKey ? event.deltaY : 0);
   const isZoom = event.ctrlKey || event.metaKey || (!sideways && scrollHeight <= clientHeight);
   if (!isZoom && !sideways) return;
@@ -212,7 +212,7 @@ function onWheel(event) {
   else panBy((sideways * pixels) / painter.width);
 }
 
-/** What it tells is no longer under the pointer. */
+/** Hide the tooltip: its box is no longer under the pointer. */
 function hideTip() {
   hovered = -1;
   $("tip").hidden = true;
@@ -290,7 +290,7 @@ function onKey(event) {
   action();
 }
 
-/** Select the box that a step leads to, or as many of them as there are up to a number, and bring it into view. */
+/** Select the box that a step leads to, repeating the step up to a number of times, and bring it into view. */
 function walk(step, times = 1) {
   let next = selected < 0 ? (layout.has(0) ? 0 : -1) : step(selected);
   if (next < 0) return;
@@ -298,7 +298,7 @@ function walk(step, times = 1) {
   bringIntoView(next);
 }
 
-/** Select a box, and have it in sight. */
+/** Select a box, and bring it into view. */
 function bringIntoView(next) {
   select(next);
   if (layout.end[next] <= painter.from || layout.start[next] >= painter.to) goTo(layout.start[next], layout.end[next], "walk");
@@ -309,7 +309,7 @@ function bringIntoView(next) {
   if (top + LEVEL > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + LEVEL - scroll.clientHeight;
 }
 
-/** Whether what is called stands above. */
+/** Whether callees are drawn above. */
 function growsUp(box) {
   const { grows } = laneOf(box);
   return grows ? grows === "up" : state.direction === "flame";
@@ -318,7 +318,7 @@ function growsUp(box) {
 const above = (box) => (growsUp(box) ? inner(box) : outer(box));
 const below = (box) => (growsUp(box) ? outer(box) : inner(box));
 
-/** The caller's box; callers and callees meet at the function, which both sides have. */
+/** The caller's box; callers and callees meet at the function, which is on both sides. */
 function outer(box) {
   if (layout.up[box] >= 0 || !layout.isSandwich) return layout.up[box];
   const [root] = layout.lanes[1 - layout.lane[box]].levels[0];

@@ -1,17 +1,17 @@
 "use strict";
-// Over time, threads as lanes of CPU use, which open to their stacks; an overview of all of them; when a function ran.
+// The view over time: threads as lanes of CPU use, which open to their stacks; an overview of all of them; when a function ran.
 
-const LANE = 2; // levels that a closed lane is tall
+const LANE = 2; // height of a closed lane, in levels
 const FEW_LANES = 16;
-const MOST_OPEN = 2; // threads that are open at first
+const MOST_OPEN = 2; // number of threads that are open at first
 const OVERVIEW = 24; // pixels
 
 /**
- * How long each column of a part of the time a thread ran, waited, and had a marked function on its stack: shares of the column.
- * @param {[number, number]} tracks the first one, and the first behind them
+ * For each column of a part of the time, how long a thread ran, waited, and had a marked function on its stack: as shares of the column.
+ * @param {[number, number]} tracks the first one, and one past the last
  * @param {[number, number]} range microseconds
  * @param {Uint8Array | null} marked by node
- * @param {(frame: number) => string} groupOf what the innermost function is coloured by
+ * @param {(frame: number) => string} groupOf the group that colours the innermost function
  * @returns {LaneUse}
  */
 function useOf(profile, tracks, range, columns, marked, groupOf = (_frame) => "") {
@@ -44,7 +44,7 @@ function useOf(profile, tracks, range, columns, marked, groupOf = (_frame) => ""
   return { ran, waited, when };
 }
 
-/** Do something with each part of the time of some threads: its number, and when it begins and ends inside a range. */
+/** Call a function for each part of the time of some threads, with its number, and its start and end within a range. */
 function eachPart({ parts, length }, [track, end], [from, to], act) {
   const [first, last] = [Math.max(0, Math.floor(from / length)), Math.min(parts, Math.ceil(to / length))];
   for (; track < end; track += 1) for (let at = first; at < last; at += 1) act(track * parts + at, Math.max(from, at * length), Math.min(to, (at + 1) * length));
@@ -57,7 +57,7 @@ function nodesWith({ parent, frame, functionOf }, wanted) {
   return found;
 }
 
-/** Microseconds that each thread ran, in all of the time or a part of it; those that have nothing there are negative. */
+/** Microseconds that each thread ran, in all of the time or a part of it; negative for threads without anything there. */
 function timesOf(profile, range) {
   const times = new Float64Array(profile.threads.length).fill(-1);
   const { moments, lanes } = profile;
@@ -75,7 +75,7 @@ function timesOf(profile, range) {
   return times;
 }
 
-/** Tracks to show, dearest first, those of a process together where there are several; most: Infinity for all. */
+/** Tracks to show, costliest first, those of one process together if there are several processes; most: Infinity for all. */
 function lanesInOrder(profile, times, most) {
   const processes = new Map();
   const dearest = [...times.keys()].filter((track) => times[track] >= 0).sort((a, b) => times[b] - times[a]);
@@ -86,7 +86,7 @@ function lanesInOrder(profile, times, most) {
   return { tracks: shown.sort((a, b) => placeOf(a) - placeOf(b) || times[b] - times[a]), left: dearest.length - shown.length };
 }
 
-// ---- what is chosen
+// ---- the choice of lanes
 
 const isOpenLane = (track) => (state.open === "some" ? layoutTracks.length <= MOST_OPEN : state.open.split("_").includes(String(track)));
 let layoutTracks = [];
@@ -113,7 +113,7 @@ function toggleLane(track) {
   showLanes([...open].join("_"));
 }
 
-/** Show other lanes; what is in sight stays. */
+/** Show other lanes, keeping the scroll position. */
 function showLanes(open) {
   const { from, to } = painter.sides[0];
   const { scrollTop } = $("scroll");
@@ -129,7 +129,7 @@ function laneAt(event) {
   return layout.lanes.find(({ top, closed }) => closed && level >= top && level < top + LANE);
 }
 
-/** Names of lanes beside them; those of threads open and close theirs. */
+/** Draw names of lanes beside them; those of threads open and close their lanes. */
 function showGutter() {
   const named = layout.isTime ? layout.lanes.filter(({ label }) => label) : [];
   document.body.toggleAttribute("data-lanes", named.length > 0);
@@ -145,7 +145,7 @@ function showGutter() {
 
 const frameOfKey = (key) => profile.functionFrame[profile.functionNamed.get(key)];
 
-/** Show when a function ran, or no longer. */
+/** Show when a function ran, or hide it again. */
 function markFunction(key) {
   state.mark = state.mark === key ? "" : key;
   showLanes(state.open);
@@ -153,7 +153,7 @@ function markFunction(key) {
 
 let marks = { key: "", of: null, nodes: null };
 
-/** 1 for each node with the marked function, null where none is. */
+/** 1 for each node with the marked function; null without one. */
 function markedNodes() {
   if (!state.mark) return null;
   if (marks.key !== state.mark || marks.of !== profile.parent) marks = { key: state.mark, of: profile.parent, nodes: nodesWith(profile, profile.functionNamed.get(state.mark)) };
@@ -171,7 +171,7 @@ function lanesChip() {
 
 // ---- painting
 
-/** What ran as areas on one another, in the colours of the innermost functions, over what waited; what is marked lies over both. */
+/** Draw running time as stacked areas, in the colours of the innermost functions, above waiting time; marked time is drawn over both. */
 function paintUse(pen, { ran, waited, when }, left, width, y, tall, colours) {
   const wide = width / waited.length;
   const paint = (shares, colour, floor = null) => {
@@ -193,14 +193,14 @@ function paintUse(pen, { ran, waited, when }, left, width, y, tall, colours) {
   paint(when, colours.mark);
 }
 
-/** The shares of a closed lane; frames in which nothing moves ask for the same. */
+/** The shares of a closed lane, cached because frames in which nothing moves need the same ones. */
 function laneUse(lane, range, columns) {
   const asked = [...range, columns, state.mark, state.colour].join();
   if (!lane.use || lane.use.asked !== asked) lane.use = { asked, ...useOf(profile, [lane.track, lane.track + 1], range, columns, markedNodes(), (frame) => colours.group(frame)) };
   return lane.use;
 }
 
-/** Lines of a tooltip: what a closed lane did at a place of the screen. @param {Lane} lane @param {number} x */
+/** Lines of a tooltip: what a closed lane's thread did at a position on screen. @param {Lane} lane @param {number} x */
 function laneLines({ use }, x) {
   const at = clamp(Math.floor((x / painter.width) * use.waited.length), use.waited.length - 1);
   const parts = [...use.ran].map(([group, shares]) => /** @type {[string, number]} */ ([group || "ran", shares[at]]));
@@ -213,7 +213,7 @@ const useColours = () => ({
   of: (group) => colours.ofGroup(group), rank: (group) => colours.ranks.get(group) ?? Infinity,
 });
 
-/** All of the graph, small, with what is in sight and what is chosen. */
+/** The whole graph, small, with the visible and the chosen part. */
 function paintOverview() {
   const canvas = $("overview");
   const width = canvas.clientWidth;
@@ -237,7 +237,7 @@ function paintOverview() {
   if (from > least || to < most) pen.strokeRect(place(from) + 0.5, 0.5, Math.max(1, place(to) - place(from) - 1), OVERVIEW - 1);
 }
 
-/** How much all threads together ran. */
+/** Draw how much all threads together ran. */
 function paintWholeTime(pen, width) {
   const use = useOf(profile, [0, profile.threads.length], [0, profile.duration || 1], Math.max(1, Math.floor(width / 2)), markedNodes(), (frame) => colours.group(frame));
   const ran = new Float64Array(use.waited.length);
@@ -248,7 +248,7 @@ function paintWholeTime(pen, width) {
   paintUse(pen, use, 0, width, 2, OVERVIEW - 4, useColours());
 }
 
-/** Levels as rows of two pixels: of a pixel the box in it, of a deep tree some levels. */
+/** Draw levels as rows of two pixels: at each pixel the box there; of a deep tree only some levels. */
 function paintWholeTree(pen, width) {
   const levels = layout.lanes.flatMap(({ levels: own, grows }) => (grows === "up" || (state.direction === "flame" && !grows) ? own.toReversed() : own));
   const rows = Math.min(levels.length, OVERVIEW / 2);
@@ -263,7 +263,7 @@ function paintWholeTree(pen, width) {
   }
 }
 
-/** A drag on the overview chooses a range over time, and what is in sight of other orders. */
+/** A drag on the overview chooses a range over time; in other orders it moves the visible range. */
 function listenToOverview() {
   const canvas = $("overview");
   const valueOf = (event) => ((event.clientX - canvas.getBoundingClientRect().left) / canvas.clientWidth) * (layout.isTime ? profile.duration : layout.width);

@@ -1,41 +1,41 @@
 "use strict";
-// Where every box goes. A layout is lanes of levels; a level holds boxes that do not overlap, from left to right.
+// The positions of all boxes. A layout consists of lanes of levels; a level has boxes that do not overlap, from left to right.
 
 class Layout {
   constructor() {
     /** @type {Lane[]} */
     this.lanes = [];
-    this.next = 0; // number of the box to come
-    this.reserved = 0; // boxes of lanes that are filled when somebody looks at them
+    this.next = 0; // number of the next box
+    this.reserved = 0; // boxes of lanes that are filled on first use
     this.start = new Float64Array(1024);
     this.end = new Float64Array(1024);
     this.node = new Int32Array(1024); // −1: the root box of a lane
     this.depth = new Int32Array(1024);
     this.lane = new Int32Array(1024);
-    this.up = new Int32Array(1024); // the box that holds this one, −1 for none
-    this.own = new Float64Array(1024); // weight of the box itself, without those above it
+    this.up = new Int32Array(1024); // the enclosing box, −1 for none
+    this.own = new Float64Array(1024); // weight of the box itself, without its callees
     this.wait = new Uint8Array(1024); // how it waited, a key of WAITS; 0: it ran
-    this.change = []; // what it was before and is after, when two profiles are compared
+    this.change = []; // values before and after, if two profiles are compared
     /** @type {number[]} */
-    this.off = []; // share of a box that is off the CPU, where some are
-    this.waits = new Set(); // kinds that there are
+    this.off = []; // off-CPU share of a box, if any box has one
+    this.waits = new Set(); // kinds that occur
     /** @type {string[] | null} */
-    this.colour = null; // of the boxes that were asked for
+    this.colour = null; // of the boxes that were looked up
     this.labels = new Map(); // boxes of groups: box → text
     this.width = 0;
     this.unit = "";
     this.isTime = false;
     this.isSandwich = false;
-    this.left = 0; // threads without a lane
-    this.overview = null; // of all threads, once it was drawn
+    this.left = 0; // number of threads without a lane
+    this.overview = null; // of all threads, once drawn
   }
 
-  /** Numbers of boxes: all below, though some may belong to none. */
+  /** The number of box numbers in use, some of which may belong to no box. */
   get size() {
     return Math.max(this.next, this.reserved);
   }
 
-  /** Have columns for so many boxes at least. */
+  /** Make room for at least this many boxes. */
   grow(room) {
     for (const name of /** @type {const} */ (["start", "end", "node", "depth", "lane", "up", "own", "wait"])) {
       const column = this[name];
@@ -45,20 +45,20 @@ class Layout {
     }
   }
 
-  /** frame: that of each node which the lane's boxes show */
+  /** frame: the frame of each node in the lane's boxes */
   addLane(label, frame) {
     this.lanes.push({ label, frame, levels: [], top: 0, side: 0, grows: "", isTurned: false, track: -1, closed: false, first: 0, last: Infinity, make: null });
     return this.lanes.length - 1;
   }
 
-  /** Make the lane's boxes, where nobody has looked at it yet. */
+  /** Make the lane's boxes, unless they exist. */
   fill(lane) {
     const { make } = this.lanes[lane];
     this.lanes[lane].make = null;
     if (make) make();
   }
 
-  /** Whether there is a box of this number. */
+  /** Whether a box with this number exists. */
   has(box) {
     if (box < 0 || box >= this.size) return false;
     const lane = this.lanes.findLastIndex(({ first }) => first <= box);
@@ -83,12 +83,12 @@ class Layout {
     return box;
   }
 
-  /** The frame that a box shows, −1 for none. */
+  /** The frame of a box, −1 for none. */
   frameOf(box) {
     return this.node[box] < 0 ? -1 : this.lanes[this.lane[box]].frame[this.node[box]];
   }
 
-  /** Number of levels in all lanes; sets where each lane begins. */
+  /** The number of levels in all lanes; also sets where each lane begins. */
   height() {
     let top = 0;
     for (const lane of this.lanes) {
@@ -100,7 +100,7 @@ class Layout {
     return top;
   }
 
-  /** The box at a level of a lane that holds position x, −1 for none. */
+  /** The box at a level of a lane that contains position x, −1 for none. */
   find(lane, depth, x) {
     this.fill(lane);
     const level = this.lanes[lane].levels[depth] || [];
@@ -108,7 +108,7 @@ class Layout {
     return at < level.length && this.start[level[at]] <= x ? level[at] : -1;
   }
 
-  /** Index in the level, from low on, of the first box that ends behind x; a near one is found soonest. */
+  /** Index in the level, from low on, of the first box that ends after x; nearby ones are found fastest. */
   firstAfter(level, x, low = 0) {
     let high = low;
     for (let step = 1; high < level.length && this.end[level[high]] <= x; step *= 2) {
@@ -125,7 +125,7 @@ class Layout {
   }
 }
 
-/** Groups side by side, heaviest first; one without a label has no box of its own. groups: [{label, rows}] */
+/** Groups side by side, costliest first; a group without a label has no box of its own. groups: [{label, rows}] */
 function grouped(groups, weight, unit, frame, placeGroup) {
   const layout = new Layout();
   layout.unit = unit;
@@ -147,7 +147,7 @@ function grouped(groups, weight, unit, frame, placeGroup) {
   return layout;
 }
 
-/** Same callers merged, heaviest first. */
+/** Merge stacks with the same callers, costliest first. */
 function leftHeavy(profile, groups, weight, unit, comparison) {
   return grouped(groups, weight, unit, profile.frame, (layout, rows, at, up) => {
     const { nodes, sum, own } = foldAll(profile, rows, weight, comparison);
@@ -156,7 +156,7 @@ function leftHeavy(profile, groups, weight, unit, comparison) {
   });
 }
 
-/** The tree turned around: functions by what they cost themselves, and below each its callers. */
+/** The inverted tree: functions by their self cost, and below each its callers. */
 function bottomUp(profile, groups, weight, unit, comparison) {
   const frame = [];
   const layout = grouped(groups, weight, unit, frame, (made, rows, at, up) => {
@@ -168,7 +168,7 @@ function bottomUp(profile, groups, weight, unit, comparison) {
   return layout;
 }
 
-/** One function: above it, growing upwards, who calls it, below it what it calls, each side merged over all places. */
+/** One function: its callers above it, growing upwards, its callees below it, each side merged over all occurrences. */
 function sandwich(profile, rows, wanted, weight, unit, comparison) {
   const layout = new Layout();
   Object.assign(layout, { unit, isSandwich: true });
@@ -185,7 +185,7 @@ function sandwich(profile, rows, wanted, weight, unit, comparison) {
   return layout;
 }
 
-/** Sums and own values by node: of the widths, and behind them those that are compared, or what is off the CPU. */
+/** Sums and own values by node: first of the widths, then of the values to compare, or of off-CPU time. */
 function foldAll(profile, rows, weight, comparison) {
   const { off } = profile.rows;
   if (off && !comparison) {
@@ -203,7 +203,7 @@ function foldAll(profile, rows, weight, comparison) {
   };
 }
 
-/** A function that keeps for a box what changed in its node, or the share of it that is off the CPU: sums do not stay. */
+/** Return a function that stores a box's values before and after, or its off-CPU share, because sums are not kept. */
 function noteOf(layout, comparison, columns, own) {
   const [wide, ...sums] = columns;
   const owns = own && own.slice(1);
@@ -211,7 +211,7 @@ function noteOf(layout, comparison, columns, own) {
   return sums.length ? (box, node) => (layout.off[box] = sums[0][node] / wide[node]) : null;
 }
 
-/** Put boxes of a tree of functions; nodes of several trees in one lane are numbered one after another. */
+/** Place the boxes of a tree of functions; nodes of several trees in one lane are numbered one after another. */
 function placeFunctions(layout, profile, tree, lane, from, up, comparison) {
   const { frame } = layout.lanes[lane];
   const first = frame.length;
@@ -223,18 +223,18 @@ function placeFunctions(layout, profile, tree, lane, from, up, comparison) {
 }
 
 /**
- * Put boxes of a tree above or below a box, heaviest first, level by level.
+ * Place boxes of a tree above or below a box, costliest first, level by level.
  * @param {Layout} layout
  * @param {PlacedTree} tree
- * @param {ArrayLike<number>} nodes those to place, callers first
+ * @param {ArrayLike<number>} nodes nodes to place, callers first
  * @param {((box: number, node: number) => unknown) | null} note
- * @param {number} first number of the tree's first node among the lane's
+ * @param {number} first number of the tree's first node within the lane
  */
 function placeTree(layout, tree, nodes, lane, from, up, note, first = 0) {
   const { sum, own } = tree;
   const [order, starts] = childrenOf(tree, nodes);
-  const boxes = [up]; // behind the first one, those of the nodes in the order in which they were placed
-  const placed = [-1]; // places of the nodes in "nodes"
+  const boxes = [up]; // the given box, then those of the nodes in the order of placement
+  const placed = [-1]; // indices in "nodes" of the placed nodes
   for (let at = 0; at < boxes.length; at += 1) {
     let x = at ? layout.start[boxes[at]] : from;
     const depth = boxes[at] < 0 ? 0 : layout.depth[boxes[at]] + 1;
@@ -249,7 +249,7 @@ function placeTree(layout, tree, nodes, lane, from, up, note, first = 0) {
   }
 }
 
-/** Places of the nodes, by caller, heaviest first, and where those of each caller begin; the first ones have no caller. */
+/** Indices of the nodes, by caller, costliest first, and where those of each caller begin; the first ones have no caller. */
 function childrenOf({ parent, frame, sum, rank, place }, nodes) {
   const callers = new Int32Array(nodes.length);
   const starts = new Int32Array(nodes.length + 2);
@@ -267,7 +267,7 @@ function childrenOf({ parent, frame, sum, rank, place }, nodes) {
   return [order, starts];
 }
 
-/** Sort a part of a column; most parts are a handful, for which a call of sort() is dear. */
+/** Sort a part of a column; most parts have a few entries, for which calling sort() is slow. */
 function sortPart(column, first, end, compare) {
   if (end - first > 12) {
     column.subarray(first, end).sort(compare);

@@ -1,8 +1,8 @@
 "use strict";
-// The layout over time: a lane per track, a box for each stretch of time in which a function stood on the stack.
+// The layout over time: a lane per track, a box for each stretch of time during which a function was on the stack.
 
 /**
- * Stacks where they were seen. Lanes are filled when somebody looks at them: half a million moments have millions of
+ * Stacks when they were seen. Lanes are filled on first use: half a million moments have millions of
  * boxes. x is microseconds.
  * @param {number[]} tracks
  * @param {boolean} labelled
@@ -28,7 +28,7 @@ function overTime(profile, tracks, labelled, range, open = new Set(tracks)) {
     }
     const span = { rows: [profile.firstMoment[track], profile.firstMoment[track + 1]], range: range || [0, Infinity], depths };
     const { boxes, levels } = roomOf(profile, span, layout.waits);
-    if (!levels) continue; // nothing of it in this part of the time
+    if (!levels) continue; // nothing in this part of the time
     const number = layout.addLane(labelled ? label : "", profile.frame);
     const lane = layout.lanes[number];
     Object.assign(lane, { track, first: layout.reserved, levels: Array.from({ length: levels }, () => []) });
@@ -43,14 +43,14 @@ function overTime(profile, tracks, labelled, range, open = new Set(tracks)) {
   return layout;
 }
 
-/** Number of callers of each node. */
+/** The number of callers of each node. */
 function depthsOf(parent) {
   const depths = new Int32Array(parent.length);
   for (let node = 0; node < parent.length; node += 1) depths[node] = parent[node] < 0 ? 0 : depths[parent[node]] + 1;
   return depths;
 }
 
-/** Do something with each moment of a span: its row, its node, and what of its time lies in the range. */
+/** Call a function for each moment of a span, with its row, its node, and the part of its time that lies in the range. */
 function eachMoment(profile, { rows: [first, last], range: [from, to] }, act) {
   const { moments } = profile;
   for (let row = first; row < last; row += 1) {
@@ -62,7 +62,7 @@ function eachMoment(profile, { rows: [first, last], range: [from, to] }, act) {
   }
 }
 
-/** How many boxes a span has, how many levels, and in which ways it waits. */
+/** Count the boxes and levels of a span, and collect its kinds of waits. */
 function roomOf(profile, span, waits) {
   const room = { boxes: 0, levels: 0 };
   eachStack(profile, span, (shared, path, wait) => {
@@ -73,7 +73,7 @@ function roomOf(profile, span, waits) {
   return room;
 }
 
-/** Do something with each moment's path, root first, and how much of it goes on from the moment before. */
+/** Call a function for each moment's path, root first, and the length that continues from the moment before. */
 function eachStack(profile, span, act) {
   const { parent, moments } = profile;
   const path = [];
@@ -94,7 +94,7 @@ function eachStack(profile, span, act) {
   });
 }
 
-/** Put the boxes of a span; a function that stays on the stack keeps its box, from stack to stack. */
+/** Place the boxes of a span; a function that stays on the stack keeps its box. */
 function placeMoments(profile, layout, lane, span) {
   const open = []; // boxes of the current stack, root first
   eachStack(profile, span, (shared, path, wait, start, end) => {

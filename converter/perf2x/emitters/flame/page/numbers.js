@@ -1,24 +1,24 @@
 "use strict";
-// Every number that the page says of functions and boxes: panel, tooltip, status line, table and pictures ask here.
-// tests/browser/test_numbers.py reads them all and holds them against perf2x top.
+// All numbers that the page shows for functions and boxes; panel, tooltip, status line, table and pictures use them.
+// tests/browser/test_numbers.py reads them all and compares them with perf2x top.
 
-/** What the sum of periods is called: most events count time. */
+/** The name of the sum of periods; most events count time. */
 const valueWord = () => (unitOf(profile.events[state.event] || { unit: "", name: "" }) === "nanoseconds" ? "Time" : "Value");
 
-/** What the ruler measures, in place of its zero. */
+/** The text at the ruler's zero: what it measures. */
 const rulerWord = () => (layout.isTime ? "elapsed" : chosenUnit() === "nanoseconds" ? (profile.events[state.event].name.includes("off") ? "time" : "CPU time") : chosenUnit());
 
 /** The unit of the chosen number. */
 const chosenUnit = () => (state.weight === "count" ? "samples" : unitOf(profile.events[state.event] || { unit: "count", name: "" }));
 
-/** What a function costs in all that is chosen; it may cost nothing where a box of it is as narrow as that. */
+/** The cost of a function within the choice; 0 if its boxes are too narrow to have any. */
 const costOf = (frame) => costs.get(profile.functionOf[frame]) || { frame, self: 0, total: 0, was: { self: 0, total: 0 }, now: { self: 0, total: 0 } };
 
 const laneOf = (box) => layout.lanes[layout.lane[box]];
 
 const sizeOf = (box) => layout.end[box] - layout.start[box];
 
-/** A box over time is as wide as it lasted, any other as what it cost. */
+/** A box over time is as wide as its duration, any other as its cost. */
 const weighed = (value) => (layout.isTime ? spoken(value * 1000, "nanoseconds") : spent(value));
 const wholeOf = () => (layout.isTime ? homeRange()[1] - homeRange()[0] : total);
 
@@ -26,7 +26,7 @@ const spent = (value) => spoken(value, chosenUnit());
 const told = (value, whole) => `${weighed(value)} (${percent(value, whole)})`;
 const cost = (value) => `${spent(value)} (${percent(value, total)})`;
 
-/** The box that a box of a turned tree is about: the function whose callers stand behind it; −1 for boxes of other trees. */
+/** The box that a box of an inverted tree refers to, whose function is called by those behind it; −1 for boxes of other trees. */
 function turnedRoot(box) {
   if (!laneOf(box).isTurned || layout.frameOf(box) < 0) return -1;
   let root = box;
@@ -34,20 +34,20 @@ function turnedRoot(box) {
   return root;
 }
 
-/** Equal but for the rounding of sums. */
+/** Equal except for rounding errors of sums. */
 const same = (one, other) => Math.abs(one - other) <= 1e-9 * total;
 
-/** Whether a box says no more than the numbers of its function. */
+/** Whether a box adds nothing to the numbers of its function. */
 function isWholeFunction(box, { self, total: all }) {
   const root = turnedRoot(box);
   if (layout.isTime || (root >= 0 && root !== box)) return false;
   return same(sizeOf(box), root < 0 || layout.isSandwich ? all : self) && (root >= 0 || same(layout.own[box], self));
 }
 
-/** @returns {[string, string, number]} word, text, share of the whole */
+/** @returns {[string, string, number]} label, text, share of the total */
 const line = (word, value, whole, text = weighed) => [word, `${text(value)}  ${percent(value, whole)}`, value / (whole || 1)];
 
-/** Lines of the panel. Those of the function are the table's, wherever the box stands. */
+/** Lines of the panel. Those of the function equal the table's, wherever the box is. */
 function panelLines(box) {
   const frame = layout.frameOf(box);
   if (comparison && frame >= 0) return changeLines(box, costOf(frame));
@@ -70,7 +70,7 @@ function changeLines(box, { was, now }) {
   return here && (here.before !== was.total || here.after !== now.total) ? [...found, line("here before", here.before, before), line("here after", here.after, after)] : found;
 }
 
-/** Lines that say how much a box is, and its function where that is more. */
+/** Lines with the cost of a box, and with its function's if that is more. */
 function sizes(box) {
   if (comparison && layout.change[box]) return changeNumbers(layout.change[box]);
   const frame = layout.frameOf(box);
@@ -89,7 +89,7 @@ function boxNumbers(box) {
   return `${when}${told(size, whole)}${own && own < size ? `, self ${told(own, whole)}` : own ? ", all self" : ""}`;
 }
 
-/** before → after and the change, of the box with all that it calls and of itself. */
+/** before → after and the change, for the box including its callees and for itself. */
 function changeNumbers({ total: all, self }) {
   const { wholes } = comparison;
   const both = ({ before, after, noisy }) => `${told(before, wholes.before)} → ${told(after, wholes.after)}, ${comparison.signed(after - before)} of the whole${noisy ? ", within the noise of sampling" : ""}`;

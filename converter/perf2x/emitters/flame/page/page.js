@@ -1,5 +1,5 @@
 "use strict";
-// The page: what is chosen, what is on screen, and what keys and pointer do to it.
+// The page's state: what is chosen and what is on screen, and how it reacts to keys and the pointer.
 
 /** @type {<K extends string>(id: K) => K extends keyof Elements ? Elements[K] : HTMLElement} */
 const $ = (id) => /** @type {any} */ (document.getElementById(id));
@@ -37,10 +37,10 @@ async function start() {
   draw();
 }
 
-/** Whether the recording says when. */
+/** Whether the recording has times. */
 const hasTimes = () => Boolean(profile.moments || profile.lanes);
 
-/** All parts of the view, with what they are at the start; somebody who asked for latencies sees them first. */
+/** All parts of the view with their initial values; if latencies were requested, they are shown first. */
 function viewFields() {
   const { compare, rows: { latency } } = profile;
   return {
@@ -65,7 +65,7 @@ function viewFields() {
   };
 }
 
-/** The view as it is now, for the address. */
+/** The current view, as text for the address. */
 function fragment() {
   const [home, end] = homeRange();
   const ranges = painter.sides.map(({ from, to }) => (from === home && to === end ? null : [from, to]));
@@ -74,7 +74,7 @@ function fragment() {
   return writeFragment(state, fields);
 }
 
-/** Show a view of the past, or one that somebody typed into the address. */
+/** Show an earlier view, or one from the address. */
 function revisit(hash) {
   Object.assign(state, readFragment(hash, fields));
   applyTheme(document.documentElement.dataset.theme);
@@ -101,24 +101,24 @@ function prepare() {
   for (let track = 0; track < profile.threads.length; track += 1) profile.firstMoment[track + 1] += profile.firstMoment[track];
 }
 
-/** Show all of what was chosen anew, as a step of its own. */
+/** Redraw everything that was chosen, as a step of its own in the history. */
 function rebuild() {
   Object.assign(state, { zoom: [], box: -1 });
   if (profile.rows.node.length < MANY_ROWS) drawAnew();
   else {
     say("Working …");
-    requestAnimationFrame(() => setTimeout(drawAnew)); // the sign is on screen before the work begins
+    requestAnimationFrame(() => setTimeout(drawAnew)); // the indicator is on screen before the work begins
   }
 }
 
-const MANY_ROWS = 50_000; // samples that take longer than a blink
+const MANY_ROWS = 50_000; // more samples take noticeably long
 
 function drawAnew() {
   draw();
   steps.remember();
 }
 
-/** Build the layout for what is chosen, and everything that hangs on it. */
+/** Build the layout for the current choice, and everything that depends on it. */
 function draw() {
   if ($("search").value !== state.search) $("search").value = state.search;
   if (comparison) {
@@ -169,13 +169,13 @@ function laidOut() {
   return laidOutLanes();
 }
 
-/** Rows of an event that are chosen. */
+/** The chosen rows of an event. */
 const rowsOf = (event) => profile.rowsOf(event, oneThread()).filter((row) => !state.range || sums.count[row] > 0);
 
-/** The only thread looked at, null for several. */
+/** The only chosen thread; null for several. */
 const oneThread = () => (WHOLE.has(state.thread) ? null : Number(state.thread));
 
-/** Roots are in sight; of callers and callees, the function is, with room for both. */
+/** Scroll to the roots or, for callers and callees, to the function, with room for both. */
 function firstScroll() {
   if (!layout.isSandwich) return state.direction === "flame" ? $("scroll").scrollHeight : 0;
   const { clientHeight } = $("scroll");
@@ -183,19 +183,19 @@ function firstScroll() {
   return clamp(callers - clientHeight / 2, whole - clientHeight);
 }
 
-/** What is on screen of a side at first: the zoom of a link, or what there is without. */
+/** The initial range of a side: the zoom of a link, otherwise everything. */
 function firstRange(side) {
   const zoom = state.zoom[side];
   const [from, to] = zoom && zoom[0] < layout.width ? [zoom[0], Math.min(zoom[1], layout.width)] : homeRange();
   return { from, to };
 }
 
-/** The chosen part of the time, or all. */
+/** The chosen part of the time, otherwise all of it. */
 function homeRange() {
   return layout.isTime && state.range ? [state.range[0], Math.min(state.range[1], layout.width)] : [0, layout.width || 1];
 }
 
-/** Offer to zoom out where a side does not show all, or will not when a glide is at its end. */
+/** Offer to zoom out if a side does not show everything, or will not at the end of a glide. */
 function showReset(end = null) {
   const [least, most] = homeRange();
   $("reset").hidden = painter.sides.every((side, number) => {
@@ -204,7 +204,7 @@ function showReset(end = null) {
   });
 }
 
-/** Give each function its self in the other number: the value beside latencies, the latency beside all else. */
+/** Give each function its self cost in the other number: the value if latencies are shown, otherwise the latency. */
 function addOther() {
   const other = sums[otherWeight()];
   const found = new Map(profile.functions(rows, other).map((entry) => [`${entry.name}\n${entry.object}`, entry.self]));
@@ -244,7 +244,7 @@ function view() {
   };
 }
 
-/** A flame graph lower than its room stands on the floor. */
+/** A flame graph that is lower than its area is drawn at the bottom. */
 function baseLine() {
   if (state.direction !== "flame" || layout.isTime || layout.isSandwich) return 0;
   return Math.max(0, $("scroll").clientHeight - (layout.height() * LEVEL + 8));
@@ -271,16 +271,16 @@ function resize() {
   repaint();
 }
 
-let gliding = 0; // the next frame of a glide that is under way, else 0
+let gliding = 0; // the next frame of a running glide, otherwise 0
 
-/** Stop where the range is now: a new choice or a hand on the wheel is stronger than an old destination. */
+/** Stop at the current range, because a new choice or the wheel takes precedence over an old destination. */
 function standStill() {
   hideTip();
   cancelAnimationFrame(gliding);
   gliding = 0;
 }
 
-/** Glide to a range; at once when the person asked for less motion. */
+/** Glide to a range; jump if the user prefers reduced motion. */
 function goTo(from, to, gesture = "") {
   standStill();
   const least = layout.isTime ? 0.01 : 1e-9 * (layout.width || 1);
@@ -304,7 +304,7 @@ function goTo(from, to, gesture = "") {
   showReset({ from: target, to: target + width });
 }
 
-/** Zoom into a box; a box that is as wide as the window already opens its function. */
+/** Zoom into a box; a box that already fills the window opens its function. */
 function zoomTo(box) {
   const isOpen = box === selected && painter.from === layout.start[box] && painter.to === layout.end[box];
   select(box);
@@ -315,7 +315,7 @@ function zoomTo(box) {
   goTo(layout.start[box], layout.end[box]);
 }
 
-/** Back to all of the graph; from there, from a function to the view that was before, and from a part of the time to all. */
+/** Back to the whole graph; from there, from a function to the previous view, and from a part of the time to all of it. */
 function stepOut() {
   if (!$("reset").hidden) zoomOut();
   else if (state.function) openFunction("");
@@ -329,7 +329,7 @@ function zoomOut() {
   goTo(from, to);
 }
 
-/** Have a part in sight, at once. */
+/** Show a range immediately. */
 function moveTo(from, to) {
   standStill();
   [painter.from, painter.to] = keptInside(from, to, homeRange());

@@ -20,7 +20,7 @@ function search() {
   showMatched();
 }
 
-/** Share of the whole that lies in matching frames; a match inside a match counts once. */
+/** The share of the total in matching frames; nested matches count once. */
 function showMatched() {
   if (!matcher) {
     $("matched").textContent = "";
@@ -41,7 +41,7 @@ function showMatched() {
   Object.assign($("matched"), { textContent: sum ? `${counted(found)} · ${percent(sum, total)}` : "none", title: "Functions that match, and what they and all that they call cost" });
 }
 
-/** Select the next box that matches, or the one before; behind the last one comes the first. */
+/** Select the next or previous matching box; after the last one comes the first. */
 function goToMatch(step) {
   if (!matcher) return;
   const { size } = layout;
@@ -59,7 +59,7 @@ const CHOICES = ":is(nav, #bursts) .group button";
 
 const showPressed = (button, is) => button.setAttribute("aria-pressed", String(is));
 
-/** Menus of the view; values that the profile does not have are left out. */
+/** Menus of the view, without values that the profile does not have. */
 const menuChoices = () => /** @type {HTMLSelectElement[]} */ (/** @type {unknown} */ ([...$("menu").querySelectorAll("select")]));
 
 function listenToMenu() {
@@ -92,23 +92,23 @@ function showButtons() {
   showPressed($("toggle"), !$("side").hidden);
 }
 
-/** A button that cannot do its work says why: to whoever rests on it, and to whoever presses it. */
+/** A disabled button shows its reason on hover and when it is pressed. */
 function offer(button, can) {
   button.setAttribute("aria-disabled", String(!can));
   if (!can) button.title = profile.noMoments || "";
 }
 
-/** Something for the line below, which screen readers read. */
+/** A message for the line below, which screen readers read. */
 const say = (text) => ($("status").textContent = text);
 
-/** A colour, and what it means. */
+/** A colour and its meaning. */
 function swatched(colour, word) {
   const entry = make("span", {}, make("i"), word);
   entry.firstChild.style.background = colour;
   return entry;
 }
 
-/** What the colours of a difference mean. */
+/** The meaning of the colours of a difference. */
 function showScale() {
   const dark = isDark();
   const parts = LEGEND.map(([word, strength]) => swatched(changeColour(strength, dark, false), word));
@@ -141,7 +141,7 @@ function showLegend() {
 
 let legend = { colour: "", parts: [] };
 
-/** Groups in their order; those that a click on another one took away keep their places. */
+/** Groups in their order; groups that a click on another group hid keep their places. */
 function legendParts() {
   const found = groupSums();
   if (legend.colour !== state.colour || !state.edits.some(([kind]) => kind === "only")) {
@@ -153,7 +153,7 @@ function legendParts() {
 }
 
 /**
- * Groups of colours that are drawn, largest area first, with their own cost and a frame of each.
+ * The colour groups on screen, largest area first, with their self cost and a frame of each.
  * @returns {[string, {self: number, area: number, frame: number}][]}
  */
 function groupSums() {
@@ -169,7 +169,7 @@ function groupSums() {
   return [...sums].filter(([, { area }]) => area > 0).sort((a, b) => b[1].area - a[1].area);
 }
 
-/** How much of all is off the CPU. */
+/** The share of off-CPU time. */
 function showCpu() {
   const dark = isDark();
   const off = rows.reduce((sum, row) => sum + profile.rows.off[row] * weight[row], 0);
@@ -177,7 +177,7 @@ function showCpu() {
   $("legend").hidden = false;
 }
 
-/** What the colours of waits mean, where some are drawn. */
+/** The meaning of the colours of waits, if any are drawn. */
 function waitLegend() {
   const dark = isDark();
   return [...layout.waits].sort().map((kind) => swatched(waitColour(kind, dark, false), WAITS[kind]));
@@ -201,7 +201,7 @@ function showTable() {
   }
 }
 
-/** The head of the column beside the chosen number. */
+/** The heading of the column beside the chosen number. */
 function showOther() {
   const [name, what] = otherWeight() === "value" ? [valueWord(), "periods"] : ["Latency", "latencies"];
   Object.assign($("other"), { textContent: name, title: `Self, as a share of all ${what}` });

@@ -1,13 +1,13 @@
 "use strict";
-// The graph as a file: all its levels, as wide and as far zoomed as on screen, as SVG or PNG.
+// The graph as a file: all its levels, with the width and zoom of the screen, as SVG or PNG.
 
 const HEADING = 46;
 const RULER = 22;
-const MOST_PIXELS = 16000; // of a side: browsers' canvases end there
+const MOST_PIXELS = 16000; // per side: the limit of browsers' canvases
 
-/** Takes what a canvas' pen would draw, and writes it down as elements of an SVG. */
+/** Implements the drawing calls of a canvas, and writes them as elements of an SVG. */
 class SvgPen {
-  /** @param {(colour: string) => string} plain makes colours that every reader of SVG knows */
+  /** @param {(colour: string) => string} plain converts colours to a form that every SVG reader supports */
   constructor(plain) {
     this.plain = plain;
     this.parts = [];
@@ -15,7 +15,7 @@ class SvgPen {
     this.lineWidth = 1;
   }
 
-  setTransform() {} // a picture has no pixels
+  setTransform() {} // a picture has no device pixels
 
   clearRect() {} // and nothing under it
 
@@ -29,7 +29,7 @@ class SvgPen {
     this.fillRect(x, y, width, height);
   }
 
-  fill() {} // each rectangle is filled as it comes
+  fill() {} // each rectangle is filled when it is added
 
   strokeRect(x, y, width, height) {
     this.parts.push(`<rect${placed(x, y, width, height)} fill="none" stroke="${this.plain(this.strokeStyle)}" stroke-width="${this.lineWidth}"/>`);
@@ -48,10 +48,10 @@ class SvgPen {
 
 const short = (value) => Number(value.toFixed(2));
 const placed = (x, y, width, height) => ` x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}"`;
-/** Text of XML; characters that no XML may hold are left out. */
+/** Escape text for XML; characters that XML does not allow are removed. */
 const escaped = (text) => text.replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "").replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
-/** What the picture shows, in words. */
+/** A description of the picture. */
 function caption() {
   const event = profile.events[state.event];
   const order = { heavy: "left heavy", bottom: "bottom up", time: "over time" }[state.order];
@@ -62,7 +62,7 @@ function caption() {
 
 const fakeCanvas = (pen) => /** @type {any} */ ({ getContext: () => pen });
 
-/** Paint all levels with other pens than the screen's. */
+/** Paint all levels with another drawing context than the screen's. */
 function paintPicture(chart, ruler, ratio) {
   const copied = new Painter(fakeCanvas(chart), fakeCanvas(ruler));
   Object.assign(copied, { sides: painter.sides, side: painter.side, width: painter.width, height: pictureHeight(), letter: painter.letter, gutter: gutterWidth(), ratio });
@@ -119,7 +119,7 @@ function pngBlob() {
 
 function saveFile(suffix, blob) {
   const [[process] = [""]] = [...costsByProcess()].sort((one, other) => other[1] - one[1]);
-  const title = /^perf\b/.test(profile.title) ? process.replace(/ \([^)]*\)$/, "") : profile.title; // a command's options say little
+  const title = /^perf\b/.test(profile.title) ? process.replace(/ \([^)]*\)$/, "") : profile.title; // the options of a command add little
   const name = title.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60).replace(/^[-.]+|-+$/g, "") || "profile";
   const link = make("a", { href: URL.createObjectURL(blob), download: `${name}${suffix}` });
   link.click();

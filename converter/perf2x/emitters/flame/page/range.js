@@ -1,12 +1,12 @@
 "use strict";
-// A part of the time, chosen over time by dragging or with Shift and arrows; the heat map (heat.js) chooses it, too.
+// A part of the time, chosen over time by dragging or with Shift and arrows; the heat map (heat.js) can choose it, too.
 
 const NOTCHES = 50; // steps of Shift and arrows across the window
 const reach = { fixed: 0, moved: 0 }; // ends of the range that keys change
-let isProposed = false; // a hand or a key is still on it; all of the time stays in sight
+let isProposed = false; // while a drag or a key is changing it, all of the time stays in sight
 
 /**
- * Whole microseconds around two times, at least one.
+ * The smallest range of whole microseconds around two times; at least one microsecond.
  * @param {number} duration of the recording, whole microseconds
  * @returns {[number, number]}
  */
@@ -15,7 +15,7 @@ function wholeRange(one, other, duration) {
   return [from, Math.max(from + 1, Math.min(Math.ceil(Math.max(one, other)), duration))];
 }
 
-/** The time that the graph, the table and the totals are about; null: all of it. */
+/** The time that graph, table and totals cover; null: all of it. */
 const chosenRange = () => (isProposed ? null : state.range);
 
 function proposeRange(one, other) {
@@ -47,7 +47,7 @@ function clearRange() {
   chooseRange();
 }
 
-/** Move an end of the range: the one that was moved before, of another range its end. */
+/** Move the end of the range that was moved last; of a new range, its end. */
 function extendRange(step) {
   const { from, to } = painter.sides[0];
   if (!state.range) reach.fixed = reach.moved = selected < 0 ? from : layout.start[selected];
@@ -59,7 +59,7 @@ function extendRange(step) {
   repaint();
 }
 
-/** When a range begins and ends, with as many digits as tell it from its neighbours. */
+/** The begin and end of a range, with enough digits to distinguish it from its neighbours. */
 function rangeWords([from, to]) {
   const step = Math.max(1, (to - from) / 100);
   return [from, to].map((end) => tickText(end * 1000, step * 1000, to * 1000, "nanoseconds")).join(" to ");
@@ -73,12 +73,12 @@ function rangeChip() {
 
 // ---- pointer and keys
 
-/** A mouse or a pen over time draws a range; with Shift it moves what is in sight, as fingers do. */
+/** A mouse or a pen over time draws a range; with Shift it moves the view, as fingers do. */
 const drawsRange = (event) => layout.isTime && event.pointerType !== "touch" && !event.shiftKey;
 
 const timeAt = (event) => painter.value(event.clientX - $("canvas").getBoundingClientRect().left);
 
-/** The ruler draws ranges for fingers, too. */
+/** On the ruler, fingers draw ranges, too. */
 function listenToRuler(ruler) {
   let first = -1;
   ruler.onpointerdown = (event) => {
@@ -95,7 +95,7 @@ function listenToRuler(ruler) {
 
 const RANGE_STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
-/** Whether the key was one for the range. */
+/** Handle a key for the range; return whether it was one. */
 function onRangeKey(event) {
   if (event.shiftKey && layout.isTime && RANGE_STEPS[event.key]) extendRange(RANGE_STEPS[event.key]);
   else if (isProposed && event.key === "Enter") chooseRange();
@@ -110,7 +110,7 @@ const onRangeKeyUp = (event) => event.key === "Shift" && isProposed && chooseRan
 // ---- two fingers
 
 /**
- * What is in sight when two places of the screen are to show two values.
+ * The visible range when two positions on screen have to show two values.
  * @param {{x: number, value: number}[]} fingers
  * @param {number} width of the window in pixels
  * @returns {[number, number]} from, to
@@ -123,7 +123,7 @@ function pinched(fingers, width) {
 }
 
 /**
- * A wanted part of what there is, as wide as it may be and inside of it.
+ * The wanted range, limited to the available one and moved inside it.
  * @param {number} from
  * @param {number} to
  * @param {number[]} home

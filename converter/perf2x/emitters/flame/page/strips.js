@@ -1,9 +1,9 @@
 "use strict";
-// Boxes without a label: a level of them is a row of dots, which the browser makes as tall as a level is. Thousands of
-// rectangles take a processor longer than a frame lasts.
+// Boxes without a label: a level of them is a row of pixels, which the browser stretches to the height of a level. Thousands
+// of rectangles would take longer than a frame lasts.
 
 class Strips {
-  /** @param {HTMLCanvasElement} canvas a row of dots for each level on screen; never shown itself */
+  /** @param {HTMLCanvasElement} canvas a row of pixels for each level on screen; never shown itself */
   constructor(canvas) {
     this.canvas = canvas;
     this.pen = canvas.getContext("2d", { willReadFrequently: true });
@@ -11,7 +11,7 @@ class Strips {
     this.known = new Map();
   }
 
-  /** Make room for levels as wide as the screen; ratio: dots of one pixel. */
+  /** Make room for levels as wide as the screen; ratio: device pixels per CSS pixel. */
   fit(width, height, ratio) {
     this.ratio = ratio;
     this.canvas.width = Math.max(1, Math.round(width * ratio));
@@ -23,7 +23,7 @@ class Strips {
   clear() {
     this.dots.fill(0);
     /** @type {number[]} */
-    this.tops = []; // of the levels, pixels
+    this.tops = []; // of the levels, in pixels
   }
 
   /** Begin a level. */
@@ -31,16 +31,16 @@ class Strips {
     this.tops.push(y);
   }
 
-  /** Keep a box of the level that was begun last; left and width are pixels. */
+  /** Add a box to the level that was begun last; left and width are in pixels. */
   add(left, width, colour) {
     const row = (this.tops.length - 1) * this.canvas.width;
     const from = Math.max(0, Math.round(left * this.ratio));
     const to = Math.min(this.canvas.width, Math.max(from + 1, Math.round((left + width) * this.ratio)));
     const dot = this.dot(colour);
-    for (let at = row + from; at < row + to; at += 1) this.dots[at] = dot; // fill() is dear for a few
+    for (let at = row + from; at < row + to; at += 1) this.dots[at] = dot; // fill() is slow for a few
   }
 
-  /** A colour as a dot of an image: red is its lowest byte. */
+  /** A colour as a pixel of an image: red is its lowest byte. */
   dot(colour) {
     let dot = this.known.get(colour);
     if (dot === undefined) {

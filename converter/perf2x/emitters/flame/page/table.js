@@ -1,7 +1,7 @@
 "use strict";
-// Rows of the table of functions: what they hold, and keys that go from one to the next.
+// Rows of the table of functions, and keys that move from one row to the next.
 
-/** Letters of a long name that always show: its end tells more than its middle does. */
+/** Letters at the end of a long name that are always visible, because its end distinguishes more than its middle. */
 const END = 14;
 
 /**
@@ -18,11 +18,11 @@ function functionRow(entry, lines, cells, share) {
   const object = comparison ? [] : [make("td", { className: "object" }, entry.object)];
   const row = make("tr", { title: [entry.name, entry.object, ...lines].join("\n") }, make("td", {}, button), ...object, ...cells.map((cell) => (typeof cell === "string" ? make("td", {}, cell) : cell)));
   row.style.setProperty("--share", `${100 * share}%`);
-  row.onclick = ({ detail }) => detail < 2 && toggleFunction(entry.frame); // the second of a double click is no other
+  row.onclick = ({ detail }) => detail < 2 && toggleFunction(entry.frame); // the second click of a double click does not count
   return row;
 }
 
-/** A long name in two parts, of which the first gives way: what it is inside of, or where it has none, its start. */
+/** A long name in two parts, of which the first is shortened: its scopes or, without scopes, its start. */
 function nameParts(name) {
   const short = withoutArguments(name);
   const last = short.slice(short.lastIndexOf("::") + 2);
@@ -32,7 +32,7 @@ function nameParts(name) {
   return make("span", { className: "long" }, make("span", {}, name.slice(0, at)), make("span", {}, name.slice(at)));
 }
 
-/** Make the rows anew; the function that had the focus keeps it. */
+/** Rebuild the rows; the function that had the focus keeps it. */
 function keepingFocus(show) {
   const { name, node } = /** @type {HTMLElement} */ (document.activeElement || document.body).dataset;
   const hadFocus = $("rows").contains(document.activeElement);
@@ -44,14 +44,14 @@ function keepingFocus(show) {
   if (hadFocus) kept.focus({ preventScroll: true });
 }
 
-/** A cost, where there is room for it, and its share. */
+/** A cost, if there is room for it, and its share. */
 const costCell = (value, whole) => make("td", {}, make("span", { className: "spent" }, `${spent(value)} `), percent(value, whole));
 
 // ---- call tree
 
 const unfolded = { of: null, nodes: new Set() };
 
-/** Nodes of the call tree, and whom they stand below: what calls what, in Bottom up who calls what costs most itself. */
+/** Nodes of the call tree with their parents: callees below callers; in Bottom up, callers below the functions with the most self cost. */
 function tableTree() {
   const nodes = profile.fold(rows, weight);
   if (state.order !== "bottom") return { nodes, parent: profile.parent, frame: profile.frame, sum: profile.sum, own: profile.own, rank: profile.rank, place: profile.place };
@@ -60,7 +60,7 @@ function tableTree() {
   return { nodes: Int32Array.from(sum.keys()), parent: made.parent, frame: Int32Array.from(made.function, (number) => profile.functionFrame[number]), sum, own: null, rank: profile.rank, place: new Int32Array(sum.length) };
 }
 
-/** The tree's rows, each below its caller; at first the most expensive path is unfolded as far as it has half of what it began with. */
+/** The tree's rows, each below its caller; initially the costliest path is unfolded while it keeps half of its initial cost. */
 function showTree() {
   const { nodes, frame, sum, own, ...tree } = tableTree();
   const [order, starts] = childrenOf({ frame, sum, ...tree }, nodes);
@@ -89,7 +89,7 @@ function showTree() {
   $("rows").replaceChildren(...found);
 }
 
-/** Show what a row calls, or no longer. */
+/** Show the callees of a row, or hide them again. */
 function unfold(node) {
   if (!unfolded.nodes.delete(node)) unfolded.nodes.add(node);
   showTable();
@@ -97,7 +97,7 @@ function unfold(node) {
 
 const ROW_STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
 
-/** One row is reached by Tab, the others by arrows. */
+/** One row is reachable by Tab, the others by arrows. */
 function onRowKey(event) {
   const { node } = event.target.dataset;
   const isOpen = unfolded.nodes.has(Number(node));

@@ -1,7 +1,7 @@
 "use strict";
-// Trees made of the profile's tree: without or with one function, turned around, seen from one function. Never touches the page.
+// Trees made from the profile's tree: with or without a function, inverted, or from the view of one function. Never touches the page.
 
-/** Numbers for pairs of whole numbers (the first from −1), from 0 in the order in which they are first seen. */
+/** Numbers pairs of whole numbers (the first from −1), from 0 in order of first occurrence. */
 class PairTable {
   constructor(room = 1024) {
     this.first = new Int32Array(room);
@@ -10,7 +10,7 @@ class PairTable {
     this.place();
   }
 
-  /** Slots for all pairs; they hold the pair's number + 1, 0 where they are free. */
+  /** Slots for all pairs; each has a pair's number + 1, 0 if it is free. */
   place() {
     this.slots = new Int32Array(4 * this.first.length);
     for (let number = 0; number < this.length; number += 1) this.slots[this.slotOf(this.first[number], this.second[number])] = number + 1;
@@ -48,8 +48,8 @@ function longer(column) {
 const DROPPED = -2;
 
 /**
- * What becomes of each node when a function is the only one looked at, is hidden, or calls itself no more.
- * `nodeOf` tells the new node of node − 1, so that its first is that of no node; DROPPED: the stack is not shown.
+ * Maps each node to its new node if a function is the only one shown, is hidden, or its recursion is folded.
+ * `nodeOf` has the new node of node − 1, so that its first entry is for no node; DROPPED: the stack is not shown.
  * @param {{parent: Int32Array, frame: Int32Array}} tree
  * @param {Int32Array} functionOf by frame
  * @param {string} kind of EDITS
@@ -60,14 +60,14 @@ function editTree(tree, functionOf, kind, wanted) {
   return kind === "focus" ? focused(tree, functionOf, wanted) : without(tree, functionOf, kind, wanted);
 }
 
-/** How many frames each node of an edited tree stands for. */
+/** The number of frames that each node of an edited tree stands for. */
 function nodeRuns(runs, nodeOf, nodes) {
   const made = new Int32Array(nodes).fill(1);
   nodeOf.forEach((to, from) => from && to >= 0 && (made[to] = Math.max(made[to], runs[from - 1])));
   return made;
 }
 
-/** Stacks that have the function; the tree stays. */
+/** Keep stacks that contain the function; the tree is unchanged. */
 function focused({ parent, frame }, functionOf, wanted) {
   const nodeOf = new Int32Array(parent.length + 1).fill(DROPPED);
   for (let node = 0; node < parent.length; node += 1) {
@@ -76,7 +76,7 @@ function focused({ parent, frame }, functionOf, wanted) {
   return { parent, frame, nodeOf };
 }
 
-/** All but the function's frames ("hide"), or but those that it called itself ("fold"): the caller has their cost and callees; a stack without others goes. */
+/** Remove the function's frames ("hide"), or those that it called itself ("fold"): the caller gets their cost and callees; an empty stack is dropped. */
 function without({ parent, frame }, functionOf, kind, wanted) {
   const nodeOf = new Int32Array(parent.length + 1).fill(-1);
   const table = new PairTable();
@@ -89,7 +89,7 @@ function without({ parent, frame }, functionOf, kind, wanted) {
   return { parent: table.first.slice(0, table.length), frame: table.second.slice(0, table.length), nodeOf };
 }
 
-/** 1 for each node whose function does not call it from further out. */
+/** 1 for each node whose function is not among its own callers. */
 function outermost({ parent, frame }, functionOf, functions) {
   const [child, next] = [new Int32Array(parent.length + 1).fill(-1), new Int32Array(parent.length)];
   for (let node = parent.length - 1; node >= 0; node -= 1) {
@@ -113,7 +113,7 @@ function outermost({ parent, frame }, functionOf, functions) {
 }
 
 /**
- * Callers of what the starts stand for, merged: their functions at the roots, what called them below.
+ * Merge the callers of the starting nodes: their functions at the roots, each caller below the function that it calls.
  * @param {{parent: Int32Array, frame: Int32Array, functionOf: Int32Array}} tree
  * @param {ArrayLike<number>} starts nodes
  * @param {ArrayLike<number>[]} columns weights by node
@@ -157,9 +157,9 @@ function joined(pieces) {
 }
 
 /**
- * The function and all that it calls, of all places merged; where it is called by itself it stands below.
+ * Merge the function and its callees over all occurrences; a recursive call is below the function.
  * @param {{parent: Int32Array, frame: Int32Array, functionOf: Int32Array}} tree
- * @param {ArrayLike<number>} nodes those to look at, callers first
+ * @param {ArrayLike<number>} nodes nodes to include, callers first
  * @param {ArrayLike<number>[]} columns weights by node
  * @returns {FunctionTree}
  */

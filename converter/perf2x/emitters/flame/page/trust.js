@@ -1,10 +1,10 @@
 "use strict";
-// The line beside the heading: how far the numbers can be trusted; each part of it opens what it means and what helps.
+// The line beside the heading on how far the numbers can be trusted; each part of it opens an explanation with advice.
 
 const STACK_MISSING = "[user stack missing]";
-const NOTICED = 0.01; // share from which on numbers are wrong
-const NOTICED_CUTS = 0.05; // as perf2x report has it
-/** Why stacks end before their outermost function, and what helps; docs/stacks.md. */
+const NOTICED = 0.01; // the share from which on numbers are wrong
+const NOTICED_CUTS = 0.05; // as in perf2x report
+/** Why stacks end before their outermost function, and remedies; docs/stacks.md. */
 const CUTS = {
   "[truncated stack]": "more was on it than perf record copied. --call-graph dwarf,65528 copies the most.",
   "[no unwind info]": "the object does not say how to find its callers. --symfs, --debug-dir or --debuginfod find debug files; perf inject --jit helps for code compiled at run time.",
@@ -14,7 +14,7 @@ const CUTS = {
   "[stack too deep]": "it has more frames than a record holds.",
   "[registers not recorded]": "record without --user-regs.",
 };
-/** Advice by the part of the line that it opens with; all other advice is a part of its own, {} being its share. */
+/** Advice by the part of the line that shows it; other advice is a part of its own, {} being its share. */
 const ADVICE_OF = { samples: "samples", unnamed: "names" };
 const ADVICE_WORDS = { no_stacks: "no call stacks", kernel_stacks: "kernel stacks alone", no_kernel: "user code alone", cut_stacks: "{} of user stacks cut", missing_callers: "callers missing in {} of samples" };
 const ADVICE_MEANS = {
@@ -22,7 +22,7 @@ const ADVICE_MEANS = {
   missing_callers: "Self costs are right. The total of a missing caller is too small: what it called stands below the caller of that one.",
 };
 
-/** Rows of what ran, of the event that is shown at first, or else of the first one that has some. */
+/** Rows with running time, of the event that is shown first, or else of the first event that has some. */
 function rowsThatRan() {
   const { rows, events, defaultEvent } = profile;
   for (const event of [defaultEvent, ...events.keys()]) {
@@ -32,10 +32,10 @@ function rowsThatRan() {
   return { event: events[defaultEvent] || { name: "", unit: "", samples: 0 }, ran: [] };
 }
 
-/** Whether the numbers are those of folded stacks, which may be anything. */
+/** Whether the numbers come from folded stacks, and may be anything. */
 const isFolded = () => !profile.compare && profile.events.length > 0 && profile.events.every(({ name, unit }) => name === "weight" && unit === "count");
 
-/** Cost of all rows, of those whose innermost function has a name, of those whose user stack is missing, and of cut ones. */
+/** Costs of all rows, of those whose innermost function has a name, of those whose user stack is missing, and of cut-off ones. */
 function trustSums(ran) {
   const { value } = profile.rows;
   const sums = { all: sumOf(ran, value), named: 0, missing: 0, cut: 0, cuts: new Map() };
@@ -58,7 +58,7 @@ function adviceOfItsOwn([about, text]) {
 }
 
 /**
- * Words, whether numbers are wrong because of it, and sentences.
+ * Text, whether it makes numbers wrong, and sentences.
  * @returns {[string, boolean, ...string[]][]}
  */
 function trustParts() {
@@ -85,12 +85,12 @@ function trustParts() {
     all > 0 && [`names for ${percent(named, all)} of the ${what}`, false, "The share in functions that have a name. Others stand below their object, as [libc.so.6].", ...told("names")],
   ];
   const shown = parts.filter((part) => part !== false);
-  return isNarrow() ? shown.sort((one, other) => Number(other[1]) - Number(one[1])) : shown; // what is wrong is in sight on a phone
+  return isNarrow() ? shown.sort((one, other) => Number(other[1]) - Number(one[1])) : shown; // on a phone, wrong numbers come first
 }
 
 const isNarrow = () => matchMedia("(max-width: 900px)").matches;
 
-const FEW = 100; // samples that tell little
+const FEW = 100; // fewer samples show little
 
 /** @returns {[string, boolean, ...string[]][]} */
 function comparedParts() {
@@ -118,7 +118,7 @@ function showTrust() {
   }));
 }
 
-/** Put a box that opened below its button, inside of the window. */
+/** Place an opened box below its button, inside the window. */
 function dropBelow(button, box) {
   const { left, bottom } = button.getBoundingClientRect();
   box.style.left = `${clamp(left, innerWidth - box.offsetWidth - 8)}px`;

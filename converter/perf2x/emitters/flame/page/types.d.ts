@@ -1,5 +1,5 @@
 // Types that the page's scripts share: the data as html.py and diff_page.py write it, and the page's own elements.
-// Read by tsc alone (tests/browser/tsconfig.json); no part of the page.
+// Read only by tsc (tests/browser/tsconfig.json); not part of the page.
 
 interface Moments {
   track: number[];
@@ -9,7 +9,7 @@ interface Moments {
   wait?: number[]; // a key of WAITS, 0: it ran
 }
 
-/** Microseconds by thread and part of the time, where samples are too many for moments. */
+/** Microseconds by thread and part of the time, used if there are too many samples for moments. */
 interface LaneSums {
   origin: string; // as of bursts
   length: number; // of a part
@@ -37,7 +37,7 @@ interface SampleRows {
   count: Column;
   latency?: Column;
   off?: number[]; // 1: off the CPU
-  beforeValue?: number[]; // of the difference of two profiles
+  beforeValue?: number[]; // before, in a difference of two profiles
   beforeCount?: number[];
 }
 
@@ -53,16 +53,16 @@ interface Thread {
   label: string; // made by prepare()
 }
 
-/** A source line: number, text, and where it has any, self and total by measure. */
+/** A source line: number, text, and, if there are any, self and total costs by measure. */
 type LineRow = [number, string, number[]?, number[]?];
-/** An instruction: address, text, what it leads to, row that it jumps to, spot, and self and total by measure. */
+/** An instruction: address, text, its target, the row that it jumps to, spot, and self and total costs by measure. */
 type InstructionRow = [string, string, string, number, number, number[]?, number[]?];
 
 interface CodeListing {
   object: string;
   symbol: string;
   reason: string;
-  left: number; // rows that are not here
+  left: number; // number of rows left out
   spots: [string, number, string, string][]; // file, line, function, text
   rows: InstructionRow[];
 }
@@ -72,13 +72,13 @@ interface Listings {
   functions: {
     name: string;
     object: string;
-    left: number; // places that are not here
+    left: number; // number of places left out
     sources: { path: string; reason: string; rows: LineRow[] }[];
     code: CodeListing[];
   }[];
 }
 
-/** Another event, or two whose ratio it is; exact: they were counted, not sampled. */
+/** Another event, or two events whose ratio to show; exact: they were counted, not sampled. */
 interface ColumnData {
   name: string;
   events: number[];
@@ -94,7 +94,7 @@ interface Side {
   typical: number;
 }
 
-/** An event's costs by function number, of all that is chosen, and of the whole recording. */
+/** An event's costs by function number, within the choice, and in the whole recording. */
 interface EventCosts {
   of: Map<number, { entry: FunctionCost; self: Side; total: Side }>;
   whole: Side;
@@ -108,9 +108,9 @@ interface BesideColumn extends ColumnData {
 interface PageData {
   title: string;
   facts: string[];
-  advice?: [string, string][]; // what it is about, and a sentence
+  advice?: [string, string][]; // topic and sentence
   elapsed?: number; // nanoseconds from the first sample to the last
-  losses?: [string, number, string][]; // name, number, both in words
+  losses?: [string, number, string][]; // name, number, description
   direction: "icicle" | "flame";
   defaultEvent: number;
   compare?: { normalize: boolean; samples: boolean };
@@ -125,14 +125,14 @@ interface PageData {
   bursts?: BurstData;
   lanes?: LaneSums;
   listings?: Listings;
-  columns: ColumnData[]; // left out where there are none
+  columns: ColumnData[]; // absent if there are none
   strings: string[];
 }
 
 /** The constructor copies the data; prepare() adds where each thread's moments begin and when the last one ends. */
 interface Profile extends PageData {
   firstMoment: Int32Array;
-  runtimeTests: [string, RegExp][]; // made when they are asked for
+  runtimeTests: [string, RegExp][]; // created on first use
   duration: number;
 }
 
@@ -152,15 +152,15 @@ interface Lane {
   side: number; // of the painter's ranges
   grows: "" | "up" | "down"; // "": as the view says
   track: number; // the thread of a lane over time, −1 for others
-  use?: { asked: string } & LaneUse; // of a closed lane, as drawn last
-  closed: boolean; // shows how much the thread ran, in place of its stacks
+  use?: { asked: string } & LaneUse; // of a closed lane, as last drawn
+  closed: boolean; // shows how much the thread ran instead of its stacks
   isTurned: boolean; // callers are further from the root
-  first: number; // number of its first box, where lanes are filled one by one, and of the first behind them
+  first: number; // number of its first box if lanes are filled one by one, and one past its last box
   last: number;
-  make: (() => void) | null; // what fills it
+  make: (() => void) | null; // fills the lane
 }
 
-/** A tree without some frames; nodeOf: new nodes of the old ones + 1, DROPPED for stacks that are not shown. */
+/** A tree without some frames; nodeOf: old nodes + 1 to new nodes, DROPPED for stacks that are not shown. */
 interface EditedTree {
   parent: Int32Array;
   frame: Int32Array;
@@ -196,8 +196,8 @@ interface FunctionCost {
   frame: number;
   self: number;
   total: number;
-  other?: number; // self in the number that is not the width
-  was?: SelfAndTotal; // of two profiles, of which self and total are the differences
+  other?: number; // self cost in the number that does not determine the width
+  was?: SelfAndTotal; // of two profiles; self and total are the differences
   now?: SelfAndTotal;
   wasCount?: SelfAndTotal; // samples
   nowCount?: SelfAndTotal;
@@ -235,5 +235,5 @@ interface Elements {
 }
 
 interface ParentNode {
-  querySelectorAll(selectors: string): NodeListOf<HTMLButtonElement>; // this page asks for buttons alone
+  querySelectorAll(selectors: string): NodeListOf<HTMLButtonElement>; // this page only selects buttons
 }

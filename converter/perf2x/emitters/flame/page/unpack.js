@@ -1,11 +1,11 @@
 "use strict";
-// What the page runs first: scripts and data are texts in it, packed alike.
+// Runs first: scripts and data are texts in the page, packed in the same way.
 
 function embedded(id) {
   return document.getElementById(id).textContent.trim();
 }
 
-/** The text in base64 of gzip, or itself where the file was written without compression. */
+/** Gzip as base64, or the text itself if the file was written without compression. */
 async function unpacked(text) {
   if (/^["{]/.test(text)) return text;
   const bytes = Uint8Array.from(atob(text.replace(/\s+/g, "")), (letter) => letter.charCodeAt(0));

@@ -1,24 +1,24 @@
 "use strict";
-// The view: everything that a link to this page says, and the steps back and forward. State ↔ text, and the browser's history.
+// The view: everything that a link to this page contains, and the steps back and forward. Converts state to text, and uses the browser's history.
 
 /**
- * One part of the view. `read` gives undefined for a text that fits nothing; a part that has its initial value is not in the address.
+ * A part of the view. `read` returns undefined for an invalid text; a part with its initial value is not in the address.
  * @typedef {{initial: any, read: (text: string) => any, write?: (value: any) => string}} Field
  */
 
-/** A part that is one of some words. */
+/** A part that is one word out of a list. */
 const oneOf = (initial, ...words) => ({ initial, read: (text) => (words.includes(text) ? text : undefined) });
 
 /** A part that is any text. */
 const anyText = (initial) => ({ initial, read: (text) => text });
 
-/** A part that is a whole number from 0 until before a limit. */
+/** A part that is a whole number from 0 to below a limit. */
 const numberBelow = (initial, limit) => ({ initial, read: (text) => (/^\d{1,15}$/.test(text) && Number(text) < limit ? Number(text) : undefined) });
 
 const textOf = (field, value) => (field.write ? field.write(value) : String(value));
 
 /**
- * The view that a fragment tells; what it does not tell, or tells wrongly, is as at the start.
+ * The view in a fragment; missing or invalid parts have their initial value.
  * @param {string} fragment
  * @param {Record<string, Field>} fields
  */
@@ -32,7 +32,7 @@ function readFragment(fragment, fields) {
 }
 
 /**
- * The fragment of a view, without "#": only what differs from the start, in the order of the fields.
+ * The fragment of a view, without "#": only the parts that differ from the initial view, in the order of the fields.
  * @param {Record<string, any>} view
  * @param {Record<string, Field>} fields
  */
@@ -45,7 +45,7 @@ function writeFragment(view, fields) {
   return words.toString();
 }
 
-/** Ranges of numbers as text: "0-30000", "0-1_5-9"; an empty one is a side that shows all. */
+/** Ranges of numbers as text: "0-30000", "0-1_5-9"; an empty one is a side that shows everything. */
 const writeRanges = (ranges) => ranges.map((range) => (range ? range.map((end) => Number(end.toFixed(4))).join("-") : "")).join("_");
 
 /** @returns {([number, number] | null)[] | undefined} */
@@ -54,9 +54,9 @@ function readRanges(text) {
   return ranges.every((range) => !range || (range.length === 2 && range[0] >= 0 && range[1] > range[0] && range[1] < Infinity)) ? ranges : undefined;
 }
 
-/** Steps through views: each change is a step; changes of one gesture, as typing or turning a wheel, are one step together. */
+/** Steps through views: each change is a step; the changes of one gesture, such as typing or turning a wheel, are a single step. */
 class ViewHistory {
-  /** @param {() => string} fragment tells the view as it is; @param {(fragment: string) => void} show takes one of the past. */
+  /** @param {() => string} fragment returns the current view; @param {(fragment: string) => void} show shows an earlier one. */
   constructor(fragment, show) {
     this.fragment = fragment;
     this.gesture = "";
@@ -68,7 +68,7 @@ class ViewHistory {
     });
   }
 
-  /** Put the view into the address: as a step of its own, or as more of the same gesture. */
+  /** Put the view into the address: as a step of its own, or as a continuation of the same gesture. */
   remember(gesture = "") {
     clearTimeout(this.timer);
     const fragment = `#${this.fragment()}`;
@@ -78,13 +78,13 @@ class ViewHistory {
     history[isMore ? "replaceState" : "pushState"](null, "", fragment);
   }
 
-  /** The same when the hand rests: browsers count how often an address changes. */
+  /** Do the same once input pauses, because browsers limit how often an address changes. */
   rememberSoon(gesture) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.remember(gesture), 250);
   }
 
-  /** The address of the view as it is. */
+  /** The address of the current view. */
   link() {
     return `${location.href.split("#")[0]}#${this.fragment()}`;
   }

@@ -1,15 +1,15 @@
 "use strict";
-// Source lines in colours: comments, texts and the words of the languages that are compiled to what perf records.
+// Source lines in colours: comments, strings and keywords of the languages that are compiled to recorded code.
 
 const WORDS = "if else elif for while loop do return break continue switch case match default try catch except finally throw throws raise new delete struct class enum union trait impl interface extends namespace template typename typedef using import from package use mod const static constexpr inline extern volatile mut let var auto fn func def lambda pub public private protected void bool char int long short float double unsigned signed type go defer select range yield async await in is not and or pass as where with None True False nil null nullptr true false this self sizeof unsafe move";
-/** Texts and comments of languages with slashes, whose ticks hold one letter or begin a lifetime, and of those with hashes. */
+/** Strings and comments of languages with // (quotes there hold one letter or begin a lifetime), and of languages with #. */
 const [SLASHES, HASHES] = ["'(?:[^'\\\\]|\\\\.[^']*)'|//.*|/\\*.*?(?:\\*/|$)", "'(?:[^'\\\\]|\\\\.)*'|#.*"]
   .map((rest) => new RegExp(`("(?:[^"\\\\]|\\\\.)*"|${rest}|\\b(?:${WORDS.replaceAll(" ", "|")})\\b)`));
 
 /**
- * Parts of a line: kind ("" for what has no colour) and text.
+ * Parts of a line: kind ("" for parts without a colour) and text.
  * @param {string} line
- * @param {string} path of the file, whose ending tells the sign of comments
+ * @param {string} path of the file, whose suffix determines the sign of comments
  * @returns {[string, string][]}
  */
 function lineParts(line, path) {

@@ -1,6 +1,6 @@
 "use strict";
-// Zoom, search and details of the picture. It is whole without them: this only moves, marks and relabels its boxes.
-// Names reach the page as text nodes alone.
+// Zoom, search and details of the picture. It is complete without them: this script only moves, marks and relabels its boxes.
+// Names reach the page only as text nodes.
 (() => {
   /** @typedef {{g: SVGGElement, rect: Element, label: Element | null, start: number, total: number, level: number, names: string[], said: string, isShown: boolean}} Box */
 
@@ -37,7 +37,7 @@
     return made;
   }
 
-  /** Width of a letter in the font that this machine has, in pixels. */
+  /** The width of a letter in this machine's font, in pixels. */
   function measuredLetter() {
     const sample = /** @type {SVGTextElement} */ (make("text"));
     sample.textContent = "m".repeat(50);
@@ -49,7 +49,7 @@
 
   const letter = measuredLetter();
 
-  /** The text, or its beginning, in at most `room` pixels; "" where three letters have none. @param {string} text @param {number} room */
+  /** The text, or its beginning, in at most `room` pixels; "" if three letters do not fit. @param {string} text @param {number} room */
   function fitted(text, room) {
     const cells = Math.floor(room / letter);
     if (cells < 3) return "";
@@ -102,7 +102,7 @@
     return `${((100 * part) / Math.max(whole, 1)).toFixed(2)} %`;
   }
 
-  /** What matching boxes take of the zoomed one; a match inside a match counts once. */
+  /** The share of matching boxes in the zoomed one; nested matches count once. */
   function sumOfMatches() {
     const found = boxes.filter((box) => box.isShown && box.g.matches(".m"));
     if (found.some((box) => box.level < zoomed.level)) return zoomed.total;
@@ -116,7 +116,7 @@
     return sum;
   }
 
-  // ---- the bar above the boxes, which stays in sight
+  // ---- the bar above the boxes, which stays visible
 
   const controls = make("foreignObject", { height: "28" });
   const line = make("div", { class: "c" });
@@ -127,7 +127,7 @@
   line.append(matched, input, reset);
   controls.append(line);
 
-  /** Take the window's width where the picture is the whole page. */
+  /** Use the window's width if the picture is the whole page. */
   function resize() {
     if (isAlone) width = Math.max(Math.floor(svg.clientWidth && window.visualViewport ? window.visualViewport.width * window.visualViewport.scale : innerWidth), 200);
     const below = width < NARROW ? ROW : 0;
@@ -146,7 +146,7 @@
     if (isAlone) head.setAttribute("transform", `translate(0 ${scrollY})`);
   }
 
-  /** Say what a box is; null: what the picture is. @param {Box | null} box */
+  /** Describe a box or, for null, the picture. @param {Box | null} box */
   function tell(box) {
     if (!box) facts.textContent = said;
     else facts.textContent = `${box.said}${zoomed === all ? "" : `, ${percent(Math.min(box.total, zoomed.total), zoomed.total)} of what is shown`} · ${box.names[box.names.length - 1]}`;
@@ -167,7 +167,7 @@
     draw();
   }
 
-  /** A regular expression, or plain text where it is none; capitals make it tell capitals. @param {string} text @returns {(name: string) => boolean} */
+  /** A regular expression, or plain text if it is not a valid one; capitals make it case-sensitive. @param {string} text @returns {(name: string) => boolean} */
   function matcher(text) {
     try {
       const pattern = new RegExp(text, /[A-Z]/.test(text) ? "" : "i");
@@ -185,7 +185,7 @@
     try {
       history[how](null, "", `#${words}`);
     } catch {
-      // a frame without an address of its own keeps the view all the same
+      // a frame without an address of its own still keeps the view
     }
   }
 
@@ -203,7 +203,7 @@
     return boxOfElement.get(/** @type {Element} */ (event.target).closest("[data-at]")) || null;
   }
 
-  /** The next box in a direction: the widest one inside, the one outside, or one beside it. @param {Box} from @param {string} key @returns {Box | undefined} */
+  /** The next box in a direction: the widest callee, the caller, or a neighbour. @param {Box} from @param {string} key @returns {Box | undefined} */
   function beside(from, key) {
     const shown = boxes.filter((box) => box.isShown);
     const isFlame = boxes.length > 1 && Number(boxes[1].rect.getAttribute("y")) < Number(all.rect.getAttribute("y"));
