@@ -1,6 +1,6 @@
 // Run inside the page of a difference: reads every number that it says of some functions from the document.
 ((keys, wanted) => {
-  const row = (key) => [...$("rows").rows].find((one) => one.querySelector("button").dataset.name === key);
+  const row = (key) => haveAllRows() || [...$("rows").rows].find((one) => one.querySelector("button").dataset.name === key);
   const texts = (selector) => [...document.querySelectorAll(selector)].map((one) => one.textContent);
   Object.assign(state, { ...readFragment("", fields), ...wanted });
   draw();

@@ -29,6 +29,7 @@
     };
   };
   const row = (key) => {
+    haveAllRows();
     const found = [...$("rows").rows].find((one) => one.querySelector("button").dataset.name === key);
     return found && [...[...found.cells].slice(1).map((cell) => cell.textContent), found.title];
   };

@@ -16,7 +16,7 @@ function showChanges() {
   };
   shown.sort((a, b) => orders[state.sort](a, b) || (a.name < b.name ? -1 : 1));
   const most = shown.reduce((top, entry) => Math.max(top, size(entry)), 0) || 1;
-  $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
+  fillRows(shown.slice(0, 400).map((entry) => () => {
     const lines = ["self", "total"].map((word) => `${word} ${spoken(entry.was[word], layout.unit)} → ${spoken(entry.now[word], layout.unit)}, ${sure(entry, word)} σ`);
     const row = functionRow(entry, lines, [comparison.signed(entry.self), comparison.signed(entry.total), sure(entry, "self")], size(entry) / most);
     row.className = entry[key] > 0 ? "grew" : "shrank";

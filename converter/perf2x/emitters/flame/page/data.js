@@ -88,6 +88,8 @@ class Profile {
     this.sum = new Float64Array(this.parent.length);
     this.own = new Float64Array(this.parent.length);
     this.round = 0;
+    /** @type {{rows: number[], weight: Column, touched: Int32Array} | null} */
+    this.last = null; // what was folded
   }
 
   /** The node that stands for a node of the data; DROPPED if it is not shown. */
@@ -115,7 +117,8 @@ class Profile {
    * @param {Column} weight
    */
   fold(rows, weight) {
-    const { stamp, parent, sum, own } = this;
+    const { stamp, parent, sum, own, last } = this;
+    if (last && last.rows === rows && last.weight === weight) return last.touched; // the view asks for the same again and again
     const round = (this.round += 1);
     const found = [];
     for (const row of rows) {
@@ -133,6 +136,7 @@ class Profile {
       sum[node] += own[node];
       if (parent[node] >= 0) sum[parent[node]] += sum[node];
     }
+    this.last = { rows, weight, touched };
     return touched;
   }
 

@@ -23,7 +23,12 @@ function useOf(profile, tracks, range, columns, marked, groupOf = (_frame) => ""
   const ranOf = (group) => ran.get(group) || ran.set(group, new Float64Array(columns)).get(group);
   const { moments, lanes, frame } = profile;
   const add = (sums, start, end, share = 1) => {
-    const [first, last] = [start, end].map((time) => Math.min(Math.floor((time - from) / step), columns - 1));
+    const first = Math.min(Math.floor((start - from) / step), columns - 1);
+    const last = Math.min(Math.floor((end - from) / step), columns - 1);
+    if (first === last) {
+      sums[first] += (share * (end > start ? end - start : step)) / step; // as most are
+      return;
+    }
     for (let at = first; at <= last; at += 1) {
       const inside = Math.min(end, from + (at + 1) * step) - Math.max(start, from + at * step);
       sums[at] += (share * Math.max(inside, end > start ? 0 : step)) / step;
@@ -31,8 +36,8 @@ function useOf(profile, tracks, range, columns, marked, groupOf = (_frame) => ""
   };
   if (lanes) {
     eachPart(lanes, tracks, range, (at, start, end) => {
-      add(ranOf(""), start, end, lanes.ran[at] / lanes.length);
-      add(waited, start, end, lanes.waited[at] / lanes.length);
+      if (lanes.ran[at]) add(ranOf(""), start, end, lanes.ran[at] / lanes.length);
+      if (lanes.waited[at]) add(waited, start, end, lanes.waited[at] / lanes.length);
     });
     return { ran, waited, when };
   }

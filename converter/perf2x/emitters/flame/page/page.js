@@ -107,11 +107,16 @@ function rebuild() {
   if (profile.rows.node.length < MANY_ROWS) drawAnew();
   else {
     say("Working …");
-    requestAnimationFrame(() => setTimeout(drawAnew)); // the indicator is on screen before the work begins
+    showButtons();
+    waiting = true;
+    requestAnimationFrame(() => setTimeout(() => {
+      waiting = false;
+      drawAnew();
+    })); // the indicator is on screen before the work begins
   }
 }
 
-const MANY_ROWS = 50_000; // more samples take noticeably long
+const MANY_ROWS = 4_000; // more distinct samples take longer than a frame
 
 function drawAnew() {
   draw();

@@ -213,7 +213,7 @@ function showCosts() {
   shown.sort((a, b) => (key === "name" ? (a.name < b.name ? -1 : 1) : b[key] - a[key] || b.total - a.total || (a.name < b.name ? -1 : 1)));
   const whole = total || 1;
   const wholes = { other: profile.rows.latency ? sumOf(rows, sums[otherWeight()]) || 1 : 1 };
-  $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
+  fillRows(shown.slice(0, 400).map((entry) => () => {
     const lines = [`self ${cost(entry.self)}, total ${cost(entry.total)}`, ...columnLines(entry.frame).map(([name, text]) => `${name} ${text}`)];
     const cells = [costCell(entry.self, whole), costCell(entry.total, whole), ...(profile.rows.latency ? [percent(entry.other, wholes.other)] : []), ...functionCells(entry.frame)];
     return functionRow(entry, lines, cells, entry[key === "name" ? "self" : key] / (wholes[key] || whole));

@@ -32,11 +32,31 @@ function nameParts(name) {
   return make("span", { className: "long" }, make("span", {}, name.slice(0, at)), make("span", {}, name.slice(at)));
 }
 
+const AT_ONCE = 60; // rows built at once: more than a window shows
+let rowsToCome = [];
+
+/** Show rows: the first ones at once, the others frame by frame. @param {(() => HTMLElement)[]} makers */
+function fillRows(makers) {
+  $("rows").replaceChildren(...makers.slice(0, AT_ONCE).map((one) => one()));
+  const isComing = rowsToCome.length > 0;
+  rowsToCome = makers.slice(AT_ONCE);
+  if (rowsToCome.length && !isComing) requestAnimationFrame(addRows);
+}
+
+function addRows() {
+  $("rows").append(...rowsToCome.splice(0, AT_ONCE).map((one) => one()));
+  if (rowsToCome.length) requestAnimationFrame(addRows);
+}
+
+/** Build all rows that are still missing. */
+const haveAllRows = () => $("rows").append(...rowsToCome.splice(0).map((one) => one()));
+
 /** Rebuild the rows; the function that had the focus keeps it. */
 function keepingFocus(show) {
   const { name, node } = /** @type {HTMLElement} */ (document.activeElement || document.body).dataset;
   const hadFocus = $("rows").contains(document.activeElement);
   show();
+  if (hadFocus) haveAllRows();
   const buttons = [...$("rows").querySelectorAll("button")];
   const kept = buttons.find((button) => button.dataset.name === name && button.dataset.node === node) || buttons[0];
   if (!kept) return;
@@ -72,21 +92,24 @@ function showTree() {
   const found = [];
   const add = (at, depth) => {
     const node = nodes[at];
-    const entry = { name: profile.names[frame[node]], object: profile.objects[frame[node]], frame: frame[node], self: own ? own[node] : depth ? 0 : sum[node], total: sum[node] };
-    const row = functionRow(entry, [`here: self ${cost(entry.self)}, total ${cost(entry.total)}`], [costCell(entry.self, total), costCell(entry.total, total)], entry.total / (total || 1));
     const isOpen = unfolded.nodes.has(node);
+    const entry = { name: profile.names[frame[node]], object: profile.objects[frame[node]], frame: frame[node], self: own ? own[node] : depth ? 0 : sum[node], total: sum[node] };
+    found.push(() => treeRow(entry, at, depth, isOpen));
+    if (isOpen) for (const child of children(at)) if (found.length < 400) add(child, depth + 1);
+  };
+  const treeRow = (entry, at, depth, isOpen) => {
+    const row = functionRow(entry, [`here: self ${cost(entry.self)}, total ${cost(entry.total)}`], [costCell(entry.self, total), costCell(entry.total, total)], entry.total / (total || 1));
     const name = row.querySelector("button");
-    const arrow = make("span", { className: "arrow", onclick: (event) => (event.stopPropagation(), unfold(node)) }, children(at).length ? (isOpen ? "▾" : "▸") : "");
+    const arrow = make("span", { className: "arrow", onclick: (event) => (event.stopPropagation(), unfold(nodes[at])) }, children(at).length ? (isOpen ? "▾" : "▸") : "");
     if (children(at).length) name.setAttribute("aria-expanded", String(isOpen));
-    name.dataset.node = String(node);
+    name.dataset.node = String(nodes[at]);
     name.before(arrow);
     row.style.setProperty("--depth", String(Math.min(depth, 24)));
     row.className = "node";
-    found.push(row);
-    if (isOpen) for (const child of children(at)) if (found.length < 400) add(child, depth + 1);
+    return row;
   };
   for (const at of children(-1)) if (found.length < 400) add(at, 0);
-  $("rows").replaceChildren(...found);
+  fillRows(found);
 }
 
 /** Show the callees of a row, or hide them again. */
@@ -107,6 +130,7 @@ function onRowKey(event) {
     return;
   }
   const step = ROW_STEPS[event.key];
+  if (step !== undefined) haveAllRows();
   const buttons = [...$("rows").querySelectorAll("button")];
   const at = buttons.indexOf(event.target);
   if (step === undefined || at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;

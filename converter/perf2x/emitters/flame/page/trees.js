@@ -1,6 +1,9 @@
 "use strict";
 // Trees made from the profile's tree: with or without a function, inverted, or from the view of one function. Never touches the page.
 
+/** Return the room for a number of pairs, a power of two. */
+const roomFor = (pairs) => 2 ** Math.ceil(Math.log2(Math.max(pairs, 1024)));
+
 /** Numbers pairs of whole numbers (the first from −1), from 0 in order of first occurrence. */
 class PairTable {
   constructor(room = 1024) {
@@ -79,7 +82,7 @@ function focused({ parent, frame }, functionOf, wanted) {
 /** Remove the function's frames ("hide"), or those that it called itself ("fold"): the caller gets their cost and callees; an empty stack is dropped. */
 function without({ parent, frame }, functionOf, kind, wanted) {
   const nodeOf = new Int32Array(parent.length + 1).fill(-1);
-  const table = new PairTable();
+  const table = new PairTable(roomFor(parent.length));
   for (let node = 0; node < parent.length; node += 1) {
     const caller = nodeOf[parent[node] + 1];
     const isGone = functionOf[frame[node]] === wanted && (kind === "hide" || (caller >= 0 && functionOf[table.second[caller]] === wanted));
@@ -120,7 +123,7 @@ function outermost({ parent, frame }, functionOf, functions) {
  * @returns {FunctionTree}
  */
 function callersOf({ parent, frame, functionOf }, starts, columns) {
-  const table = new PairTable();
+  const table = new PairTable(roomFor(starts.length));
   const cursor = Int32Array.from(starts);
   const group = new Int32Array(cursor.length).fill(-1);
   const weights = columns.map((column) => Float64Array.from(starts, (node) => column[node]));

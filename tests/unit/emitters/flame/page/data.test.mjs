@@ -32,6 +32,17 @@ test("sums of the tree hold what is below, own values do not", () => {
   ]);
 });
 
+test("a fold that was the last one is not made again", () => {
+  const profile = calls();
+  const all = [0, 1, 2];
+  const nodes = profile.fold(all, profile.rows.value);
+  assert.equal(profile.fold(all, profile.rows.value), nodes);
+  profile.fold(all, profile.rows.count);
+  assert.deepEqual([profile.fold(all, profile.rows.value), profile.sum[0]], [nodes, 55]);
+  profile.use([["hide", profile.functionOf[profile.names.indexOf("work")]]]);
+  assert.notEqual(profile.fold(all, profile.rows.value).length, nodes.length);
+});
+
 test("nothing of one fold is left in the next", () => {
   const profile = calls();
   profile.fold([0, 1, 2, 3], profile.rows.value);
