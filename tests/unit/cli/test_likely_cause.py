@@ -8,6 +8,7 @@ from tests.support.command import perf2x
 from tests.unit.cli.test_moved_code import verdict
 
 BASE = {
+    "exit": 50,
     "run;parse": 400,
     "run;parse;decode": 600,
     "run;render": 500,
@@ -15,7 +16,7 @@ BASE = {
     "run;render;blend": 700,
     "run;store": 600,
 }
-"""3,000 samples; decode has two callers."""
+"""3,050 samples; decode has two callers."""
 TOTAL = ("--fail-above", "total=5")
 
 
@@ -54,6 +55,34 @@ def cause(folder: Path, before: dict[str, int], after: dict[str, int], *words: s
         ({"run;parse;decode": 600, "run;parse;lex;decode": 1000}, "lex → decode, +1,000 of +1,000"),
         ({"run;render;py::blend;_PyEval_EvalFrame;memcpy": 900}, "py::blend → memcpy, +900 of +900"),
         ({"run;store;std::find;<core::Iter as It>::next;memcmp": 900}, "store → memcmp, +900 of +900"),
+        (
+            {f"run;store;std::sort;{part}": 400 for part in ("swap", "less", "move")},
+            "run → store, +1,200 of +1,200",  # in a library, all over it
+        ),
+        (
+            {
+                "run;store;pack": 150,
+                "run;store;put": 150,
+                "run;render;fill": 150,
+                "run;render;line": 150,
+                "run;parse": 100,
+            },
+            "",  # two, as a third saved as much
+        ),
+        (
+            {
+                **{f"run;{caller};pack": own for caller, own in (("store", 343), ("render", 74), ("parse", 73))},
+                **{f"run;{caller};pack;crc": own for caller, own in (("store", 179), ("render", 38), ("parse", 38))},
+                **{f"run;{caller};pack;put": own for caller, own in (("store", 178), ("render", 38), ("parse", 39))},
+            },
+            "pack, +1,000 of +1,000",  # for all its callers
+        ),
+        ({"run;parse": 900, "run;store": 900, "run;render": 900}, ""),
+        (
+            {"run;parse": 1600, "run;parse;decode": 1800, "run;store": 10, "run;render;blend": 100},
+            "",
+        ),  # two, one in the other
+        ({"run;store": 0, "run;pack": 1400}, ""),  # +1,400 of +800, as it is store's new name
     ],
 )
 def test_cause_of_a_slower_program(tmp_path: Path, changes: dict[str, int], said: str) -> None:
@@ -65,6 +94,12 @@ def test_cause_of_a_slower_program(tmp_path: Path, changes: dict[str, int], said
     [
         ("function=5", {"run;parse;decode": 1600}, "parse → decode, +1,000 of +1,000"),
         ("share=5", {"run;store;decode": 900}, "store → decode, +900 of +900"),
+        (
+            "function=5",
+            {"run;store;pack": 400, "run;store;pack;crc": 400, "run;store;pack;put": 400},
+            "store → pack, +1,200 of +1,200",
+        ),
+        ("function=5", {"run;parse;check": 900}, "parse → check, +900 of +900"),  # which is new
         ("share=5", {"run;store;decode": 500, "run;parse;decode": 1100}, ""),  # decode itself, as the reason says
         ("function=5", {"run;store": 1600, "run;parse;decode": 1600}, ""),
         ("function:decode=5", {"run;store": 1600, "run;parse;decode": 1600}, "parse → decode, +1,000 of +1,000"),
@@ -91,3 +126,8 @@ def test_totals_of_functions_have_no_cause(tmp_path: Path) -> None:
     assert ran.code == 3 and "likely cause" not in ran.said
     quiet = perf2x(*words, "-q")
     assert [line.partition(":")[2][:7] for line in quiet.err.splitlines()] == [" decode", " likely"]
+
+
+def test_growth_per_unit_of_work(tmp_path: Path) -> None:
+    after = {stack: 2 * cost for stack, cost in (BASE | {"run;parse;decode": 1600}).items()}
+    assert cause(tmp_path, BASE, after, *TOTAL, "--per", "1000,2000") == "parse → decode, +1,000 of +1,000"

@@ -67,6 +67,28 @@ def test_what_costs_more_fails(tmp_path: Path, before: dict[str, int], after: di
     assert lines[2].startswith(f"- {says}")
 
 
+MANY = {"sort_rows": 80_000, "parse": 200_000, "emit": 30_500}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        (FLAT, REST | {"decode": 2000, "decompress": 2000}, 3),  # one of them was parse
+        (MANY, {"sort_rows": 80_000, "emit": 30_500, "decode": 210_000}, 0),  # more by less than a tenth
+        (MANY, {"sort_rows": 80_000, "emit": 30_500, "decode": 260_000}, 3),
+        (
+            FLAT,
+            {"sort_rows": 1200, "pa": 1050, "pb": 1050, "pc": 900, "emit": 457},
+            3,
+        ),  # shares of several are no costs
+    ],
+)
+def test_what_moved_is_as_large_as_before(
+    tmp_path: Path, before: dict[str, int], after: dict[str, int], code: int
+) -> None:
+    assert verdict(tmp_path, before, after, "--fail-above", "share=5")[0] == code
+
+
 def test_totals_of_renamed_functions(tmp_path: Path) -> None:
     renamed = REST | {"go;parse": 1000, "go;parse;lex": 1000}
     for name, costs in (("before", DEEP), ("after", renamed)):

@@ -15,6 +15,9 @@ from perf2x.tools.diff.moved_code import CallersOf
 _LIBRARY = re.compile(r"<?(std|core|alloc|__gnu_cxx)::")
 """Names of functions that a compiler takes from its language's library into the program."""
 
+_MOST = 0.9
+"""Part of the earlier whole that a function with what it calls has less of: the growth of ``main`` tells nothing."""
+
 
 def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> str:
     """Return ``caller → function, +growth of +growth`` for functions that grew by themselves, or for all.
@@ -27,15 +30,17 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
     own = {row.key: row.sides("self") for row in rows}
     before, after = (sum(side) for side in zip(*own.values(), strict=True))
     column, found = "own", _explaining(own, before, after) if len(rows) > 1 else [(rows[0].self, rows[0].key)]
-    if not found and len(rows) == len(costs.lines):
-        # of functions that explain more than half of all growths, one calls the other: take the inner one
-        most, column = sum(max(row.self, 0) for row in rows), "total"
-        totals = {row.key: row.sides("total") for row in rows if 2 * row.total > most and row.key not in libraries}
-        found = sorted(_explaining(totals, before, after))[:1]
+    if not found:
+        small = (row for row in rows if row.total_before <= _MOST * before and row.key not in libraries)
+        column, found = "total", _explaining({row.key: row.sides("total") for row in small}, before, after)
+    sides = [callers_of(side, libraries, column) for side in (0, 1)]
+    if column == "total":
+        outer = {caller for _, key in found for caller in sides[1].get(key, {}) if caller != key}
+        found = [one for one in found if one[1] not in outer]
     if len(found) != 1:
         return ""
     ((growth, function),) = found
-    was, now = (callers_of(side, libraries, column).get(function, {}) for side in (0, 1))
+    was, now = (callers.get(function, {}) for callers in sides)
     calls = {caller: (was.get(caller, 0), round(now.get(caller, 0) * costs.scale)) for caller in {**was, **now}}
     callers = _explaining(calls, *own[function]) if column == "own" else []
     if len(callers) != 1:
