@@ -22,7 +22,7 @@ _OTHERS = {
     "reader.sideband_decoder": {"_MANY": 3},
     "reader.spe.spe_recording": {"SPAN": 1 << 8},
     "reader.record_framing": {"_STEPS": 3, "_SHORT_RUN": 2, "_LARGE": 12},
-    "stitcher.stacks.raw_stack_cache": {"_MAX_ROWS": 8, "_MAX_WORDS": 64, "_PAUSE": 16},
+    "stitcher.stacks.raw_stack_cache": {"_MAX_ROWS": 8, "_MAX_WORDS": 64},
     "stitcher.stacks.sample_sums": {"_MIN_PENDING": 8},
     "stitcher.branch_traces": {"_MANY_ROWS": 8},
     "base.columnar.hashing": {"_FEW_WORDS": 4},

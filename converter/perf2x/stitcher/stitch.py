@@ -51,7 +51,7 @@ from perf2x.stitcher.deferred.deferred_join import DeferredJoin, DeferredTally
 from perf2x.stitcher.history.process_history import ProcessHistory
 from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
 from perf2x.stitcher.stacks.frame_keys import FrameKeys, SideTable
-from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache, equal_inputs
+from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
 from perf2x.stitcher.stacks.sample_stacks import RecordedSpools
 from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows, TimedSamples
 from perf2x.stitcher.stacks.stack_interner import StackInterner, ThreadRows
@@ -303,9 +303,6 @@ class Stitcher:
             deferred_epoch=_take_valid(history.deferred_epoch, record, joined),
             root=roots,
         )
-        if self._cache.skip(len(inputs)):
-            rows, place = equal_inputs(inputs)
-            return self._interner.intern_stacks(self._builder.rows(take_rows_of(inputs, rows)))[place]
         number, new = self._cache.number(inputs)
         stacks = self._interner.intern_stacks(self._builder.rows(take_rows_of(inputs, new))) if len(new) else None
         return self._cache.stacks(number, stacks)

@@ -59,13 +59,13 @@ class HashIndex:
     def number(
         self,
         hashes: U64,
-        equal: Callable[[I64], Bools],
+        equal: Callable[[I64, I64], Bools],
         add: Callable[[I64], None],
         contents: Callable[[I64], Iterable[bytes]],
     ) -> I64:
         """Return (n,) int64: one number per row, counted from 0; rows of one call may repeat each other.
 
-        ``equal(numbers)`` compares each row with a known one; ``add(rows)`` stores new ones, whose numbers count on in
+        ``equal(rows, numbers)`` compares rows with known ones; ``add(rows)`` stores new ones, whose numbers count on in
         the order given; ``contents(rows)`` are bytes that identify rows.
         """
         upper = hashes >> _HALF
@@ -78,7 +78,8 @@ class HashIndex:
         self._add(flatnonzero(is_new), add)
         self._insert(upper[first[fresh]] << _HALF | found[fresh].view(np.uint64))
         numbers = found[group]
-        unlike = flatnonzero(~equal(numbers))
+        others = flatnonzero(~is_new)
+        unlike = others[~equal(others, numbers[others])]
         if len(unlike):
             numbers[unlike] = self._number_by_digest(unlike, add, contents)
         return numbers
@@ -126,11 +127,11 @@ class StringInterner(TextInterner[str]):
         super().__init__({"": 0})
 
 
-def _columns_equal(columns: Sequence[I64], others: Sequence[I64], rows: I64) -> Bools:
-    """Return (n,) bool: whether each row is equal in every column to the one of ``rows`` in another table."""
+def _columns_equal(columns: Sequence[I64], rows: I64, others: Sequence[I64], other_rows: I64) -> Bools:
+    """Return (n,) bool: whether the given rows of two tables are equal in every column."""
     same = trues(len(rows))
     for mine, theirs in zip(columns, others, strict=True):
-        same &= mine == theirs[rows]
+        same &= mine[rows] == theirs[other_rows]
     return same
 
 
@@ -159,8 +160,8 @@ class RowInterner:
     def number(self, *columns: I64) -> I64:
         """Return (n,) the number of each row."""
 
-        def equal(numbers: I64) -> Bools:
-            return _columns_equal(columns, self._rows.columns(), numbers)
+        def equal(rows: I64, numbers: I64) -> Bools:
+            return _columns_equal(columns, rows, self._rows.columns(), numbers)
 
         def add(rows: I64) -> None:
             self._rows.extend(*(column[rows] for column in columns))
@@ -195,11 +196,14 @@ class ListInterner:
     def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:
         """Return (n,) int64 numbers of the rows words[start : start + length]."""
 
-        def equal(numbers: I64) -> Bools:
-            known = take(self._spans[0], numbers), take(self._spans[1], numbers)
-            same = rows_equal(words, starts, lengths, self._words[0], *known)
+        def equal(rows: I64, numbers: I64) -> Bools:
+            mine, known = (
+                (take(starts, rows), take(lengths, rows)),
+                (take(column, numbers) for column in self._spans.columns()),
+            )
+            same = _rows_equal(words, *mine, self._words[0], *known)
             if self._columns is not None:
-                same &= _columns_equal(columns, self._columns.columns(), numbers)
+                same &= _columns_equal(columns, rows, self._columns.columns(), numbers)
             return same
 
         def add(rows: I64) -> None:
@@ -227,14 +231,14 @@ class ListInterner:
         return ListArray(offsets_of(self._spans[1]), self._words[0])
 
 
-def rows_equal(
+def _rows_equal(
     words: AnyArray, starts: I64, lengths: I64, others: AnyArray, other_starts: I64, other_lengths: I64
 ) -> Bools:
     """Return (n,) bool: whether each row of one store equals the corresponding row of another."""
     same: Bools = lengths == other_lengths
     if not same.all():
         rows = flatnonzero(same)
-        same[rows] = rows_equal(words, starts[rows], lengths[rows], others, other_starts[rows], lengths[rows])
+        same[rows] = _rows_equal(words, starts[rows], lengths[rows], others, other_starts[rows], lengths[rows])
         return same
     unlike = end_to_end(words, starts, lengths) != end_to_end(others, other_starts, lengths)
     if unlike.any():  # hardly ever: these rows' hashes are equal

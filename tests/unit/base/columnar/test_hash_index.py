@@ -40,7 +40,7 @@ class Numbers:
     def number(self, values: np.ndarray, hashes: np.ndarray) -> list[int]:
         return self.index.number(
             hashes.astype(np.uint64),
-            lambda numbers: values == self.stored[0][numbers],
+            lambda rows, numbers: values[rows] == self.stored[0][numbers],
             lambda rows: self.stored.extend(values[rows]),
             lambda rows: (row.tobytes() for row in values[rows]),
         ).tolist()
