@@ -54,7 +54,8 @@ def cause(folder: Path, before: dict[str, int], after: dict[str, int], *words: s
         ({"run;parse;decode;decode;decode": 1000}, "parse → decode, +1,000 of +1,000"),  # recursion
         ({"run;parse;decode": 600, "run;parse;lex;decode": 1000}, "lex → decode, +1,000 of +1,000"),
         ({"run;render;py::blend;_PyEval_EvalFrame;memcpy": 900}, "py::blend → memcpy, +900 of +900"),
-        ({"run;store;std::find;<core::Iter as It>::next;memcmp": 900}, "store → memcmp, +900 of +900"),
+        ({"run;store;std::find;<core::Iter as It>::next;<str as core::Eq>::eq;cmp": 900}, "store → cmp, +900 of +900"),
+        ({"run;store;<own::Key as core::Eq>::eq;cmp": 900}, "<own::Key as core::Eq>::eq → cmp, +900 of +900"),
         (
             {f"run;store;std::sort;{part}": 400 for part in ("swap", "less", "move")},
             "run → store, +1,200 of +1,200",  # in a library, all over it

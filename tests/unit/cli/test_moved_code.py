@@ -129,6 +129,8 @@ RECORD = "perf record -F 999 -o {}.data ./app"
         (1500, RECORD, ("10",), "failed", "the whole grew by +50.0 %"),
         (5000, RECORD, ("10",), "failed", "the whole grew by +400.0 %"),  # of which another function has 500 %
         (1500, RECORD, ("share=5",), "no baseline", ANOTHER),
+        (1500, "perf record -F 999 --output={}.data ./app", ("10",), "failed", "the whole grew by +50.0 %"),
+        (1500, "perf record -F 999 --output {}.data ./app", ("10",), "failed", "the whole grew by +50.0 %"),
         (1500, RECORD + " --all", ("total=25", "share=5"), "no baseline", ANOTHER),
         (1500, "", ("total=25", "share=5"), "no baseline", ANOTHER),
     ],

@@ -12,8 +12,8 @@ from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Comparison
 from perf2x.tools.diff.moved_code import CallersOf
 
-_LIBRARY = re.compile(r"<?(std|core|alloc|__gnu_cxx)::")
-"""Names of functions that a compiler takes from its language's library into the program."""
+_LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
+"""Names of functions that a compiler takes from its language's library into the program; paths are of others' types."""
 
 _MOST = 0.9
 """Part of the earlier whole that a function with what it calls has less of: the growth of ``main`` tells nothing."""

@@ -1,5 +1,6 @@
 """The two recordings of ``perf2x diff``, and tables of them."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cache
 from typing import TYPE_CHECKING
@@ -131,7 +132,7 @@ class RecordingPair:
             raise SettingError(text, "events", " NAME selects one that both have") from None
         normalize = self.normalize or by == "share"
         command, same = (_command(one.profile) for one in (self.before, self.after))
-        is_same = bool(command) and command == same
+        is_same = command == same != ""
         found = Comparison(before, after, normalize, 1.0 if normalize else self.factor, is_same)
         old, new = self._hosts
         if old is None or new is None:
@@ -140,10 +141,9 @@ class RecordingPair:
         return replace(found, hosts=spread)
 
 
-def _command(profile: "Profile") -> list[str]:
-    """Return the command line of perf without the name of its output."""
-    words = profile.meta.command_line
-    return [word for option, word in zip(("", *words), words, strict=False) if option not in ("-o", "--output")]
+def _command(profile: "Profile") -> str:
+    """Return the command line of perf without the name of its output; "" if it is not known."""
+    return re.sub(r" (-o|--output)[ =]?\S+", "", " ".join(profile.meta.command_line))
 
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:

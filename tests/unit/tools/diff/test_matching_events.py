@@ -86,3 +86,7 @@ def test_the_two_clocks_of_cpu_time_are_one(before: str, after: str) -> None:
 def test_what_counts_something_else_keeps_its_name() -> None:
     assert names({"cycles": 1}, {"instructions": 1}) == (["instructions"], [])
     assert renamed(ProfileBuilder().build(), made({"cycles": 1}))[1] == []
+
+
+def test_the_same_clock_comes_before_the_other() -> None:
+    assert names({"cpu-clock": 1}, {"task-clock": 9, "cpu-clock:u": 1})[0] == ["task-clock", "cpu-clock"]
