@@ -69,8 +69,8 @@ def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
 def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
     """Return the distinct whole numbers of a column, rising, and (n,) int64 the place of each value among them.
 
-    A column that is sorted already is compared with itself; numbers close to the least one are marked in a table; only
-    numbers beyond that are sorted::
+    A column that is sorted already is compared with itself; numbers in a small range are marked in a table, any others
+    are sorted::
 
         values   5 2 5 0        marked   0 · 2 · · 5        result   0 2 5,  2 1 2 0
     """
@@ -82,19 +82,11 @@ def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I6
     least = values.min()
     above = values if least == 0 else values - least
     above = above.view(np.uint64) if above.dtype.itemsize == _WORD_BITS // 8 else above.astype(np.uint64)
-    most, reach = int(above.max()) + 1, _SPARSE * len(values)
-    if most <= reach:
-        distinct, place = _marked_inverse(above.view(np.int64), most)
-        return distinct.astype(values.dtype) + least, place
-    is_near = above < np.uint64(reach)
-    if 2 * np.count_nonzero(is_near) < len(values):
+    most = int(above.max()) + 1
+    if most > _SPARSE * len(values):
         return _sorted_inverse(values)
-    distinct, place_of_near = _marked_inverse(above[is_near].view(np.int64), reach)
-    distinct = distinct.astype(values.dtype) + least
-    far, place_of_far = _sorted_inverse(values[~is_near])
-    place = np.empty(len(values), np.int64)
-    place[is_near], place[~is_near] = place_of_near, len(distinct) + place_of_far
-    return np.append(distinct, far), place
+    distinct, place = _marked_inverse(above.view(np.int64), most)
+    return distinct.astype(values.dtype) + least, place
 
 
 def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
