@@ -21,17 +21,16 @@ from perf2x.errors import FormatError
 from perf2x.fleet.executors import TaskTotals, done
 from perf2x.fleet.input_names import changed_ns, local_copy
 from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups
-from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_options import LoadContext, LoadOptions
 from perf2x.kernel.open_bundle import open_bundles
 from perf2x.sources.dataset.content_ids import recording_id, text_id
 from perf2x.sources.dataset.delta_tables import DeltaTables
-from perf2x.sources.dataset.write.recording_to_store import failed_recording
+from perf2x.sources.dataset.write.recording_to_store import StoredRecording, failed_recording
 from perf2x.sources.dataset.write.write_recordings import TOGETHER, RowsOfRecordings, commit_recordings
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 
 _NAMED = 20
 """Maximum number of errors to keep."""
@@ -146,7 +145,6 @@ def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredR
     """
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.fleet.ingest_recording import ingest_session
-    from perf2x.kernel.load_options import LoadContext
     from perf2x.kernel.no_samples import reason
     from perf2x.kernel.open_sessions import Input, sessions_of_files
     from perf2x.kernel.stage_timer import Stages

@@ -5,15 +5,12 @@ decoding continues after them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError, OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MISSING = "instructions need capstone: pip install 'perf2x[assembly]'"
 _X86, _ARM, _RISCV = "x86", "arm64", "riscv"

@@ -18,7 +18,7 @@ from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.printable_text import plain
 from perf2x.model.profile import Profile
 from perf2x.model.totals.row_kinds import Sort
-from perf2x.tools.tables.report_tables import Caller
+from perf2x.tools.tables.report_tables import Caller, call_tree, callers_of
 
 if TYPE_CHECKING:
     from perf2x.kernel.load_options import LoadOptions
@@ -73,7 +73,6 @@ class AgentTools:
         """List who calls a function of a perf.data recording, and which share of its total cost each caller has.
         ``function`` is a name as ``top`` shows it, or a glob."""
         from perf2x.features.annotate.make_listings import choose_functions
-        from perf2x.tools.tables.report_tables import call_tree, callers_of
 
         profile, most = self._loaded(recording).profile, _rows(limit)
         found = choose_functions(profile, ListingOptions(function, source=True, value="period"))

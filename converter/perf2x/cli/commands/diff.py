@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from perf2x.cli.diff.fail_above import DiffGate
+from perf2x.cli.diff.fail_above import DiffGate, GateVerdict
 from perf2x.cli.fail_if import untold_changes
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_message, print_messages
@@ -19,7 +19,6 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.tools.diff.pair_options import PairOptions
 
 if TYPE_CHECKING:
-    from perf2x.cli.diff.fail_above import GateVerdict
     from perf2x.tools.diff.changed_rows import DiffTable
     from perf2x.tools.diff.recording_pair import RecordingPair
 
@@ -81,7 +80,7 @@ def diff(
 
 
 def _remarks(
-    pair: "RecordingPair", table: "DiffTable", written: str, verdict: "GateVerdict", *, verbose: bool
+    pair: "RecordingPair", table: "DiffTable", written: str, verdict: GateVerdict, *, verbose: bool
 ) -> Iterator[str]:
     """Yield lines for standard error: other events, the quality of both recordings, the file, changes within noise."""
     from perf2x.cli.render.summary import verbose_lines, warning_lines

@@ -10,12 +10,11 @@ from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Only, Without, typed
 from perf2x.cli.progress import progress_bar
-from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_options import LoadOptions, Progress
 from perf2x.model.setting import Setting
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
-    from perf2x.kernel.load_options import Progress
     from perf2x.kernel.load_result import Loaded
     from perf2x.tools.explain.missing_names import UnnamedObject
 

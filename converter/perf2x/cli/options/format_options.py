@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.typed_options import as_typed
 from perf2x.errors import SettingError
-from perf2x.model.setting import Setting
+from perf2x.model.setting import Setting, settings_in
 from perf2x.model.totals.row_kinds import Value
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ class FormatFlags(Frozen):
         SettingError for options that it lacks, ``--set`` in place of an option, and values that it does not take.
         """
         from perf2x.kernel.registry import build_emitter, load_emitter
-        from perf2x.model.setting import settings_in
 
         for field, setting in settings_in(load_emitter(name)).items():
             if setting.names and field in said:

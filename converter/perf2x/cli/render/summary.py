@@ -13,7 +13,7 @@ from perf2x.model.number_format import first_of, plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
 from perf2x.model.profile import count_threads
-from perf2x.stitcher.call_graphs import UnwindReport
+from perf2x.stitcher.call_graphs import DESCRIBED_CODE, UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.stitcher.unwind.unwound_chains import End
 
@@ -144,7 +144,6 @@ def unwound_line(report: UnwindReport) -> str:
 
 def _compiled_code(count: int, report: UnwindReport) -> str:
     """Return how many of those ``count`` stacks end in JIT-compiled code, and what helps."""
-    from perf2x.stitcher.call_graphs import DESCRIBED_CODE
 
     some = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
     helps = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else DESCRIBED_CODE

@@ -9,13 +9,13 @@ from typing import Any
 from msgspec import to_builtins
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.cli.diff.fail_above import GateVerdict
+from perf2x.cli.diff.fail_above import WHOLE, GateVerdict
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.render.stats_json import quality_facts
 from perf2x.cli.render.top_table import total_facts
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.profile import count_threads
-from perf2x.tools.diff.changed_rows import DiffTable
+from perf2x.tools.diff.changed_rows import DiffTable, Shown
 from perf2x.tools.diff.recording_pair import RecordingPair
 from perf2x.tools.tables.report_tables import ReportTables
 
@@ -34,9 +34,7 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows
 
     Intervals of what ``growth`` judged are its own, the others have that ``confidence``.
     """
-    from perf2x.cli.diff.fail_above import WHOLE
     from perf2x.cli.render.diff_table import change_facts
-    from perf2x.tools.diff.changed_rows import Shown
     from perf2x.tools.diff.changes import excludes_zero
 
     table = growth.table(pair, Shown("function", "self", rows), confidence)

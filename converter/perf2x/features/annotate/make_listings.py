@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, flatnonzero
 from perf2x.errors import OptionError, SeveralFunctionsError
-from perf2x.features.annotate.line_costs import LineSums, entries_of, line_sums, stack_weights, sums_by_kind
+from perf2x.features.annotate.line_costs import (
+    FunctionFrames,
+    LineSums,
+    entries_of,
+    line_sums,
+    stack_weights,
+    sums_by_kind,
+)
 from perf2x.features.annotate.source_lines import Sources
 from perf2x.model.filters.frame_patterns import is_runtime
 from perf2x.model.filters.profile_filters import Names
@@ -29,9 +35,6 @@ from perf2x.model.profile import (
 from perf2x.model.totals.event_columns import measures_beside
 from perf2x.model.totals.totals import Key, totals
 from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
-
-if TYPE_CHECKING:
-    from perf2x.features.annotate.line_costs import FunctionFrames
 
 
 def make_listings(
@@ -76,7 +79,7 @@ def _sources(
     return tuple(sorted(files, key=lambda one: (-sum(line.own[0] for line in one.lines), one.path)))
 
 
-def _source(profile: Profile, sums: LineSums, rows: I64, texts: Sources, entries: "FunctionFrames") -> SourceListing:
+def _source(profile: Profile, sums: LineSums, rows: I64, texts: Sources, entries: FunctionFrames) -> SourceListing:
     path = str(profile.strings[int(sums.file[rows[0]])])
     lines = tuple(
         LineCost(number, _costs(own), _costs(total))

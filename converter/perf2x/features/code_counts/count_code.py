@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
-from perf2x.base.columnar import Frozen, as_int64, flatnonzero, unique, zeros
+from perf2x.base.columnar import I64, U64, Frozen, as_int64, flatnonzero, unique, zeros
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import is_real_path, without_deleted
 from perf2x.errors import OptionError, SettingError
@@ -24,22 +24,20 @@ from perf2x.model.profile import (
     EXTERNAL,
     NOT_RECORDED,
     CodeCounts,
+    Profile,
     sum_addresses,
     sum_branches,
 )
 from perf2x.model.recording import Recording, Want, select_rows
 from perf2x.stitcher.branch_traces import CodeCounter
 from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
-from perf2x.stitcher.history.process_history import build_process_history
+from perf2x.stitcher.history.process_history import ProcessHistory, build_process_history
 
 if TYPE_CHECKING:
     from perf2x.base.binaries.elf.elf_file import ElfObject
     from perf2x.base.binaries.find.object_finder import ObjectFiles
-    from perf2x.base.columnar import I64, U64
     from perf2x.kernel.load_options import LoadContext
     from perf2x.model.filters.applied_filters import AppliedFilters
-    from perf2x.model.profile import Profile
-    from perf2x.stitcher.history.process_history import ProcessHistory
 
 _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 

@@ -20,6 +20,7 @@ from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.profile import (
     NEVER,
     NamedPlaces,
+    Profile,
     RecordedBatch,
     RecordedPart,
     RecordedRows,
@@ -27,12 +28,10 @@ from perf2x.model.profile import (
     check_of,
     names_data,
 )
-from perf2x.model.recording import Event, Samples, Want, take_rows
+from perf2x.model.recording import Event, Recording, Samples, Want, take_rows
 
 if TYPE_CHECKING:
     from perf2x.model.filters.applied_filters import AppliedFilters
-    from perf2x.model.profile import Profile
-    from perf2x.model.recording import Recording
 
 
 def sample_reader(

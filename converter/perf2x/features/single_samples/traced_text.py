@@ -1,19 +1,16 @@
 """Text of tracepoint samples, from the format files in the recording."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-from perf2x.base.abi import ENDIAN
+from perf2x.base.abi import ENDIAN, ByteOrder
 from perf2x.base.columnar import I64, ListArray, ListInterner, zeros
 from perf2x.model.recording import Event, Session
 from perf2x.reader.records.format_tokens import PrintFormatError
 from perf2x.reader.records.print_format import ORDER, PARTS, Function, compile_format, field_text
 from perf2x.reader.records.tracepoint_decoder import decode_fields, field_bytes
-
-if TYPE_CHECKING:
-    from perf2x.base.abi import ByteOrder
 
 
 class TracedText:
@@ -24,7 +21,7 @@ class TracedText:
         tracing: Any = session.features.get("tracing_data") or {}
         self._strings: Mapping[str, str] = tracing.get("strings", {})
         self._session = session
-        self._order: ByteOrder = cast("ByteOrder", session.byte_order)
+        self._order: ByteOrder = cast(ByteOrder, session.byte_order)
         self._printers: dict[int, Callable[[bytes], str]] = {}
 
     def of(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
@@ -41,7 +38,7 @@ class TracedText:
         return [printer(entry.tobytes()) for entry in entries], row
 
 
-def _printer(known: Any, order: "ByteOrder", function: Function, strings: Mapping[str, str]) -> Callable[[bytes], str]:
+def _printer(known: Any, order: ByteOrder, function: Function, strings: Mapping[str, str]) -> Callable[[bytes], str]:
     fields = known["fields"]
     try:
         words = compile_format(known["print"], function, strings)

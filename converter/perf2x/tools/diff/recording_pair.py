@@ -3,17 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import flatnonzero, sum_of, sum_rows
 from perf2x.errors import OptionError, SettingError
-from perf2x.kernel.load_options import LoadOptions
+from perf2x.kernel.load_options import LoadOptions, Progress
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.number_format import first_of
-from perf2x.model.profile import find_event, sampled_events
+from perf2x.model.profile import Profile, find_event, sampled_events
 from perf2x.model.totals.event_columns import EventColumn, event_columns
 from perf2x.model.totals.host_noise import host_spread, split_hosts
 from perf2x.model.totals.totals import Key, totals
@@ -22,10 +21,6 @@ from perf2x.tools.diff.changes import Change, Comparison, scaled
 from perf2x.tools.diff.matching_objects import match_objects, renamed
 from perf2x.tools.diff.pair_options import PairOptions, Work
 from perf2x.tools.tables.report_tables import call_tree
-
-if TYPE_CHECKING:
-    from perf2x.kernel.load_options import Progress
-    from perf2x.model.profile import Profile
 
 _NAMED = 8
 """The most pairs of objects to list in a sentence."""
@@ -87,7 +82,7 @@ class RecordingPair:
         """The factor for the second recording's costs."""
         return self.work[0] / self.work[1] if self.work else 1.0
 
-    def scaled_after(self) -> "Profile":
+    def scaled_after(self) -> Profile:
         """The second recording's profile, scaled to the work of the first."""
         profile = self.after.profile
         return scaled(profile, [self.factor] * len(profile.events)) if self.work else profile
@@ -141,7 +136,7 @@ class RecordingPair:
         return replace(found, hosts=spread)
 
 
-def _command(profile: "Profile") -> str:
+def _command(profile: Profile) -> str:
     """Return the command line of perf without the name of its output; "" if it is not known."""
     return re.sub(r" (-o|--output)[ =]?\S+", "", " ".join(profile.meta.command_line))
 
@@ -202,7 +197,7 @@ def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) 
     return work[0], work[1]
 
 
-def _only(profile: "Profile", events: tuple[str, ...]) -> "Profile":
+def _only(profile: Profile, events: tuple[str, ...]) -> Profile:
     """Return a profile without the event that only counts work."""
     from perf2x.model.filters.profile_filters import keep_events
 
