@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.cli.web.write_folder import NATIVE
+from tests.support.pinned_pyodide import packages
 
 SOURCE = os.environ.get("PERF2X_PYODIDE", "")  # now: tests do not see it
 STAND_IN = Path(__file__).parent / "stand_ins" / "msgspec.py"
@@ -26,7 +26,7 @@ def pyodide_folder(folder: Path) -> Path:
     for name, files in {"msgspec": _stand_in, "protobuf": _pure_protobuf}.items():
         if name not in lock["packages"]:
             lock["packages"][name] = _wheel(folder, name, dict(files()))
-    assert set(NATIVE) <= set(lock["packages"]), "Pyodide without numpy"
+    assert set(packages()) <= set(lock["packages"]), "Pyodide without numpy"
     (folder / "pyodide-lock.json").write_text(json.dumps(lock))
     return folder
 

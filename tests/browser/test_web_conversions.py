@@ -8,6 +8,7 @@ from perf2x.cli.web.write_folder import write_folder
 from tests.browser.dropped import Step, dropped
 from tests.browser.pyodide_folder import pyodide_folder
 from tests.support.command import perf2x
+from tests.support.pinned_pyodide import pin
 from tests.support.recordings import CORPUS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -23,7 +24,9 @@ SHOWN = "^Shown"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("web")
-    write_folder(folder / "site", str(pyodide_folder(folder / "pyodide")))
+    with pytest.MonkeyPatch.context() as patch:
+        pin(patch, pyodide_folder(folder / "pyodide"))
+        write_folder(folder / "site", str(folder / "pyodide"))
     return folder / "site"
 
 

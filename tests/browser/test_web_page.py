@@ -1,5 +1,6 @@
 """The page of ``perf2x web`` with a stand-in for its worker: what it shows, asks the network for, and keeps."""
 
+from importlib.resources import files as files_of
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from perf2x.cli.web import write_folder
 from tests.browser.dropped import dropped
 from tests.support.command import perf2x
+from tests.support.pinned_pyodide import packages, pin
 
 pytestmark = pytest.mark.browser
 
@@ -47,10 +49,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pyodide.mkdir()
     for name in ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip", "some.whl"):
         (pyodide / name).write_text(name)
-    some = ", ".join(f'"{name}": {{"file_name": "some.whl"}}' for name in write_folder.NATIVE)
+    some = ", ".join(f'"{name}": {{"file_name": "some.whl"}}' for name in packages())
     (pyodide / "pyodide-lock.json").write_text(f'{{"info": {{}}, "packages": {{{some}}}}}')
-    real = write_folder._page_file
     with pytest.MonkeyPatch.context() as patch:
+        pin(patch, pyodide)
+        real = write_folder._page_file
         patch.setattr(write_folder, "_sources", lambda: b"sources")
         patch.setattr(write_folder, "_page_file", lambda name: WORKER.encode() if name == "worker.js" else real(name))
         assert perf2x("web", folder / "site", "--pyodide", pyodide).code == 0
@@ -64,6 +67,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, text in {**texts, "broken.data": "broken", "perf-7.map": "1 2 f"}.items():
         (folder / name).write_text(text)
     (folder / "app").write_bytes(b"\x7fELF")
+    (folder / "photo.png").write_bytes(b"\x89PNG\r\n")
+    (folder / "page.html").write_text("<!DOCTYPE html>\n<html>")
     return {path.name: path for path in folder.iterdir()}
 
 
@@ -174,12 +179,13 @@ def test_two_recordings_are_compared(site: Path, files: dict[str, Path], tmp_pat
 def test_options_and_files_with_names(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
     several = [files[name] for name in ("one.data", "app", "perf-7.map")]
     told = opened(
-        site, tmp_path, ("files", several), ("until", SHOWN), ("fill", "#event", "cycles"), ("fill", "#threads", "a*"),
+        site, tmp_path, ("files", several), ("until", SHOWN), ("click", "#more summary"),
+        ("fill", "#event", "cycles"), ("fill", "#threads", "a*"),
         ("choose", "#off-cpu", "apart"), ("choose", "#names", "full"), ("press", "Enter"), ("click", "#show"),
         ("until", SHOWN), ("inside", "p"),
     )  # fmt: skip
     words = "--event cycles --comm a* --off-cpu apart --names full --symfs symbols,flat --buildid-dir /objects"
-    assert words + " --perf-map-dir symbols" in told[9]
+    assert words + " --perf-map-dir symbols" in told[10]
 
 
 def test_errors_are_sentences(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
@@ -192,6 +198,38 @@ def test_errors_are_sentences(site: Path, files: dict[str, Path], tmp_path: Path
     assert told[2]["instead"] == "perf2x convert bad.data --to html --output bad.data.html --names short"
     assert told[6]["problem"] == "perf2x failed: KeyError"
     assert told[11]["problem"] == ""  # the worker was started again
+
+
+def test_what_is_no_recording_is_said(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    told = opened(
+        site, tmp_path, ("files", [files["photo.png"]]), ("evaluate", WAITS), ("state",),
+        ("files", [files["one.data"], files["page.html"]]), ("until", SHOWN), ("state",),
+    )  # fmt: skip
+    assert (told[2]["problem"], told[2]["files"]) == ("photo.png is a picture, not a recording.", [])
+    assert told[5]["files"] == ["one.data recording"]
+
+
+def test_an_example_is_a_click_away(site: Path, tmp_path: Path) -> None:
+    told = opened(site, tmp_path, ("click", "#example"), ("until", SHOWN), ("inside", "p"), ("state",))
+    assert told[2].startswith("convert example --to html") and told[3]["files"] == ["example recording"]
+
+
+def test_the_example_is_a_recording(tmp_path: Path) -> None:
+    example = files_of("perf2x.cli.web") / "page" / "example.gzipped"
+    ran = perf2x("top", str(example), "-n", "1")
+    assert ran.code == 0 and ran.out.startswith("cpu-clock: 482 samples")
+
+
+def test_plain_http_without_pyodide_says_what_helps(site: Path, tmp_path: Path) -> None:
+    for path in site.rglob("*"):
+        target = tmp_path / "site" / path.relative_to(site)
+        target.mkdir(parents=True) if path.is_dir() else target.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file() and path.name != "pyodide.mjs":
+            target.write_bytes(path.read_bytes())
+    script = tmp_path / "site/drop.js"
+    script.write_text(script.read_text().replace("navigator.serviceWorker", "undefined"))
+    told, _ = dropped(tmp_path / "site", tmp_path, [("open",), ("evaluate", WAITS), ("state",)])
+    assert "without https, a page cannot load Pyodide from its CDN" in told[2]["problem"]
 
 
 def test_work_is_cancelled_and_files_removed_by_keyboard(site: Path, files: dict[str, Path], tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from importlib.metadata import distribution
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import perf2x
 from perf2x.base.files.atomic import open_output
@@ -24,11 +23,9 @@ from perf2x.errors import OutputError, SettingError
 
 SOURCES = "perf2x.sources"
 """A gzipped tarball, without the suffix that makes some servers send it unpacked."""
-NATIVE = ("msgspec", "numpy", "protobuf")
-"""Packages that Pyodide has compiled; page/worker.js loads them."""
 _PURE = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
 """Other packages that conversions import."""
-_OWN = ("command_words.js", "drop.js", "web.css", "worker.js")
+_OWN = ("command_words.js", "drop.js", "web.css", "worker.js", "example.gzipped")
 _KINDS = (".py", ".js", ".css", ".html", ".json")
 
 
@@ -124,35 +121,21 @@ def _source_files() -> Iterator[tuple[str, bytes]]:
 
 
 def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
-    """Yield Pyodide's files and packages by their path in the page."""
+    """Yield Pyodide's files and packages by their path in the page; SettingError for any version but the pinned one."""
     pinned = json.loads(_page_file("pyodide.json"))
-    is_elsewhere = not source or source.startswith(("https://", "http://"))
-    lock = pinned["lock"] if is_elsewhere else _lock_of(Path(source))
-    packages = [package["file_name"] for package in lock["packages"].values()]
-    if is_elsewhere:
-        base = f"{source.rstrip('/')}/" if source else ""
-        for name, integrity in pinned["core"].items():
-            yield f"pyodide/{name}", _PageFile((base or pinned["core_url"]) + name, integrity)
-        for package in lock["packages"].values():
-            name, integrity = package["file_name"], _integrity(bytes.fromhex(package["sha256"]))
-            yield f"pyodide/{name}", _PageFile((base or pinned["packages_url"]) + name, integrity)
-    else:
-        assembly = sorted(path.name for path in Path(source).glob("pyodide.asm.*"))
-        for name in ("pyodide.mjs", "python_stdlib.zip", *assembly, *packages):
-            yield f"pyodide/{name}", _part(f"pyodide/{name}", _content(Path(source, name)))
+    base, lock = f"{source.rstrip('/')}/" if source else "", pinned["lock"]
+    digests = {one["file_name"]: _integrity(bytes.fromhex(one["sha256"])) for one in lock["packages"].values()}
+    for url, listed in ((pinned["core_url"], pinned["core"]), (pinned["packages_url"], digests)):
+        for file, integrity in listed.items():
+            name, part = f"pyodide/{file}", _PageFile((base or url) + file, integrity)
+            if source and not source.startswith(("https://", "http://")):
+                part = _part(name, _content(Path(source, file)))
+            if part.integrity != integrity:
+                wanted = f"{file} is not that of Pyodide {pinned['version']}, which the page needs"
+                raise SettingError("", "pyodide", f" {source}: {wanted}")
+            yield name, part
     name = "pyodide/pyodide-lock.json"
     yield name, _part(name, json.dumps(lock).encode())
-
-
-def _lock_of(folder: Path) -> dict[str, Any]:
-    """Return the folder's list of packages, reduced to the needed ones."""
-    lock = json.loads(_content(folder / "pyodide-lock.json"))
-    lacking = [name for name in NATIVE if name not in lock["packages"]]
-    if lacking:
-        raise SettingError(
-            "", "pyodide", f" {folder}: it has no package {', '.join(lacking)}; the full distribution has"
-        )
-    return {"info": lock["info"], "packages": {name: lock["packages"][name] for name in NATIVE}}
 
 
 def _content(path: Path) -> bytes:

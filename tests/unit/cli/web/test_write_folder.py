@@ -16,6 +16,7 @@ from perf2x.cli.web import write_folder
 from perf2x.kernel.registry import build_emitter
 from perf2x.testing import ProfileBuilder
 from tests.support.command import perf2x, recording
+from tests.support.pinned_pyodide import packages, pin
 
 
 def integrity(content: bytes) -> str:
@@ -39,10 +40,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def pyodide(folder: Path, packages: tuple[str, ...] = write_folder.NATIVE) -> Path:
+def pyodide(folder: Path) -> Path:
     """A folder with the names of Pyodide's files."""
     folder.mkdir()
-    names = {name: f"{name}.whl" for name in packages}
+    names = {name: f"{name}.whl" for name in packages()}
     for name in ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", *names.values()):
         (folder / name).write_text(name)
     lock = {
@@ -98,13 +99,14 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("unpacked")
-def test_a_folder_of_pyodide_is_copied(tmp_path: Path) -> None:
-    assert perf2x("web", tmp_path / "site", "--pyodide", pyodide(tmp_path / "full"), "-q").err == ""
+def test_a_folder_of_pyodide_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pin(monkeypatch, pyodide(tmp_path / "full"))
+    assert perf2x("web", tmp_path / "site", "--pyodide", tmp_path / "full", "-q").err == ""
     listed = kept(tmp_path / "site")
     assert all(part["url"] == name for name, part in listed.items())
     assert (tmp_path / "site/pyodide/pyodide.asm.wasm").read_text() == "pyodide.asm.wasm"
     lock = json.loads((tmp_path / "site/pyodide/pyodide-lock.json").read_text())
-    assert set(lock["packages"]) == set(write_folder.NATIVE)  # and not scipy
+    assert set(lock["packages"]) == set(packages())  # and not scipy
 
 
 @pytest.mark.usefixtures("unpacked")
@@ -117,11 +119,15 @@ def test_a_mirror_has_the_pinned_digests(site: Path, tmp_path: Path) -> None:
     assert mirrored["pyodide/pyodide.mjs"]["url"] == "https://mirror.example/pyodide/pyodide.mjs"
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_what_is_missing_is_said_and_another_version_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = perf2x("web", tmp_path / "site", "--pyodide", tmp_path / "none")
-    assert (ran.code, "--pyodide" in ran.err, "pyodide-lock.json: No such file" in ran.err) == (2, True, True)
-    ran = perf2x("web", tmp_path / "site", "--pyodide", pyodide(tmp_path / "core", ("numpy",)))
-    assert (ran.code, "it has no package msgspec, protobuf; the full distribution has" in ran.said) == (2, True)
+    assert (ran.code, "--pyodide" in ran.err, "pyodide.mjs: No such file" in ran.err) == (2, True, True)
+    ran = perf2x("web", tmp_path / "site", "--pyodide", pyodide(tmp_path / "other"))
+    assert (ran.code, "pyodide.mjs is not that of Pyodide 314.0.7, which the page needs" in ran.said) == (2, True)
+    pin(monkeypatch, tmp_path / "other")
+    (tmp_path / "other/numpy.whl").unlink()
+    ran = perf2x("web", tmp_path / "site", "--pyodide", tmp_path / "other")
+    assert (ran.code, "numpy.whl: No such file" in ran.said) == (2, True)
     assert not (tmp_path / "site").exists()
 
 

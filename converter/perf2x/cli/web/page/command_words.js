@@ -23,6 +23,20 @@ export function kindOf(name, head) {
   return "recording";
 }
 
+const OTHERS = {
+  "a picture": /^(\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|\s*<svg)/s,
+  "a document": /^%PDF/,
+  "a zip archive": /^PK[^\w\s]/,
+  "a web page": /^\s*<(!doctype html|html)/i,
+};
+
+/** Sentence on a file that is something else than a recording or a source of symbols; "" for other files. */
+export function refusalOfFile(name, head) {
+  const text = String.fromCharCode(...head);
+  const [kind] = Object.entries(OTHERS).find(([, pattern]) => pattern.test(text)) ?? [""];
+  return kind && `${name} is ${kind}, not a recording.`;
+}
+
 /** Files ({file, head}) with their kinds, as {file, kind}. */
 export function withKinds(files) {
   return files.map(({ file, head }) => ({ file, kind: kindOf(file.name, head) }));

@@ -1,5 +1,5 @@
 // The page: files are dropped, the worker converts them, and the result is shown below or saved.
-import { FORMATS, compares, ofFolder, outputOf, pathsOf, refusalOf, typed, withKinds, wordsOf } from "./command_words.js";
+import { FORMATS, compares, ofFolder, outputOf, pathsOf, refusalOf, refusalOfFile, typed, withKinds, wordsOf } from "./command_words.js";
 
 const MOST = 1_500_000_000; // bytes of recordings: the data read from them and the results must fit in 4 GiB
 const MOST_FILES = 2000; // of a folder
@@ -262,10 +262,18 @@ async function takeDropped(transfer) {
 async function take(list, more = []) {
   if (!(list.length + more.length) || job?.began) return;
   const files = await withHeads([...list]);
-  dropped = [...dropped, ...withKinds(files), ...more];
+  const refused = files.filter(({ file, head }) => refusalOfFile(file.name, head));
+  dropped = [...dropped, ...withKinds(files.filter((one) => !refused.includes(one))), ...more];
   showFiles();
-  if (!dropped.some(({ kind }) => kind === "recording")) say("Now drop the recording that these files name.");
-  convert("html");
+  if (dropped.length && !dropped.some(({ kind }) => kind === "recording")) say("Now drop the recording that these files name.");
+  if (refused.length < files.length + more.length) convert("html");
+  if (refused.length) complain(refused.map(({ file, head }) => refusalOfFile(file.name, head)).join(" "));
+}
+
+/** Show the recording that comes with the page. */
+async function takeExample() {
+  const answer = await fetch("example.gzipped");
+  await take([new File([await answer.blob()], "example")]);
 }
 
 function listen() {
@@ -274,6 +282,7 @@ function listen() {
     await take($("files").files);
     $("files").value = "";
   };
+  $("example").onclick = takeExample;
   addEventListener("dragover", (event) => {
     event.preventDefault();
     document.body.classList.add("over");
@@ -325,10 +334,17 @@ async function keepFiles(workers) {
   await claimed;
 }
 
+/** Throws where nothing can bring Pyodide from another address: over plain http there is no service worker. */
+async function requireOwnPyodide() {
+  const { ok } = await fetch("pyodide/pyodide.mjs", { method: "HEAD" });
+  if (!ok) throw new Error("without https, a page cannot load Pyodide from its CDN. Serve it with https, or on localhost, or with perf2x web --pyodide FOLDER");
+}
+
 listen();
 showFiles();
 try {
   if (navigator.serviceWorker) await keepFiles(navigator.serviceWorker);
+  if (!navigator.serviceWorker?.controller) await requireOwnPyodide();
   startWorker();
 } catch (/** @type {any} */ error) {
   refusal = `The converter could not be loaded: ${error.message}`;
