@@ -132,6 +132,20 @@ def test_what_info_and_report_say() -> None:
         assert " samples, " not in page.replace("`task-clock`: 0 samples", "")
 
 
+def test_sums_of_counts_are_compared() -> None:
+    """Counts have no samples, of which there could be too few, and no functions that both have."""
+    once = STAT / "over_time.data"
+    for limit in ("10", "total=10"):
+        ran = perf2x("report", once, "--before", once, "--fail-above", limit)
+        assert (ran.code, ran.out.splitlines()[:4]) == (
+            0,
+            ["### perf2x: passed", "", f"- nothing exceeds its limit ({limit}); the whole changed by +0.0 %", ""],
+        )
+    for side, other in ((once, "per_core.data"), (STAT / "per_core.data", "over_time.data")):
+        outcome = perf2x("report", side, "--before", STAT / other, "--fail-above", "total=1").out.splitlines()[0]
+        assert outcome in ("### perf2x: passed", "### perf2x: failed")
+
+
 def formats() -> list[str]:
     names = [name for name in available(EMITTERS) if "counts" not in build_emitter(name).needs.columns]
     assert {"collapsed", "html", "pprof"} < {*names}

@@ -120,7 +120,9 @@ def choose_functions(profile: Profile, options: ListingOptions) -> list[Key]:
     named = [row for row in rows if not row.name.startswith("[") or options.function]
     if not options.function:
         return [row.key for row in named if row.self][: options.hottest]
-    named.sort(key=lambda row: is_runtime(*row.key))  # errors list the program's functions first
+    named.sort(
+        key=lambda row: is_runtime(*row.key) or row.object.startswith("[")
+    )  # errors list the program's functions first
     found = sorted(Names("function", [row.name for row in named]).matching([options.function]))
     if len(found) > MOST:
         raise OptionError(f"{options.function}: it matches {len(found):,} functions, more than {MOST}")

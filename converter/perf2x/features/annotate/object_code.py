@@ -154,7 +154,7 @@ def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
 
 
 _IN_MEMORY = "its code was only in memory, not in a file"
-_LEFT_OUT = "it has zeros in place of code, like the objects in a bundle made with --symbols-only"
+_LEFT_OUT = "it has zeros in place of code, like the objects in a bundle of symbols alone"
 _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 
 

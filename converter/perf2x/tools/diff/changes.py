@@ -151,7 +151,7 @@ class Comparison(Frozen, dict=True):
     def strange(self) -> str:
         """Return a sentence if hardly any cost is in functions of both recordings, or with similar names; else ""."""
         wholes, rows = (self.before.whole, self.after.whole * self.scale), self.lines
-        if not all(wholes):
+        if not all(wholes) or not rows:
             return ""
         gone = [row.name for row in rows if not row.total_after and row.self_before >= _COMMON * wholes[0]]
         common = [0, 0]

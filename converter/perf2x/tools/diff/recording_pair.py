@@ -138,7 +138,7 @@ class RecordingPair:
 
 def _command(profile: Profile) -> str:
     """Return the command line of perf without the name of its output; "" if it is not known."""
-    return re.sub(r" (-o|--output)[ =]?\S+", "", " ".join(profile.meta.command_line))
+    return re.sub(r" (-o|--output) ?\S+", "", " ".join(profile.meta.command_line))
 
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:

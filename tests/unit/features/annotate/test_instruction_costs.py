@@ -133,7 +133,7 @@ def test_bundles_of_symbols_alone_have_no_code(tmp_path: Path) -> None:
     assert perf2x("bundle", RECORDING, "--symfs", DATA, "--symbols-only", "-o", tmp_path / "b.tar.gz", "-q").code == 0
     one = function(listed(tmp_path / "b.tar.gz", symfs=None, function="walk", assembly=True), "walk")
     (code,) = one.code
-    assert code.reason.endswith("like the objects in a bundle made with --symbols-only")
+    assert code.reason.endswith("like the objects in a bundle of symbols alone")
 
 
 def test_another_machine(tmp_path: Path) -> None:
