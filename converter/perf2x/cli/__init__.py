@@ -30,9 +30,9 @@ def program() -> Iterator[None]:
 
 
 def _reduce_garbage_collection() -> None:
-    """Collect reference cycles less often, and not at exit, where Python walks all objects several times.
+    """Collect reference cycles less often, and not at exit, where Python examines all objects several times.
 
-    Cycles are few here, and imported modules stay anyway: this saves a quarter of a small conversion.
+    Cycles are rare here, and imported modules stay anyway: this saves a quarter of a small conversion.
     """
     import atexit
     import gc
@@ -42,7 +42,7 @@ def _reduce_garbage_collection() -> None:
 
 
 def _disable_blas_threads() -> None:
-    """Keep numpy's BLAS from starting a thread per core, each with its own memory; nothing here uses BLAS."""
+    """Keep numpy's BLAS from starting a thread per core, each with its own memory, because nothing here uses BLAS."""
     import os
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,7 +1,7 @@
 """The typer application: names of the commands, each imported when it is used.
 
 A command is a function that an entry point of ``perf2x.commands`` names, with settings as annotations and its help as
-docstring (cli/parameters.py). The name ``fleet.query`` is that of the two words ``fleet query``.
+docstring (cli/parameters.py). The command of two words ``fleet query`` has the name ``fleet.query``.
 """
 
 import functools
@@ -44,7 +44,8 @@ LINES = {
     "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
 }
-"""Descriptions of perf2x's own commands in ``perf2x --help``, in order; others' are in their docstrings."""
+"""Descriptions of perf2x's own commands in ``perf2x --help``, in order; other commands have theirs in their docstrings.
+"""
 
 
 @functools.cache
@@ -57,7 +58,7 @@ def commands() -> "dict[str, EntryPoint]":
 
 @functools.cache
 def _lines() -> dict[str, str]:
-    """Return the description of each command: perf2x's own, then others', which are imported."""
+    """Return the description of each command: perf2x's own, then others, which are imported."""
     found = commands()
     own = {name: line for name, line in LINES.items() if name in found}
     return own | {name: _line_of(point) for name, point in found.items() if name not in own}
@@ -78,7 +79,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         self._family = family
 
     def lines(self) -> Mapping[str, str]:
-        """Descriptions of the commands by name, without the words of the family."""
+        """Return the descriptions of the commands by name, without the words of the family."""
         return {
             name.removeprefix(self._family): line for name, line in _lines().items() if name.startswith(self._family)
         }
@@ -106,13 +107,13 @@ class LazyGroup(PlainHelp, TyperGroup):
             return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command, or make the group of a family; OptionError with what the user may have meant."""
+        """Import the command, or make the group of a family. Raises OptionError with a suggestion."""
         typed, *rest = args
         name = self._family + typed
         if name in commands():
             return typed, command(name), rest
         if any(known.startswith(f"{name} ") for known in commands()):
-            text = f"perf2x {name} COMMAND --help says more of each."
+            text = f"For details: perf2x {name} COMMAND --help"
             options = [one for one in self.params if one.name == "help_all"]
             settings = {"params": options, "context_settings": CONTEXT, "rich_markup_mode": None}
             return typed, LazyGroup(name=typed, family=f"{name} ", help=text, **settings), rest
@@ -120,7 +121,7 @@ class LazyGroup(PlainHelp, TyperGroup):
             return None, None, rest
         if name == "record":
             raise OptionError(
-                "perf records, and perf2x reads: perf record --call-graph dwarf -- ./program && perf2x view"
+                "perf2x reads recordings; to make one: perf record --call-graph dwarf -- ./program && perf2x view"
             )
         if not self._family and (Path(typed).exists() or "." in typed):
             raise OptionError(f"there is no command {typed}; to convert a recording: perf2x convert {typed}")

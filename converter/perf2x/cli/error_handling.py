@@ -22,7 +22,7 @@ _INTERRUPTED = 130
 _TERMINATED = 143
 """128 + SIGTERM, as shells do."""
 
-_NO_MEMORY = "not enough memory; fewer processes (--jobs 1) or a part of the recording (--time, --pid) need less"
+_NO_MEMORY = "not enough memory; use fewer processes (--jobs 1), or a part of the recording (--time, --pid)"
 _UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))
 """Errors of a full disk, a quota, a file size limit (ulimit -f), a failing device, a closed stream."""
 
@@ -103,7 +103,10 @@ def _os_error_sentence(error: OSError) -> str:
 
 
 def ignore_unwritable_stderr() -> None:
-    """Discard, at exit, what standard error did not accept; from Python 3.14 on it would cause exit code 120."""
+    """At exit, discard the text that standard error did not accept.
+
+    From Python 3.14 on it would cause exit code 120.
+    """
     try:
         if sys.stderr is not None and not sys.stderr.closed:
             sys.stderr.flush()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def check_gates(gates: GateFlags, has_symbols: bool) -> None:
     """Raise OptionError for limits that are not percentages, before any work is done."""
     if "unresolved" in gates.limits() and not has_symbols:
-        raise OptionError("--fail-if unresolved needs names, and --no-symbols looks up none")
+        raise OptionError("--fail-if unresolved needs names, so it excludes --no-symbols")
 
 
 def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
@@ -32,7 +32,7 @@ def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
             yield f"{measured[name]:.2f} % {what}, more than {limits[name]:g} % ({typed})"
     missing = ", ".join(count.words for count in loaded.diagnostics.missing_ends())
     if missing and limits.get("lost", 100) < 100:
-        yield f"{missing}: how many samples that cost is not known (--fail-if lost)"
+        yield f"{missing}: an unknown number of samples is missing (--fail-if lost)"
     if limits.get("unresolved", 100) < 100:
         yield from _replaced_objects([loaded], "unresolved names", "--fail-if unresolved")
     for count in loaded.diagnostics.losses if gates.strict else ():
@@ -48,7 +48,7 @@ def _replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> 
         count = loaded.diagnostics.counts.get("objects_replaced")
         if count is not None:
             found = f"{', '.join(loaded.sources)}: {count.words}, {count.first} first"
-            yield f"{found}, so that {what} cannot be judged ({typed})"
+            yield f"{found}, so {what} cannot be judged ({typed})"
 
 
 def untold_changes(pair: "RecordingPair", limits: Sequence[str]) -> list[str]:
@@ -68,7 +68,7 @@ def quality_percentages(loaded: "Loaded") -> dict[str, float]:
 
 
 def exit_for_failed_gates(sentences: list[str]) -> None:
-    """Print the sentences in the format of the current CI, and exit with code 3; do nothing without any."""
+    """Print the sentences in the format of the current CI, and exit with code 3; do nothing without sentences."""
     for sentence in sentences:
         _say("error", sentence)
     if sentences:

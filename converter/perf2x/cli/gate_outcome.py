@@ -1,4 +1,4 @@
-"""The combined outcome of all limits of a command, printed first in every summary: one of five, with reasons."""
+"""The combined outcome of all limits of a command, printed first in every summary, with reasons."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _TOO_FEW = "too few samples to judge"
 _FEWEST = 100
-"""Number of samples with which growth of the total by 31 % is distinguishable from noise."""
+"""With this many samples, growth of the total by 31 % can be distinguished from noise."""
 
 
 class Verdict(Frozen):
@@ -28,7 +28,7 @@ class Verdict(Frozen):
     or ``no baseline``.
     """
     reasons: list[str]
-    """Sentences; at least one."""
+    """At least one sentence."""
     notes: list[str]
     """Sentences on limits that matched nothing, and on changes within noise."""
 
@@ -53,7 +53,7 @@ class Verdict(Frozen):
         text = "nothing exceeds its limit" + (f" ({', '.join(limits)})" if limits else "")
         if growth is not None and not whole.normalize:
             change = format_change(whole.whole_after - whole.before.whole, whole.before.whole)
-            text += f"; the whole changed by {change}"
+            text += f"; the total changed by {change}"
         return cls("passed", [text], notes)
 
     def end(self) -> None:

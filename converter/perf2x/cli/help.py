@@ -18,13 +18,13 @@ _ALL, _OF_FORMAT, _WORDS = "perf2x.help_all", "perf2x.of_format", "perf2x.words"
 
 
 class PlainHelp:
-    """Help as plain text, because rich, which typer uses, takes longer to import than all the rest."""
+    """Help as plain text, because rich, which typer uses, takes longer to import than everything else."""
 
     rare: Set[str] = frozenset()
     """Parameters that only ``--help-all`` shows."""
 
     def lines(self) -> Mapping[str, str]:
-        """Descriptions of the commands of a group by name."""
+        """Return the descriptions of the commands of a group by name."""
         return {}
 
     def format_options(self: Any, ctx: Any, formatter: Any) -> None:
@@ -34,7 +34,7 @@ class PlainHelp:
             row = parameter.get_help_record(ctx)
             if row and (parameter.name not in self.rare or ctx.meta.get(_ALL)):
                 heading = parameter.rich_help_panel or f"{parameter.param_type_name.capitalize()}s"
-                words = row[1].replace(r"\[", "[")  # as descriptions in completions of zsh and fish need it
+                words = row[1].replace(r"\[", "[")  # completions of zsh and fish need it as descriptions
                 groups.setdefault(heading, []).append((row[0], words))
         groups["Commands"] = list(self.lines().items())
         for heading, rows in groups.items():

@@ -21,5 +21,5 @@ def print_messages(lines: Iterable[str], quiet: bool) -> None:
 
 def print_text(text: str) -> None:
     """Print text unchanged on standard error: JSON, whose only control characters are line ends."""
-    with contextlib.suppress(OSError):  # the pipe is closed, or the disk full: the work continues
+    with contextlib.suppress(OSError):  # the pipe is closed, or the disk is full: the work continues
         typer.echo(text, err=True)

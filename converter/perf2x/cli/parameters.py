@@ -30,14 +30,14 @@ Group = TypeVar("Group", bound=Struct)
 
 
 class Some:
-    """Marks some options of a group: by field, or all those of a struct."""
+    """Selects options of a group: by field, or all options of a struct."""
 
     def __init__(self, *fields: str | type[Struct]) -> None:
         self.fields = {name for one in fields for name in ((one,) if isinstance(one, str) else one.__struct_fields__)}
 
 
 class Without(Some):
-    """The command lacks these options; they have their defaults."""
+    """The command lacks these options, which have their defaults."""
 
 
 class Only(Some):
@@ -59,7 +59,7 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
     default = setting.default if setting.typed_default is ... else setting.typed_default
     shared: dict[str, Any] = {
         "metavar": setting.metavar or (None if is_choice else setting.name.upper()),
-        "help": setting.help.replace("[", r"\["),  # as descriptions in completions of zsh and fish need it
+        "help": setting.help.replace("[", r"\["),  # completions of zsh and fish need it as descriptions
         "show_default": setting.shown_default,
         "autocompletion": setting.complete,
         "min": setting.least,
@@ -77,14 +77,14 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
 
 
 def _read(setting: Setting, value: Any) -> Mapping[str, Any]:
-    """Return the values of fields from typed text or the default; none if not given. SettingError."""
+    """Return the values of fields from typed text or the default; none if not given. Raises SettingError."""
     if value is None and setting.variable:
         value = os.environ.get(setting.variable, "").split() or None
     return {} if value is None else setting.values_of(value)
 
 
 def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
-    """Make a group from the values of its options and of those of its structs; SettingError.
+    """Make a group from the values of its options and of those of its structs. Raises SettingError.
 
     An option that is None was not given. A struct whose own switch was given is None; without a switch, and without
     options given, it is as in the group.
@@ -139,7 +139,7 @@ def _by_name(one: Setting) -> inspect.Parameter:
 
 
 def _given(one: Setting, given: dict[str, Any]) -> Any:
-    """Return the value given for a setting; OptionError for one given both by position and by name."""
+    """Return the value given for a setting. Raises OptionError for a value given both by position and by name."""
     value, named = given.pop(one.name), given.pop(f"{one.name}_by_name", ())
     if one.is_many or not named:
         return (*(value or ()), *named) if named else value

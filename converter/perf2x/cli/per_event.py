@@ -11,12 +11,12 @@ from perf2x.model.profile import View, plain_names
 
 
 def per_event(profile: View, target: str, suffix: str) -> Iterator[tuple[str, View]]:
-    """File name (``out.folded`` becomes ``out.cycles.folded``) and profile of each event that has samples.
+    """Yield the file name (``out.folded`` becomes ``out.cycles.folded``) and profile of each event that has samples.
 
-    OptionError for standard output, which cannot be several files.
+    Raises OptionError for standard output, which cannot be several files.
     """
     if target == "-":
-        raise OptionError("--per-event writes several files: name one with -o, not standard output")
+        raise OptionError("--per-event writes several files: choose a file name with -o, not standard output")
     taken: set[str] = set()
     for row in unique(profile.samples.event).tolist():
         name = re.sub(r"[^\w.+-]+", "_", plain_names(profile.events)[row]).strip("_") or f"event_{row}"

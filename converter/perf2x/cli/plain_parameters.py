@@ -27,7 +27,7 @@ def _usage_pieces(parameter: Any, ctx: Any) -> list[str]:
 
 
 def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
-    """Return a value unchanged; OptionError for a missing required one."""
+    """Return a value unchanged. Raises OptionError for a missing required one."""
     if parameter.required and value in (None, ()):
         name = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
         raise OptionError(f"{name} is missing ({' '.join(ctx.get_usage().split())})")

@@ -24,7 +24,7 @@ _BAR_EACH_S = 0.1
 def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
     """Provide a callback that draws a bar during long work, or the listener.
 
-    None without a terminal or if ``quiet``.
+    It is None without a terminal or if ``quiet``.
     """
     if listener is not None or quiet or not sys.stderr.isatty():
         yield listener
@@ -60,7 +60,7 @@ class _DelayedBar:
             from rich.console import Console
             from rich.progress import Progress as ProgressBar
 
-            # without rich's drawing thread: a process with threads should not fork
+            # without rich's drawing thread, because a process with threads should not fork
             self._bar = ProgressBar(console=Console(stderr=True), transient=True, auto_refresh=False)
             self._bar.start()
         task = self._tasks.get(stage)

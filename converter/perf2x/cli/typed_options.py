@@ -14,7 +14,7 @@ _PARAMETER = {
     "fail_if_unresolved": "fail_if unresolved",
     "fail_if_missing_user": "fail_if missing-user",
 }
-"""Options that are not named like their setting, some with the value that stands for it."""
+"""Options whose names differ from their setting's, some with the value that stands for it."""
 
 
 @contextmanager

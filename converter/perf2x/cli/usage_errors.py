@@ -1,4 +1,4 @@
-"""Usage errors in our own words, with suggestions, because typer's differ between versions."""
+"""Usage errors in perf2x's own words, with suggestions, because typer's differ between versions."""
 
 import contextlib
 import re

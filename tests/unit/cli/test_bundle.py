@@ -271,7 +271,7 @@ def test_usage(words: tuple[str, ...], packed: Path) -> None:
     """A bundle names nothing, so options for names mean nothing."""
     ran = perf2x("bundle", *((CALLS, *words) if words else (packed,)))
     assert ran.code == 2
-    assert ("there is no option" if words else "is a bundle already") in ran.err
+    assert ("there is no option" if words else "is already a bundle") in ran.err
 
 
 def test_kernel_symbols_of_a_recording_that_names_no_kernel(tmp_path: Path) -> None:

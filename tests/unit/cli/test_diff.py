@@ -19,7 +19,7 @@ def test_the_table_on_a_terminal(pair: tuple[Path, Path]) -> None:
     assert ran.code == 0
     assert ran.out == (
         "cpu-clock: 10 before, 12 after (+20.0 %); ~ may be noise\n"
-        "self before  after      ×  of the whole  total before  after      ×  of the whole  object  function\n"
+        "self before  after      ×  of the total  total before  after      ×  of the total  object  function\n"
         "          2      5  ×2.50      ~+30.0 %             2      5  ×2.50      ~+30.0 %  o1.so   [o1.so]\n"
         "          8      6  ×0.75      ~-20.0 %             8      6  ×0.75      ~-20.0 %  o2.so   [o2.so]\n"
         "          0      1    new      ~+10.0 %             0      1    new      ~+10.0 %  o3.so   [o3.so]\n"
@@ -36,10 +36,10 @@ def test_the_table_on_a_terminal(pair: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("columns", "sort", "heads"),
     [
-        (70, "total", "self of whole  total before  after      ×  of the whole  function"),
-        (60, "self", "self before  after      ×  of the whole  function"),
-        (60, "total", "total before  after      ×  of the whole  function"),
-        (45, "total", "self of whole  total of whole  function"),
+        (70, "total", "self change  total before  after      ×  of the total  function"),
+        (60, "self", "self before  after      ×  of the total  function"),
+        (60, "total", "total before  after      ×  of the total  function"),
+        (45, "total", "self change  total change  function"),
     ],
 )
 def test_a_narrow_table_names_what_its_shares_are_of(
@@ -190,4 +190,4 @@ def test_given_names_decide_what_is_compared(renamed_pair: tuple[Path, Path]) ->
         ran = perf2x(*words, "--map", text)
         assert (ran.code, ran.out) == (2, "") and said in ran.said
     ran = perf2x("report", renamed_pair[0], "--map", "app=app")
-    assert ran.code == 2 and "--map says how to compare" in ran.said
+    assert ran.code == 2 and "--map needs an earlier recording" in ran.said

@@ -17,14 +17,14 @@ def test_the_gate_counts_what_noise_does_not_explain(grown: tuple[Path, Path]) -
     assert ran.code == 3
     said = [line for line in ran.err.splitlines() if "--fail-above" in line]
     assert said == [
-        "perf2x: [o2.so] in o2.so grew by more than 5 %, but sampling noise explains it (--fail-above); "
-        "record more samples to be sure",
-        "perf2x: [o1.so] in o1.so grew by +30.0 % of the whole (+11.9 % to +48.4 %), more than 5 % (--fail-above)",
+        "perf2x: [o2.so] in o2.so grew by more than 5 %, which is within sampling noise (--fail-above); "
+        "record longer to be sure",
+        "perf2x: [o1.so] in o1.so grew by +30.0 % of the total (+11.9 % to +48.4 %), more than 5 % (--fail-above)",
     ]
     said = perf2x(*words, "-q", "--any-change", env=plain).err.splitlines()
     assert said == [
-        "perf2x: [o1.so] in o1.so grew by +30.0 % of the whole, more than 5 % (--fail-above)",
-        "perf2x: [o2.so] in o2.so grew by +10.0 % of the whole, more than 5 % (--fail-above)",
+        "perf2x: [o1.so] in o1.so grew by +30.0 % of the total, more than 5 % (--fail-above)",
+        "perf2x: [o2.so] in o2.so grew by +10.0 % of the total, more than 5 % (--fail-above)",
     ]
     assert perf2x(*words, "-q", "--confidence", "0.9999999", env=plain).code == 0
 
@@ -78,15 +78,15 @@ def test_table_and_gate_say_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("--fail-above", "29%"), 3, "[o1.so] in o1.so grew by +30.0 % of the whole, more than 29 % (--fail-above)"),
+        (("--fail-above", "29%"), 3, "[o1.so] in o1.so grew by +30.0 % of the total, more than 29 % (--fail-above)"),
         (("--fail-above", "30"), 0, ""),
-        (("--fail-above", "19", "--by", "object"), 3, "the whole grew by +20.0 %, more than 19 %"),
+        (("--fail-above", "19", "--by", "object"), 3, "the total grew by +20.0 %, more than 19 %"),
         (("--fail-above", "19", "--normalize"), 3, "[o1.so] in o1.so grew by +21.7 %"),
         (("--fail-above", "25", "--normalize"), 0, ""),
-        (("--fail-above", "total=19"), 3, "the whole grew by +20.0 %, more than 19 %"),
+        (("--fail-above", "total=19"), 3, "the total grew by +20.0 %, more than 19 %"),
         (("--fail-above", "total=20%"), 0, ""),
-        (("--fail-above", "function=29"), 3, "[o1.so] in o1.so grew by +30.0 % of the whole"),
-        (("--fail-above", "object=29"), 3, "perf2x: o1.so grew by +30.0 % of the whole"),
+        (("--fail-above", "function=29"), 3, "[o1.so] in o1.so grew by +30.0 % of the total"),
+        (("--fail-above", "object=29"), 3, "perf2x: o1.so grew by +30.0 % of the total"),
         (("--fail-above", "object:o2.so=0"), 0, ""),
         (("--fail-above", "function:[[]o3*=9"), 3, "[o3.so] in o3.so grew by +10.0 %"),
         (("--fail-above", "function:[o3.so]=10", "--fail-above", "total=50"), 0, ""),
@@ -145,7 +145,7 @@ SOME = {"sort_rows": 11, "parse": 28, "emit": 4}
         (None, MANY, (), 0, "no baseline", "there is no earlier recording to compare with"),
         (MANY, {"sort_rows": 28, "parse": 72, "emit": 10}, (), 0, "passed", "nothing exceeds its limit"),
         (MANY, SOME, ("--any-change",), 0, "passed", "nothing exceeds its limit"),
-        (SOME, MANY, ("--fail-above", "total=25"), 3, "failed", "the whole grew by"),  # however few there were
+        (SOME, MANY, ("--fail-above", "total=25"), 3, "failed", "the total grew by"),  # however few there were
     ],
 )
 def test_a_handful_of_samples_is_never_passed(
@@ -229,7 +229,7 @@ def test_limits_on_one_row_fail_once(tmp_path: Path) -> None:
     )
     ran = perf2x("diff", *grown_by(tmp_path, 200), *QUICK, "--by", "object", *limits)
     said = [line.partition(" grew by ") for line in ran.err.splitlines()]
-    assert [what for what, _, _ in said] == ["perf2x: o1.so", "perf2x: the whole", said[-1][0]]
+    assert [what for what, _, _ in said] == ["perf2x: o1.so", "perf2x: the total", said[-1][0]]
     assert all(", more than 5 % " in rest for _, _, rest in said[:-1]) and "likely cause" in said[-1][0]
 
 
@@ -238,7 +238,7 @@ def test_shares_that_noise_explains_are_no_shrinking_rest(tmp_path: Path) -> Non
     for limit in ("share=1", "function=1"):
         ran = perf2x(*words, "--fail-above", limit)
         assert ran.code == 0
-        assert "grew by more than 1 %, but sampling noise explains it" in ran.err
+        assert "grew by more than 1 %, which is within sampling noise" in ran.err
         assert "because others shrank" not in ran.err
 
 

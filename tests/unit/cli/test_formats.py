@@ -95,7 +95,7 @@ def test_formats_lists_options() -> None:
 ])  # fmt: skip
 def test_what_has_an_option_is_not_set_otherwise(tmp_path, name, field, option) -> None:
     ran = CliRunner().invoke(app, ["convert", str(CALLS), "-t", name, "-o", f"{tmp_path}/x", "--set", f"{field}=x"])
-    assert (ran.exit_code, ran.output) == (2, f"perf2x: --set {field.replace('-', '_')}=…: the option is {option}\n")
+    assert (ran.exit_code, ran.output) == (2, f"perf2x: --set {field.replace('-', '_')}=…: use the option {option}\n")
 
 
 def test_no_option_of_a_field_is_one_of_the_command_with_another_meaning() -> None:

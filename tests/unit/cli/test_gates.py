@@ -88,8 +88,8 @@ def test_a_user_stack_that_only_another_thread_has_is_missing_too(tmp_path: Path
         (("--fail-if", "found=5"), "--fail-if found=5: expected lost=PCT, missing-user=PCT or unresolved=PCT"),
         (("--fail-if", "lost=101"), "--fail-if lost=101: expected a percentage"),
         (("--fail-if", "lost=101"), "expected a percentage"),
-        (("--fail-if", "unresolved=5", "--no-symbols"), "needs names, and --no-symbols"),
-        (("--stats", "yaml"), "say json for standard error"),
+        (("--fail-if", "unresolved=5", "--no-symbols"), "needs names, so it excludes --no-symbols"),
+        (("--stats", "yaml"), "write json for standard error"),
     ],
 )
 def test_usage(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:

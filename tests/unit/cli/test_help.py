@@ -166,7 +166,7 @@ def test_the_list_of_commands_agrees_with_their_help() -> None:
 
 def test_help_shows_defaults() -> None:
     out = " ".join(perf2x("diff", "--help", env={"COLUMNS": "200"}).out.split())
-    for words in ("0: all. [default: 20; x>=0]", "What the rows are. [default: function]"):
+    for words in ("0: all. [default: 20; x>=0]", "Kind of the rows. [default: function]"):
         assert words in out
     assert "[default: inline]" in " ".join(perf2x("diff", "--help-all", env={"COLUMNS": "200"}).out.split())
     assert "(perf.data)" in perf2x("convert", "--help").out

@@ -124,13 +124,13 @@ RECORD = "perf record -F 999 -o {}.data ./app"
 @pytest.mark.parametrize(
     ("samples", "command", "limits", "outcome", "says"),
     [
-        (1500, RECORD, ("total=25", "share=5"), "failed", "the whole grew by +50.0 %"),
+        (1500, RECORD, ("total=25", "share=5"), "failed", "the total grew by +50.0 %"),
         (1020, RECORD, ("total=25", "share=5"), "passed", "nothing exceeds its limit (total=25, share=5)"),
-        (1500, RECORD, ("10",), "failed", "the whole grew by +50.0 %"),
-        (5000, RECORD, ("10",), "failed", "the whole grew by +400.0 %"),  # of which another function has 500 %
+        (1500, RECORD, ("10",), "failed", "the total grew by +50.0 %"),
+        (5000, RECORD, ("10",), "failed", "the total grew by +400.0 %"),  # of which another function has 500 %
         (1500, RECORD, ("share=5",), "no baseline", ANOTHER),
-        (1500, "perf record -F 999 --output={}.data ./app", ("10",), "failed", "the whole grew by +50.0 %"),
-        (1500, "perf record -F 999 --output {}.data ./app", ("10",), "failed", "the whole grew by +50.0 %"),
+        (1500, "perf record -F 999 --output={}.data ./app", ("10",), "failed", "the total grew by +50.0 %"),
+        (1500, "perf record -F 999 --output {}.data ./app", ("10",), "failed", "the total grew by +50.0 %"),
         (1500, RECORD + " --all", ("total=25", "share=5"), "no baseline", ANOTHER),
         (1500, "", ("total=25", "share=5"), "no baseline", ANOTHER),
     ],
@@ -146,6 +146,6 @@ def test_the_whole_of_one_command_is_compared_though_all_functions_changed(
     assert (lines[0], ran.code) == (f"### perf2x: {outcome}", 3 if outcome == "failed" else 0)
     assert lines[2].startswith(f"- {says}")
     assert ran.out.count(" grew by ") == (outcome == "failed")
-    only = "- only the whole is compared: hardly any of the cost is in functions of both"
+    only = "- only the total is compared: hardly any of the cost is in functions of both"
     assert (only in lines) == (outcome != "no baseline")
     assert "likely cause" not in ran.out

@@ -160,6 +160,6 @@ def test_a_wrong_value_is_named_as_typed(name: str, tmp_path: Path) -> None:
     wrong += [(entry.name, f"--set {entry.name}=x") for entry in fields if entry.values or entry.kind in (int, bool)]
     options = {entry.name for entry in fields if entry.names}
     for field, words in wrong:
-        words = f"--set {field}=…: the option is --" if field in options else words
+        words = f"--set {field}=…: use the option --" if field in options else words
         ran = perf2x("convert", recording("calls"), "-t", name, "-o", tmp_path / "out", "--set", f"{field}=x")
         assert (ran.code, words in ran.said) == (2, True), ran.said

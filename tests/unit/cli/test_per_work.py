@@ -39,7 +39,7 @@ def test_costs_are_per_unit_of_work(longer: tuple[Path, Path]) -> None:
     assert perf2x(*words, env=PLAIN).code == 3
     assert perf2x(*words, "--per", "1000,2000").code == 0
     ran = perf2x(*words, "--per", "1000,1600", env=PLAIN)
-    assert (ran.code, ran.err.startswith("perf2x: the whole grew by +25.0 %")) == (3, True)
+    assert (ran.code, ran.err.startswith("perf2x: the total grew by +25.0 %")) == (3, True)
     low, high = map(float, re.findall(r"[(]?([+-][\d.]+) %", ran.err)[1:3])
     assert 10 < low < 25 < high < 40
     assert ran.out.startswith(
@@ -63,7 +63,7 @@ def test_everything_has_the_same_numbers(longer: tuple[Path, Path], tmp_path: Pa
     assert {row["name"]: row["self"] for row in told["difference"]["rows"]} == rows
     assert told["verdict"] == facts["verdict"]
     assert told["verdict"]["outcome"] == "failed"
-    assert told["verdict"]["reasons"][0].startswith("the whole grew by +25.0 %")
+    assert told["verdict"]["reasons"][0].startswith("the total grew by +25.0 %")
     perf2x("diff", *longer, *QUICK, *words, "-o", tmp_path / "diff.pb.gz")
     assert labelled(read_pprof(tmp_path / "diff.pb.gz"), "pprof::base") == {
         "true": [-400, -400_000],
@@ -111,7 +111,7 @@ def test_an_event_counts_the_work(tmp_path: Path) -> None:
         (("--per-value", "cpu-clock", "--value", "weight"), "--per-value adds up periods, which --value weight"),
         (
             ("--fail-above", "total=10%", "--normalize"),
-            "--fail-above total=… could never fail where shares are compared",
+            "--fail-above total=… could never fail when shares are compared",
         ),
         (("--fail-above", "share:=5"), "share=5%"),
     ],
@@ -127,11 +127,11 @@ def test_what_cannot_be_compared_is_refused(longer: tuple[Path, Path], words: tu
 def test_a_report_has_nothing_to_compare_with(longer: tuple[Path, Path]) -> None:
     for words in (("--normalize",), ("--per", "1,2"), ("--per-value", "x"), ("--any-change",)):
         ran = perf2x("report", longer[0], *FIRST, *words)
-        assert (ran.code, f"{words[0]} says how to compare" in ran.said) == (2, True)
+        assert (ran.code, f"{words[0]} needs an earlier recording" in ran.said) == (2, True)
 
 
 def test_shares_do_not_mind_a_slower_machine(tmp_path: Path) -> None:
-    """Everything doubles, and o1 from a quarter to a half of the whole."""
+    """Everything doubles, and o1 from a quarter to a half of the total."""
     before = forged(tmp_path / "before.data", [0x1010] * 100 + [0x2010] * 300)
     twice = forged(tmp_path / "twice.data", [0x1010] * 200 + [0x2010] * 600)
     other = forged(tmp_path / "other.data", [0x1010] * 400 + [0x2010] * 400)
@@ -141,7 +141,7 @@ def test_shares_do_not_mind_a_slower_machine(tmp_path: Path) -> None:
     ran = perf2x("diff", before, other, *words, env=PLAIN)
     assert ran.code == 3
     assert ran.err.startswith(
-        "perf2x: the share of [o1.so] in o1.so grew by +25.0 % of the whole, from 25.0 % to 50.0 % ("
+        "perf2x: the share of [o1.so] in o1.so grew by +25.0 % of the total, from 25.0 % to 50.0 % ("
     )
     assert perf2x("diff", before, other, *QUICK, "--fail-above", "share:[[]o2*=0").code == 0
     ran = perf2x("diff", before, other, *QUICK, "--fail-above", "share:f=0")
@@ -157,15 +157,15 @@ def test_shares_do_not_mind_a_slower_machine(tmp_path: Path) -> None:
     ("words", "code", "outcome", "reason"),
     [
         (("--fail-above", "total=300"), 2, "", ""),
-        (("--fail-above", "total=90"), 3, "failed", "- the whole grew by +100.0 %"),
-        (("--fail-above", "total=99.5", "--confidence", "0.9999999999999"), 3, "failed", "- the whole grew"),
+        (("--fail-above", "total=90"), 3, "failed", "- the total grew by +100.0 %"),
+        (("--fail-above", "total=99.5", "--confidence", "0.9999999999999"), 3, "failed", "- the total grew"),
         (
             ("--fail-above", "share=20"),
             0,
             "passed",
-            "- nothing exceeds its limit (share=20); the whole changed by +100",
+            "- nothing exceeds its limit (share=20); the total changed by +100",
         ),
-        (("--fail-if", "lost=0"), 0, "passed", "- nothing exceeds its limit; the whole changed by +100.0 %"),
+        (("--fail-if", "lost=0"), 0, "passed", "- nothing exceeds its limit; the total changed by +100.0 %"),
     ],
 )
 def test_a_report_begins_with_the_verdict(
@@ -187,9 +187,9 @@ def test_a_bad_recording_is_unreliable_whatever_grew(longer: tuple[Path, Path]) 
     ran = perf2x("report", longer[1], "--before", longer[0], *words, env=PLAIN)
     assert ran.code == 3
     assert ran.out.startswith("### perf2x: unreliable\n\n- 100.00 % of the samples are in functions without a name")
-    assert "the whole grew by" in ran.out.split("###")[1]
+    assert "the total grew by" in ran.out.split("###")[1]
     assert [line.split(" %")[0] for line in ran.err.splitlines()] == [
-        "perf2x: 100.00", "perf2x: the whole grew by +100.0"
+        "perf2x: 100.00", "perf2x: the total grew by +100.0"
     ]  # fmt: skip
 
 

@@ -128,11 +128,11 @@ def test_bad_inputs_are_one_sentence(pair: tuple[Path, Path]) -> None:
     assert perf2x("report", pair[0], "--before", "missing.data").err.strip() == (
         "perf2x: missing.data: No such file or directory"
     )
-    assert "--before compares one recording" in perf2x("report", *pair, "--before", pair[0]).said
+    assert "--before compares exactly two recordings" in perf2x("report", *pair, "--before", pair[0]).said
     assert perf2x("report", pair[0], "--max-bytes", "100").code == 2
     assert "--max-bytes is for pages; JSON" in perf2x("report", pair[0], "--max-bytes", 9000, "--format", "json").said
-    assert "--map says how to compare" in perf2x("report", pair[0], "--map", "a=b").said
-    assert "--any-change says how to compare" in perf2x("report", pair[0], "--any-change").said
+    assert "--map needs an earlier recording" in perf2x("report", pair[0], "--map", "a=b").said
+    assert "--any-change needs an earlier recording" in perf2x("report", pair[0], "--any-change").said
     assert perf2x("report", pair[0], "--limit", "31").code == 2
 
 
@@ -227,7 +227,7 @@ MOVED = {"before": 1000, "after": 1500, "normalized": False, "significant": True
         ("percent.missing_user", 2, "missing_user", "2.0 % of the samples miss"),
         ("unwound", {"samples": 200, "ends": {"complete": 150}}, "stacks", "25.0 % of the user stack dumps"),
         ("difference", MOVED, "difference", "by +50.0 %, more than sampling noise explains; 1 of 5 functions that"
-         " changed did so by more than noise, first of all 'm' (+30.0 %"),
+         " changed did so by more than noise, most of all 'm' (+30.0 %"),
         ("difference", MOVED | {"significant": False, "rows": []}, "difference", "which sampling noise may explain"),
         ("idle", 150, "idle", "15.0 % are samples of idle CPUs"),
         ("by_self.value", 400, "waiting", "(0.40 CPUs on average). The samples cannot tell whether they waited"),

@@ -30,24 +30,24 @@ PUSHES: tuple[tuple[str, tuple[int, int, int], int, str, str], ...] = (
         (1585, 1410, 1005),
         0,
         "passed",
-        "nothing exceeds its limit (total=25%, share=5%); the whole changed",
+        "nothing exceeds its limit (total=25%, share=5%); the total changed",
     ),
     (
         "one function +30 %",
         (2080, 1400, 1000),
         3,
         "failed",
-        "the share of parse in app grew by +6.8 % of the whole, from",
+        "the share of parse in app grew by +6.8 % of the total, from",
     ),
-    ("everything 2x", (4200, 2810, 2020), 3, "failed", "the whole grew by +101.6 % ("),
+    ("everything 2x", (4200, 2810, 2020), 3, "failed", "the total grew by +101.6 % ("),
     (
         "faster",
         (1600, 400, 1000),
         0,
         "passed",
-        "nothing exceeds its limit (total=25%, share=5%); the whole changed by -",
+        "nothing exceeds its limit (total=25%, share=5%); the total changed by -",
     ),
-    ("fork without secrets", (3200, 2800, 2000), 3, "failed", "the whole grew by +166.7 % ("),
+    ("fork without secrets", (3200, 2800, 2000), 3, "failed", "the total grew by +166.7 % ("),
 )
 """(what, samples of each function, exit code, verdict, start of the first reason)."""
 GITLAB_FORK = (*PUSHES[-1][:2], 0, *PUSHES[0][3:])
@@ -120,7 +120,7 @@ def test_six_pushes(tmp_path: Path, name: str) -> None:
 
 REST = {"main;render": 1400, "main;store": 1000}
 BASE = {**REST, "main;parse": 1100, "main;parse;lex": 500}
-PASSED = "nothing exceeds its limit (total=25%, share=5%); the whole changed by"
+PASSED = "nothing exceeds its limit (total=25%, share=5%); the total changed by"
 THIRTEEN: tuple[tuple[str, Mapping[str, int], int, str, str, str], ...] = (
     (
         "faster",
@@ -133,7 +133,7 @@ THIRTEEN: tuple[tuple[str, Mapping[str, int], int, str, str, str], ...] = (
     ("same", BASE, 0, "passed", f"{PASSED} +0.0 %", ""),
     ("noise", BASE | {"main;render": 1420, "main;store": 985}, 0, "passed", f"{PASSED} +0.1 %", ""),
     ("+5 %", {stack: cost * 21 // 20 for stack, cost in BASE.items()}, 0, "passed", f"{PASSED} +5.0 %", ""),
-    ("x2", BASE | {"main;parse": 5100}, 3, "failed", "the whole grew by +100.0 %", "the share of parse in app grew by"),
+    ("x2", BASE | {"main;parse": 5100}, 3, "failed", "the total grew by +100.0 %", "the share of parse in app grew by"),
     (
         "renamed",
         {**REST, "main;tokenize": 1100, "main;tokenize;lex": 500},
@@ -201,7 +201,7 @@ def _agree(what: str, lines: list[str], output: str | None) -> None:
     since = next(line for line in lines if re.search(r" before, .* after \(", line))
     change = re.search(r"\(([+-][\d.]+) %", since)
     assert change is not None
-    if "the whole" in lines[2].split(" grew ")[0] or "changed by" in lines[2]:
+    if "the total" in lines[2].split(" grew ")[0] or "changed by" in lines[2]:
         assert f" by {change[1]} %" in lines[2], what
     if "share of" in lines[2]:
         sides = re.search(r"from ([\d.]+ %) to ([\d.]+ %)", lines[2])

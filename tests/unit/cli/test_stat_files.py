@@ -139,7 +139,7 @@ def test_sums_of_counts_are_compared() -> None:
         ran = perf2x("report", once, "--before", once, "--fail-above", limit)
         assert (ran.code, ran.out.splitlines()[:4]) == (
             0,
-            ["### perf2x: passed", "", f"- nothing exceeds its limit ({limit}); the whole changed by +0.0 %", ""],
+            ["### perf2x: passed", "", f"- nothing exceeds its limit ({limit}); the total changed by +0.0 %", ""],
         )
     for side, other in ((once, "per_core.data"), (STAT / "per_core.data", "over_time.data")):
         outcome = perf2x("report", side, "--before", STAT / other, "--fail-above", "total=1").out.splitlines()[0]

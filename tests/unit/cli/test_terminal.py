@@ -127,7 +127,7 @@ def test_a_report_on_a_terminal_begins_with_the_verdict(tmp_path: Path, terminal
             lines = plain(ran.out).splitlines()
             assert ran.out.startswith(verdict) and max(map(len, lines)) <= columns
             said = " ".join(" ".join(lines).split())
-            assert "- the whole grew by +25.0 %" in said or limit == "total=90"
+            assert "- the total grew by +25.0 %" in said or limit == "total=90"
             assert "per unit of work: 1,000 before, 1,600 after, scaled to 1,000" in said
             assert "- treating app-1.1 as the renamed app-1.0" in said
     assert perf2x(*words, "--fail-above", "total=10", "--fail-if", "lost=0").out.startswith("\x1b[1;31mperf2x: failed")

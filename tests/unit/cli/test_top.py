@@ -120,10 +120,10 @@ def test_json_has_the_keys_that_the_readme_names() -> None:
 def test_rows_of_a_runtime_are_said_with_the_option_that_hides_them(tmp_path: Path) -> None:
     path = tmp_path / "python.folded"
     path.write_text("_PyEval_Vector;outer;_PyEval_EvalFrameDefault;inner 5\nmain;parse 2\nmain;emit 1\nmain 1\n")
-    hint = "hint: 2 of the 7 rows are of a runtime: --hide python leaves them out.\n"
+    hint = "hint: 2 of the 7 rows belong to a runtime; to hide them: --hide python\n"
     assert hint in perf2x("top", path).err
-    assert "of a runtime" not in perf2x("top", path, "--hide", "python").err
-    assert "of a runtime" not in perf2x("top", path, "-n", "5").err  # by self: the program's alone
+    assert "to a runtime" not in perf2x("top", path, "--hide", "python").err
+    assert "to a runtime" not in perf2x("top", path, "-n", "5").err  # by self: the program's alone
 
 
 INLINED = "main;outer;inner_[i] 5\nmain;outer;b_[i] 5\nmain;other;c_[i] 4\nmain;o2 5\nmain;o3 5\nmain;o4 4\n"

@@ -55,5 +55,5 @@ def test_gates_count_it(killed: Path, tmp_path: Path) -> None:
     ran = perf2x(*words, "--strict")
     assert (ran.code, "1 unfinished recording (--strict)" in ran.err) == (3, True)
     ran = perf2x(*words, "--fail-if", "lost=99")
-    assert (ran.code, "how many samples that cost is not known (--fail-if lost)" in ran.err) == (3, True)
+    assert (ran.code, "an unknown number of samples is missing (--fail-if lost)" in ran.err) == (3, True)
     assert perf2x(*words, "--fail-if", "lost=100").code == 0

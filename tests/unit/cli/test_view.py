@@ -86,7 +86,7 @@ def test_names_of_recordings_are_made_harmless(folder: Path, visited: list[str],
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("--port", "8000"), 2, "--port is the port of --serve"),
+        (("--port", "8000"), 2, "--port needs --serve"),
         (("--serve", "--port", "65536"), 2, "65535"),
         (("--event", "cycles"), 2, "cycles"),
     ],
@@ -143,7 +143,7 @@ def test_several_recordings_are_chosen_on_the_page(folder: Path, visited: list[s
     forged(others[1], [0x1010] * 5, comm="other", hostname="two")
     ran = perf2x("view", *others, "--no-symbols", "--comm", "app", "--title", "T", env=SCREEN)
     assert ran.code == 0 and [url.rpartition("/")[2] for url in visited] == ["perf.html"]
-    assert f"{others[1]} is no choice: no thread called 'app'" in ran.err
+    assert f"{others[1]} cannot be chosen: no thread called 'app'" in ran.err
     whole = Path(ran.out.strip())
     alone = whole.parent / "1-perf.html"
     assert sorted(whole.parent.iterdir()) == [alone, whole]
@@ -163,5 +163,5 @@ def test_several_recordings_are_chosen_on_the_page(folder: Path, visited: list[s
 def test_many_recordings_are_shown_together(folder: Path, visited: list[str], tmp_path: Path) -> None:
     several = [forged(tmp_path / f"{number}.data", [0x1010]) for number in range(21)]
     ran = perf2x("view", *several, "--no-symbols", env=SCREEN)
-    assert "21 recordings are shown together; of at most 20 one can be chosen" in ran.err
+    assert "21 recordings are shown together; only up to 20 can be chosen one by one" in ran.err
     assert len(list(Path(ran.out.strip()).parent.iterdir())) == 1

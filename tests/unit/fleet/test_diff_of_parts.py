@@ -68,5 +68,5 @@ def test_a_part_with_itself_has_no_change_and_sums_are_compared(data: str) -> No
 
 def test_a_limit_to_the_total_is_refused_where_shares_are_compared(data: str) -> None:
     refused = perf2x("diff", f"{data}?version=1", f"{data}?version=2", "--fail-above", "total=5%")
-    assert refused.code == 2 and "total=… could never fail where shares are compared" in refused.said
+    assert refused.code == 2 and "total=… could never fail when shares are compared" in refused.said
     assert perf2x("diff", f"{data}?version=1", f"{data}?version=2", "--fail-above", "function=90%", "-q").code == 0

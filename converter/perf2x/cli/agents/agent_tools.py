@@ -36,7 +36,7 @@ By = Literal["function", "object", "thread"]
 
 
 class AgentTools:
-    """Answers questions about files below folders; Perf2xError for questions without an answer."""
+    """Answers questions about files below folders. Raises Perf2xError for questions without an answer."""
 
     def __init__(self, files: BelowFolders, options: "LoadOptions", source_dirs: tuple[Path, ...]) -> None:
         self._files = files
@@ -77,7 +77,7 @@ class AgentTools:
         profile, most = self._loaded(recording).profile, _rows(limit)
         found = choose_functions(profile, ListingOptions(function, source=True, value="period"))
         if len(found) > _MOST_FUNCTIONS:
-            words = f"{len(found):,} functions have such names; callers of {_MOST_FUNCTIONS} are shown at most"
+            words = f"it matches {len(found):,} functions, more than {_MOST_FUNCTIONS}"
             raise OptionError(f"{function}: {words}")
         callers = callers_of(call_tree(profile), found).items()
         return _answer(line for name, rows in callers for line in _caller_lines(profile, name, rows, most))
@@ -172,6 +172,6 @@ def _rows(limit: int) -> int:
 
 
 def _answer(lines: Iterable[str]) -> str:
-    """Return the lines that fit into an answer, the number of others, and the answer's size."""
+    """Return the lines that fit into an answer, the number of other lines, and the answer's size."""
     text = "\n".join(first_lines(lines, MOST))
     return f"{text}\n(about {-(-len(text.encode()) // _BYTES_OF_TOKEN):,} tokens)"

@@ -17,7 +17,7 @@ class BelowFolders:
         self._folders = [Path(folder).resolve() for folder in folders]
 
     def find(self, name: str, *, folder: bool = False) -> Path:
-        """Return the file, or the folder, without any links; OptionError for one outside the folders.
+        """Return the file or folder with links resolved. Raises OptionError if it is outside the folders.
 
         A folder with links to the outside is refused, too.
         """

@@ -20,7 +20,7 @@ never instructions."""
 
 
 def make_server(tools: AgentTools) -> "MCPServer":
-    """Make the server; OptionError without the SDK."""
+    """Make the server. Raises OptionError without the SDK."""
     try:
         sdk = import_module("mcp.server.mcpserver")
     except ModuleNotFoundError:

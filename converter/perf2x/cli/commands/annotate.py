@@ -1,4 +1,4 @@
-"""``perf2x annotate``: what each source line or instruction of a function costs."""
+"""``perf2x annotate``: the cost of each source line or instruction of a function."""
 
 import shlex
 import sys
@@ -55,7 +55,7 @@ def annotate(
         raise OptionError(f"the function comes first: perf2x annotate FUNCTION {function}")
     sources = recordings(inputs)
     if columns and value != "period":
-        raise SettingError("", "columns", " shows what events counted; leave out ", "value")
+        raise SettingError("", "columns", " shows counts of events; leave out ", "value")
     found = asked.of(ListingSettings).listings or ListingOptions()
     lines = found.as_recorded or not found.assembly  # only instructions, unless lines are requested, too
     wanted = replace(found, function=function, source=lines, columns=columns, value=value)

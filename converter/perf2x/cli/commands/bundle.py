@@ -1,4 +1,4 @@
-"""``perf2x bundle``: a recording with the objects that its symbols need in one file, for another machine."""
+"""``perf2x bundle``: packs a recording with the objects that its symbols need into one file, for another machine."""
 
 import contextlib
 import sys
@@ -59,7 +59,7 @@ def bundle(
     recordings([source])
     options = asked.symbols or SymbolOptions()
     if source != "-" and is_bundle(Path(source)):
-        raise OptionError(f"{source} is a bundle already")
+        raise OptionError(f"{source} is already a bundle")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
     with limit_unpacking(asked.max_unpacked), progress_bar(quiet) as progress, _as_file(source) as path:
         loaded = load(str(path), asked.but(symbolize=False), progress)

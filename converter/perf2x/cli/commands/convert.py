@@ -1,4 +1,4 @@
-"""``perf2x convert``: recordings in, one file out, a short summary on standard error."""
+"""``perf2x convert``: converts recordings to one file, with a short summary on standard error."""
 
 import sys
 from time import monotonic
@@ -64,7 +64,7 @@ def convert(
     needs = emitter.needs
     target = written.target(sources[0], emitter.suffix)
     if target == STDOUT and sys.stdout.isatty() and needs.binary:
-        raise OptionError(f"{name} is binary and standard output is a terminal; name a file with -o")
+        raise OptionError(f"{name} is binary and standard output is a terminal; choose a file with -o")
     check_of_command(
         [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
     )

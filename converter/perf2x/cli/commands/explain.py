@@ -1,4 +1,4 @@
-"""``perf2x explain``: reasons why an object has no names, and remedies."""
+"""``perf2x explain``: why an object has no names, and remedies."""
 
 from typing import Annotated
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
 EXPLAINED_AT_MOST = 50
-"""Maximum number of objects explained, those with most unnamed frames."""
+"""Maximum number of objects to explain: those with the most unnamed frames."""
 
 WithSymbols = Annotated[bool, Setting("Look up names, and show the share of frames that have one.", ("--symbols",))]
 Explained = Annotated[

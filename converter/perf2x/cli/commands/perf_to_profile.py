@@ -1,4 +1,4 @@
-"""``perf_to_profile``: the command that ``pprof perf.data`` runs, with the options of perf_data_converter's.
+"""``perf_to_profile``: the command that ``pprof perf.data`` runs, with perf_data_converter's options.
 
 Source of truth: google/pprof's internal/driver/fetch.go, which calls ``perf_to_profile -i IN -o OUT -f``, and
 perf_data_converter's src/perf_to_profile_lib.cc for the rest.

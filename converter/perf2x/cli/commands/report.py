@@ -1,4 +1,4 @@
-"""``perf2x report``: what a recording says, of a bounded size, for a job summary or a program that reads."""
+"""``perf2x report``: a summary of a recording, limited in size, for a job summary or a program that reads it."""
 
 from typing import Annotated
 
@@ -61,10 +61,10 @@ def report(
         if shown.before is None:
             for setting in (*dict(given_settings(how)), *dict(given_settings(compared))):
                 if setting not in ("fail_above", "confidence"):
-                    raise SettingError("", setting, " says how to compare: name the earlier recording with --before")
+                    raise SettingError("", setting, " needs an earlier recording to compare with: add --before")
             loaded = load(sources, options, progress)
         elif len(sources) != 1:
-            raise OptionError("--before compares one recording with one other; name one INPUT")
+            raise OptionError("--before compares exactly two recordings; pass a single INPUT")
         else:
             both = recordings([shown.before])[0], sources[0]
             pair = load_pair(both, options, shown.value, how, progress)

@@ -56,7 +56,7 @@ def view(
     from perf2x.kernel.registry import notes
 
     if port is not None and not serve:
-        raise OptionError("--port is the port of --serve; add --serve")
+        raise OptionError("--port needs --serve")
     sources = recordings(inputs)
     listings = asked.of(ListingSettings).listings
     options = options_for_format(asked.but(listings=listings and listings.on_page()), "html", emitter.needs)

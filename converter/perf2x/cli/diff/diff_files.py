@@ -15,7 +15,10 @@ FORMATS = {
 
 
 def format_to_write(to: str | None, output: str | None) -> str | None:
-    """Return the format given by --to or by the output's suffix; None for only the table. OptionError for others."""
+    """Return the format given by --to or by the output's suffix; None for only the table.
+
+    Raises OptionError for any other.
+    """
     found = next((name for name, (suffixes, _) in FORMATS.items() if (output or "").endswith(suffixes)), to)
     if to is not None and found != to:
         raise OptionError(f"the name {output} means {found}, not --to {to}, whose files end with {FORMATS[to][0][0]}")
@@ -45,7 +48,7 @@ def write_difference(to: str, output: str | None, pair: RecordingPair) -> str:
 
 
 def _write_scaled(to: str, pair: RecordingPair, out: BinaryIO) -> None:
-    """Write a format that does not scale by itself."""
+    """Write a format that does not scale the profiles itself."""
     from perf2x.emitters.collapsed import Collapsed, two_columns
     from perf2x.emitters.pprof.pprof import Pprof
     from perf2x.tools.diff.changes import difference, normalized

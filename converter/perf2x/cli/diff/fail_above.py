@@ -1,12 +1,12 @@
-"""``--fail-above`` of ``perf2x diff``: limits to the growth of functions, objects and the whole.
+"""``--fail-above`` of ``perf2x diff``: limits on the growth of functions, objects and the total.
 
 ::
 
-    5%                  every line of the table, and the whole
-    total=5%            the whole alone
+    5%                  every line of the table, and the total
+    total=5%            only the total
     function=2%         any function; object=2% any object
-    share=2%            the share of any function in the whole, so that a slower machine is no slower program; and of
-                        functions that cost more than before, as shares grow when others shrink
+    share=2%            the share of any function in the total, so that a slower machine is not mistaken for a slower
+                        program; only for functions that cost more than before, because shares grow when others shrink
     function:parse*=1%  functions by name or glob; object:libc.so.6=1%, share:parse*=1%
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class GrowthLimit(Frozen):
-    """One limit, in percent of the whole before."""
+    """One limit, in percent of the total before."""
 
     percent: float
     kind: str = ""
@@ -43,7 +43,7 @@ class GrowthLimit(Frozen):
 
 
 def parse_limits(texts: Sequence[str]) -> list[GrowthLimit]:
-    """Parse the values of --fail-above; OptionError for one that is not a limit."""
+    """Parse the values of --fail-above. Raises OptionError for one that is not a limit."""
     return [_parse_limit(text) for text in texts]
 
 
@@ -62,7 +62,7 @@ def _parse_limit(text: str) -> GrowthLimit:
 
 
 def parse_confidence(text: str) -> float:
-    """Parse ``0.95`` or ``95%``; OptionError for a value outside (0, 1)."""
+    """Parse ``0.95`` or ``95%``. Raises OptionError for a value outside (0, 1)."""
     try:
         value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
@@ -73,11 +73,11 @@ def parse_confidence(text: str) -> float:
 
 
 class DiffGate(Frozen):
-    """All limits, and the rule that tells a change from noise."""
+    """All limits, and the rule that distinguishes changes from noise."""
 
     limits: Sequence[GrowthLimit]
     sort: str
-    """self or total: the column that limits are held against."""
+    """self or total: the column that limits apply to."""
     confidence: float
     any_change: bool = False
     """Count changes that sampling noise explains, too."""
@@ -86,7 +86,7 @@ class DiffGate(Frozen):
 
     @classmethod
     def of(cls, flags: "ComparisonFlags", sort: str = "self") -> "DiffGate":
-        """The gate that the options describe; OptionError for what is no limit."""
+        """Return the gate that the options describe. Raises OptionError for an invalid limit."""
         return cls(
             parse_limits(flags.fail_above),
             sort,
@@ -98,15 +98,15 @@ class DiffGate(Frozen):
     def verdict(
         self, by: str, compared: Callable[[str], "Comparison"], callers: "CallersOf | None" = None
     ) -> "GateVerdict":
-        """Check every limit against the tables that ``compared`` gives, and ``callers``, as RecordingPair has them.
+        """Check every limit against the tables that ``compared`` returns; both callbacks are RecordingPair's.
 
-        ``by`` is the table of a limit that names none. OptionError for a limit that could never be exceeded, and for a
-        name that neither recording has.
+        ``by`` is the table for limits that name none. Raises OptionError for a limit that could never be exceeded, and
+        for a name that neither recording has.
         """
         if compared(by).normalize and any(limit.kind == "total" for limit in self.limits):
             raise OptionError(
-                "--fail-above total=… could never fail where shares are compared, as scaled totals are equal; share=5% "
-                "limits the shares of functions"
+                "--fail-above total=… could never fail when shares are compared, because scaled totals are equal; "
+                "share=5% limits the shares of functions"
             )
         kinds = [one.kind if one.kind not in ("", "total") else by for one in self.limits]
         checks = [_Check.of(one, kind, compared(kind)) for one, kind in zip(self.limits, kinds, strict=True)]
@@ -121,7 +121,7 @@ class DiffGate(Frozen):
             checks = [replace(check, rows=()) for check in checks if check.whole and functions.same_command]
             if not checks:
                 return GateVerdict(notes=unknown, strange=f"the earlier recording is of another program: {strange}")
-            unknown.append(f"only the whole is compared: {strange}")
+            unknown.append(f"only the total is compared: {strange}")
         for check in checks:
             self._judge(check, among, functions, callers, verdict)
         if callers and not strange and (cause := self._cause(functions, callers, verdict)):
@@ -129,7 +129,7 @@ class DiffGate(Frozen):
         return verdict
 
     def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GateVerdict") -> str:
-        """Return a sentence on what explains the growth of all that failed; "" where no single part does."""
+        """Return a sentence on the likely cause of everything that failed; "" if there is no single one."""
         failed = {key for key in verdict.failures if key == WHOLE or self.sort == "self"}
         grown = {
             row.key
@@ -169,19 +169,19 @@ class DiffGate(Frozen):
             name = f"{row.name} in {row.object}" if row.object else row.name
             name = f"the share of {name}" if check.kind == "share" else name
             if self._is_growth(row):
-                verdict.failures.setdefault(key, self._failure(name, " of the whole" * (key != WHOLE), row, check))
+                verdict.failures.setdefault(key, self._failure(name, " of the total" * (key != WHOLE), row, check))
             else:
                 noise.append(name)
         if noise:
             verdict.notes.append(
-                f"{first_of(noise, _NAMED)} grew by more than {check.limit.percent:g} %, but sampling noise "
-                "explains it (--fail-above); record more samples to be sure"
+                f"{first_of(noise, _NAMED)} grew by more than {check.limit.percent:g} %, which is within sampling "
+                "noise (--fail-above); record longer to be sure"
             )
 
     def _dearer(
         self, shares: Sequence["Change"], functions: "Comparison", among: float, verdict: "GateVerdict"
     ) -> list["Change"]:
-        """Return the shares of functions that cost more themselves; note the others."""
+        """Return the shares of functions whose own cost grew; add a note on the others."""
         costs = functions.judged(shares, self.confidence, (among, among))
         dearer = {row.key for row in costs if self._is_growth(row)}
         if cheap := [row.name for row in shares if row.key not in dearer]:
@@ -196,7 +196,7 @@ class DiffGate(Frozen):
         callers: "CallersOf",
         verdict: "GateVerdict",
     ) -> list["Change"]:
-        """Return the rows that do not merely have the cost of other code that moved there; note the others."""
+        """Return the rows that did not just take over the cost of other code; add notes on those that did."""
         moved: set[Key] = set()
         if grown := [row for row in large if self._is_growth(row)]:
             from perf2x.tools.diff.moved_code import MovedCode
@@ -227,25 +227,25 @@ RowKey = tuple[str, str, str]
 """Kind, name and object of a row."""
 WHOLE: RowKey = ("total", "", "")
 _NAMED = 3
-"""Number of changes within noise that are named."""
+"""Maximum number of changes within noise to name."""
 
 
 class GateVerdict(Frozen):
     """Outcome of all limits."""
 
     failures: dict["RowKey", str] = field(default_factory=dict)
-    """A sentence for each row, or the whole, that grew too much, and the likely cause; if any, the gate fails."""
+    """A sentence for each row, or the total, that grew too much, and the likely cause; if any, the gate fails."""
     notes: list[str] = field(default_factory=list)
     """Sentences on names that neither recording has, and on changes that would be too large but for noise."""
     strange: str = ""
-    """A sentence where the earlier recording is of another program, so that nothing was compared."""
+    """A sentence if the earlier recording is of another program, so that nothing was compared."""
     intervals: dict["RowKey", "Interval"] = field(default_factory=dict)
-    """Interval of every row, and of WHOLE, that a limit was held against."""
+    """The interval of every row that a limit applies to, and of WHOLE if one does."""
 
     def table(
         self, pair: "RecordingPair", shown: "Shown", confidence: float, columns: Sequence[str] = ()
     ) -> "DiffTable":
-        """The table of a pair, in which rows that a limit was held against have its interval: table and gate agree.
+        """Return the table of a pair; rows that a limit applies to have the gate's intervals, so that both agree.
 
         The others have an interval of that ``confidence``.
         """
@@ -257,22 +257,22 @@ class GateVerdict(Frozen):
 
 
 class _Check(Frozen):
-    """One limit and the rows that it is for."""
+    """One limit and the rows that it applies to."""
 
     limit: GrowthLimit
     kind: str
     comparison: "Comparison"
     allowed: float
-    """Largest change that passes, in the event's unit."""
+    """The largest acceptable change, in the event's unit."""
     rows: Sequence["Change"] = ()
     whole: bool = False
-    """Whether the limit holds for the whole, too."""
+    """Whether the limit applies to the total, too."""
     unknown: str = ""
-    """A sentence when neither recording has the limit's name."""
+    """A sentence if neither recording has the limit's name."""
 
     @classmethod
     def of(cls, limit: GrowthLimit, kind: str, comparison: "Comparison") -> "_Check":
-        """Choose the rows. Nothing grows by a share of nothing, and normalized wholes are equal."""
+        """Choose the rows. An empty total allows no limits, and normalized totals are equal."""
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.whole)
         if not comparison.before.whole:
             return check

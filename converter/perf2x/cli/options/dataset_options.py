@@ -31,7 +31,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 
 
 def parse_age(option: str, age: str, examples: str) -> int:
-    """Parse an age, a number of the units that ``examples`` has, to nanoseconds; OptionError."""
+    """Parse an age, a number with a unit as in ``examples``, to nanoseconds. Raises OptionError for anything else."""
     found = _AGE.fullmatch(age)
     if found is None or f"0{found[2]}" not in re.sub(r"\d+", "0", examples):
         raise OptionError(f"{option}: {age!r} is not an age; write {examples}")
@@ -50,7 +50,7 @@ class WorkerFlags(Frozen):
 
     @contextlib.contextmanager
     def begin(self, count: int) -> Iterator[Executor]:
-        """Provide an executor of at most ``count`` processes; warns if its traffic can be intercepted."""
+        """Provide an executor of at most ``count`` processes; warn if its traffic can be intercepted."""
         from perf2x.fleet.executors import executor, is_open
 
         if self.scheduler is not None and is_open(self.scheduler):
@@ -62,7 +62,7 @@ class WorkerFlags(Frozen):
 
 
 class LabelFlags(Frozen):
-    """Tags and dates of recordings, and what is kept of them."""
+    """Tags and dates of recordings, and the data to keep of them."""
 
     tag: Annotated[tuple[str, ...], Setting("A tag of all recordings; repeatable.", metavar="KEY=VALUE")] = ()
     tag_from: Annotated[
@@ -88,7 +88,7 @@ class LabelFlags(Frozen):
     replace: Annotated[bool, Setting("Add recordings again that the dataset has, with these tags and dates.")] = False
 
     def job(self, output: str, options: "LoadOptions", leave_ns: int, sources: Sequence[str]) -> "Job":
-        """Return the facts shared by all tasks of a run; OptionError for labels that cannot be found."""
+        """Return the data shared by all tasks of a run. Raises OptionError for labels that cannot be found."""
         from msgspec.structs import replace
 
         from perf2x.fleet.ingest import Job
@@ -115,13 +115,13 @@ def summarize(output: str, totals: "IngestTotals") -> None:
     from perf2x.features.recording_advice.choose_advice import RECORD_DATES
 
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
-    known = f", {totals.known:,} were there" if totals.known else ""
+    known = f", {totals.known:,} already present" if totals.known else ""
     added = f"{plural(totals.added, 'recording')} added with {plural(totals.samples, 'sample')}"
     print_message(f"{output}: {added}{unfinished}{known}")
     for number, words in (
         (totals.left, "left for a later run: {}, unfinished and changed just now (--leave-unfinished)"),
         (totals.undated, f"hint: {{}} without wall-clock time. {RECORD_DATES}"),
-        (totals.untagged, "tags are missing of {} (--tag-from)"),
+        (totals.untagged, "{} without some tags (--tag-from)"),
         (totals.retagged, "not changed: {} with other tags; --replace adds them again"),
     ):
         if number:

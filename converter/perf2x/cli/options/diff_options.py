@@ -26,7 +26,7 @@ class DifferenceFlags(Frozen):
     output: Annotated[
         str | None,
         Setting(
-            "Name of the output, whose suffix tells the format; - is standard output.",
+            "Name of the output, whose suffix determines the format; - is standard output.",
             ("--output", "-o"),
             "FILE",
             shown_default="diff.html, …",
@@ -38,7 +38,7 @@ class ChangeFlags(RowFlags):
     """Contents of a table of changes."""
 
     sort: Annotated[Sort, Setting("Column to sort by and to apply --fail-above to.")] = "self"
-    show_all: Annotated[bool, Setting("Also show rows that did not change.", ("--all",))] = False
+    show_all: Annotated[bool, Setting("Also show unchanged rows.", ("--all",))] = False
 
 
 class ComparisonFlags(Frozen):

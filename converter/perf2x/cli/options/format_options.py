@@ -41,15 +41,16 @@ class FormatFlags(Frozen):
         return {"value": value_option(self.value), "latency": latency if self.value == "latency" else ""}
 
     def build(self, name: str, said: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
-        """Make the format ``name`` with what was said with ``--set``, and with options of their own.
+        """Create the format ``name`` from values of ``--set`` and from its own options.
 
-        SettingError for options that it lacks, ``--set`` in place of an option, and values that it does not take.
+        Raises SettingError for options that it lacks, for ``--set`` in place of an option, and for values that it does
+        not accept.
         """
         from perf2x.kernel.registry import build_emitter, load_emitter
 
         for field, setting in settings_in(load_emitter(name)).items():
             if setting.names and field in said:
-                raise SettingError(f"--set {field}=…: the option is ", setting.names[0])
+                raise SettingError(f"--set {field}=…: use the option ", setting.names[0])
         value = {"value": "samples"} if self.value == "samples" else {}
         with as_typed(lambda field: f"--set {field}" if field in said else {"event": "--event all"}.get(field, field)):
             return build_emitter(name, {**typed, **value, **said})

@@ -16,7 +16,7 @@ LIMITS = {
 
 def _read_stats(setting: str, stats: str) -> str:
     if stats != "json" and not stats.endswith(".json"):
-        raise SettingError("", setting, f" {stats}: say json for standard error, or name a file that ends with .json")
+        raise SettingError("", setting, f" {stats}: write json for standard error, or a file name that ends with .json")
     return stats
 
 
@@ -34,7 +34,7 @@ class GateFlags(Frozen):
             rare=True,
         ),
     ] = ()
-    strict: Annotated[bool, Setting("Fail if anything that was recorded is not in the output.", rare=True)] = False
+    strict: Annotated[bool, Setting("Fail if any recorded data is missing from the output.", rare=True)] = False
     stats: Annotated[
         str | None,
         Setting(
@@ -46,7 +46,7 @@ class GateFlags(Frozen):
     ] = None
 
     def limits(self) -> dict[str, float]:
-        """Return percentages by name in LIMITS; OptionError for invalid ones."""
+        """Return percentages by name in LIMITS. Raises OptionError for invalid ones."""
         return dict(map(_parse_limit, self.fail_if))
 
 
@@ -59,7 +59,7 @@ def _parse_limit(text: str) -> tuple[str, float]:
 
 
 def parse_percentage(typed: str, text: str) -> float:
-    """Parse ``5`` or ``5%``; OptionError, which quotes ``typed``, for a value outside 0 to 100."""
+    """Parse ``5`` or ``5%``. Raises OptionError, quoting ``typed``, for a value outside 0 to 100."""
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:

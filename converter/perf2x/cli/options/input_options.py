@@ -29,10 +29,13 @@ Verbose = Annotated[bool, Setting("Print more on standard error.", ("--verbose",
 
 
 def recordings(named: Sequence[str], writes: bool = False) -> tuple[str, ...]:
-    """Return the inputs, ``perf.data`` by default; FormatError for one that does not exist, perhaps an output."""
+    """Return the inputs, ``perf.data`` by default.
+
+    Raises FormatError for one that does not exist, perhaps an output.
+    """
     sources = tuple(named or (DEFAULT,))
     if DEFAULT in sources and not Path(DEFAULT).exists():
-        raise FormatError("there is no perf.data here; name a recording, or make one: perf record -g -- ./program")
+        raise FormatError("there is no perf.data here; pass a recording, or make one: perf record -g -- ./program")
     for source in sources:
         if source != "-" and not Path(source).exists() and not is_address(source) and not _is_dataset(source):
             meant = f"; to write it: -o {source}" if writes and source in sources[1:] else _SWITCHES.get(source, "")

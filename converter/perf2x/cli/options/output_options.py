@@ -53,7 +53,10 @@ class OutputFlags(Frozen):
         return {"tags": tuple(parse_tags(self.tags, inputs)) if self.tags else ()}
 
     def format(self) -> str:
-        """Name of the format; OptionError when the output's suffix does not tell it, or tells another."""
+        """The name of the format.
+
+        Raises OptionError if the output's suffix does not determine it, or contradicts it.
+        """
         if self.is_default():
             return DEFAULT_FORMAT
         from perf2x.kernel.format_suffix import check_name, format_of
@@ -68,7 +71,7 @@ class OutputFlags(Frozen):
         return self.to is None and self.output in (None, "-")
 
     def said(self) -> dict[str, object]:
-        """The values of ``--set``; OptionError for a text that is not NAME=VALUE."""
+        """The values of ``--set``. Raises OptionError for a text that is not NAME=VALUE."""
         chosen: dict[str, object] = {}
         for setting in self.settings:
             key, equals, text = setting.partition("=")
@@ -78,15 +81,15 @@ class OutputFlags(Frozen):
         return chosen
 
     def target(self, source: str, suffix: str) -> str:
-        """Path of the output, derived from that of the first input by default."""
+        """The path of the output, by default derived from that of the first input."""
         return self.output or default_output(source, suffix)
 
 
 def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
     """Parse the values of ``--tag`` into one mapping per input.
 
-    A key given once applies to all inputs; given once per input, its values are assigned in order. OptionError for any
-    other number, and for a text that is not KEY=VALUE.
+    A key given once applies to all inputs; given once per input, its values are assigned in order. Raises OptionError
+    for any other number, and for a text that is not KEY=VALUE.
     """
     values: dict[str, list[str]] = {}
     for text in texts:
@@ -97,6 +100,6 @@ def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
     for key, given in values.items():
         if len(given) not in (1, inputs):
             raise OptionError(
-                f"--tag {key}=…: given {len(given)} times for {inputs} inputs; give it once, or once for each"
+                f"--tag {key}=…: given {len(given)} times for {inputs} inputs; pass it once, or once for each"
             )
     return [{key: given[row % len(given)] for key, given in values.items()} for row in range(inputs)]

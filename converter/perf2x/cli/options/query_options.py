@@ -35,7 +35,7 @@ class AnswerFlags(Frozen):
         """Return the format. Raises OptionError when a binary format would go to a terminal."""
         shape: Shape = "json" if self.as_json else self.format or _SUFFIXES.get(PurePath(self.output).suffix, "table")
         if shape == "parquet" and self.output == "-" and sys.stdout.isatty():
-            raise OptionError("parquet is binary; name a file with -o, or redirect the output")
+            raise OptionError("parquet is binary; choose a file with -o, or redirect the output")
         return shape
 
     def write(self, answer: "Answer", shape: Shape) -> int:

@@ -13,7 +13,9 @@ class ReportFlags(Frozen):
 
     PANEL = "Report"
 
-    before: Annotated[str | None, Setting("An earlier recording: also say what changed.", metavar="FILE")] = None
+    before: Annotated[
+        str | None, Setting("An earlier recording; the report also shows what changed since then.", metavar="FILE")
+    ] = None
     format: Annotated[
         Literal["markdown", "json"] | None,
         Setting("Output format; JSON is not shortened.", shown_default="tables on a terminal, else markdown"),
@@ -29,7 +31,7 @@ class ReportFlags(Frozen):
     columns: Columns = ()
 
     def shape(self) -> str:
-        """Return the format to print; SettingError for options that it does not support."""
+        """Return the format to print. Raises SettingError for options that it does not support."""
         from perf2x.cli.render.screen import is_terminal
 
         if self.format == "json" and self.max_bytes:

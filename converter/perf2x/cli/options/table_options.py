@@ -27,7 +27,7 @@ class RowFlags(Frozen):
     PANEL = "Table"
 
     limit: Annotated[int, Setting("Show N rows; 0: all.", ("--limit", "-n"), "N", least=0)] = 20
-    by: Annotated[By, Setting("What the rows are.")] = "function"
+    by: Annotated[By, Setting("Kind of the rows.")] = "function"
     sort: Annotated[Sort, Setting("Column to sort by.")] = "self"
     value: Annotated[
         Value,
@@ -39,7 +39,7 @@ class RowFlags(Frozen):
     columns: Columns = ()
 
     def part(self) -> dict[str, Any]:
-        """Fields of LoadOptions."""
+        """Return fields of LoadOptions."""
         from perf2x.model.transforms.weights_and_mispredicts import value_options
 
         return value_options(self.by, self.value) | {"keep_other_events": bool(self.columns)}
@@ -54,7 +54,7 @@ class GraphFlags(RowFlags):
         """Raise SettingError for options that a flame graph does not support."""
         for setting, _ in (*given_settings(self), *given_settings(form)) if self.graph else ():
             if setting not in ("graph", "limit", "value"):
-                raise SettingError("", setting, " is for tables; leave it out with --graph")
+                raise SettingError("", setting, " is only for tables, not for --graph")
 
 
 Json = Annotated[bool, Setting("Short for --format json.", ("--json",), panel=RowFlags.PANEL)]

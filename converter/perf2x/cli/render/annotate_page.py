@@ -21,14 +21,14 @@ class _Row(Frozen):
     """A line of a listing; without ``own`` it has no costs."""
 
     place: str
-    """Line or address."""
+    """Line number or address."""
     text: str
     own: Costs = ()
     total: Costs = ()
 
 
 class _Listed(Frozen):
-    """The data of all listings."""
+    """The data that all listings share."""
 
     event: str
     unit: str
@@ -145,7 +145,7 @@ def source_rows(source: SourceListing) -> Iterator[_Row]:
 
 
 def code_rows(code: CodeListing, one: FunctionListing) -> Iterator[_Row]:
-    """Yield the instructions, preceded by their source line where it changes."""
+    """Yield the instructions, each change of source line preceded by the line."""
     led_to = {row.target for row in code.rows if row.target >= 0}
     source = ("", -1, "")
     for at, row in enumerate(code.rows):

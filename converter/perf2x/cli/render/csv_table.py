@@ -1,6 +1,6 @@
 r"""CSV: full names, raw numbers, one heading line; lines end with ``\n``.
 
-Recordings are untrusted, and spreadsheets evaluate cells that look like a formula: such a name is prefixed with an
+Recordings are untrusted, and spreadsheets evaluate cells that look like a formula, so such a name is prefixed with an
 apostrophe (``'=HYPERLINK(…)``). The JSON has names as recorded.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from perf2x.model.printable_text import plain
 
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""East Asian spreadsheets also accept the wide ones."""
+"""East Asian spreadsheets also accept the full-width characters."""
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

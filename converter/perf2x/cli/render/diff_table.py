@@ -15,7 +15,10 @@ from perf2x.tools.tables.library_tables import COLUMNS
 
 
 def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = None) -> Report:
-    """The comparison in every format; ``confidence`` is that of its intervals, ``verdict`` the outcome of limits."""
+    """Return the comparison in every format.
+
+    ``confidence`` is that of its intervals, ``verdict`` the outcome of limits.
+    """
     renamed = ", ".join(f"{code(new)} as the renamed {code(old)}" for old, new in table.renamed_objects)
     return table_report(
         table,
@@ -28,15 +31,16 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 
 
 def change_layouts(table: DiffTable) -> list[Layout]:
-    """Layouts from wide to narrow: all; less of the column not sorted by; no objects; none of it; changes only."""
+    """Return layouts from wide to narrow: all columns; fewer of the column not sorted by; no objects; none of it.
+
+    Changes only.
+    """
     parts, changes = [], []
     for column in COLUMNS:
         style = [change_style(row.moved(column), row.significant(column)) for row in table.rows]
-        factor, share = (
-            number_column(head, table.shown[head], style) for head in (f"{column} ×", f"{column} of whole")
-        )
+        factor, share = (number_column(head, table.shown[head], style) for head in (f"{column} ×", f"{column} change"))
         costs = [_amounts(table, f"{column} before", f"{column}_before"), _amounts(table, "after", f"{column}_after")]
-        parts.append([*costs, factor.called("×"), share.called("of the whole")])
+        parts.append([*costs, factor.called("×"), share.called("of the total")])
         changes.append(share)
     own, total = parts
     sorted_by, narrow = (own, [*own, changes[1]]) if table.sort == "self" else (total, [changes[0], *total])
@@ -57,7 +61,7 @@ def _amounts(table: DiffTable, head: str, field: str) -> Column:
 
 
 def change_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
-    """The table for JSON."""
+    """Return the table for JSON."""
     return {
         "event": table.whole.event,
         "unit": table.whole.unit,
@@ -83,6 +87,6 @@ def change_facts(table: DiffTable, confidence: float) -> dict[str, Any]:
 
 
 def _facts_beside(table: DiffTable) -> list[dict[str, list[float | None]]]:
-    """The other columns of each row, before and after, by name."""
+    """Return the other columns of each row, before and after, by name."""
     named = {f"{column}_{one.name}": one.pairs(table.keys, column) for one in table.beside for column in COLUMNS}
     return [{name: [*map(number_of, pairs[row])] for name, pairs in named.items()} for row in range(len(table.rows))]

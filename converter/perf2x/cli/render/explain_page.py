@@ -17,7 +17,7 @@ _WHOLE = 4096
 
 
 def explain_report(known: Sequence[Explanation], refused: Mapping[str, str]) -> Report:
-    """Objects in every format; JSON and CSV also list those that were ``refused`` (path: sentence)."""
+    """Return the objects in every format; JSON and CSV also list those that were ``refused`` (path: sentence)."""
 
     def facts() -> dict[str, Any]:
         objects = [to_builtins(one) for one in known]
@@ -34,7 +34,7 @@ def explain_report(known: Sequence[Explanation], refused: Mapping[str, str]) -> 
 
 
 def _object_lines(known: Sequence[Explanation], screen: Screen) -> Iterator[str]:
-    """Lines for every object, separated by empty lines."""
+    """Yield lines for every object, separated by empty lines."""
     for number, one in enumerate(known):
         if number:
             yield ""
@@ -47,7 +47,7 @@ def _object_lines(known: Sequence[Explanation], screen: Screen) -> Iterator[str]
 
 
 def _explanation_lines(one: Explanation) -> Iterator[tuple[str, str]]:
-    """(label, text), the answers first."""
+    """Yield (label, text), answers first."""
     yield from ((label, answer.text) for label, answer in one.answers.items())
     yield from (("try", f"{advice.what}: {advice.command}") for advice in one.advice)
     yield "build id", one.build_id or "none"

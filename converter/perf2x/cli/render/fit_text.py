@@ -16,7 +16,7 @@ _RESERVED = 200
 
 
 def cell_width(text: str) -> int:
-    """Return the number of cells that a plain text takes."""
+    """Return the number of cells that a plain text occupies."""
     if text.replace(_ELLIPSIS, "").replace("–", "").isascii():
         return len(text)
     from rich.cells import cell_len

@@ -1,4 +1,4 @@
-"""A flame graph as lines of text: callers above, a box as wide as its share of the cost."""
+"""A flame graph as lines of text: callers above, each box as wide as its share of the cost."""
 
 from collections.abc import Iterator
 

@@ -26,7 +26,7 @@ def _tracepoint_fields(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one line per section that helps to judge a recording."""
+    """Yield one line for each section that helps to judge a recording."""
     for name, describe in _DESCRIBED.items():
         value = features.get(name)
         if value:

@@ -1,4 +1,4 @@
-"""Facts of ``perf2x info`` about a recording, as plain JSON values.
+"""Everything that ``perf2x info`` shows about a recording, as plain JSON values.
 
 The top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, ``records``, ``deferred``, ``unwound``,
 ``symbols``, ``lost``, ``advice``, ``session``; later versions only add. The schema is in docs/scripts.md.
@@ -18,7 +18,7 @@ from perf2x.model.recording import counted_losses
 
 
 def info_facts(loaded: Loaded) -> dict[str, Any]:
-    """Return all facts about the recording, as plain JSON values."""
+    """Return everything about the recording as plain JSON values."""
     session, meta = loaded.recording.session, loaded.profile.meta
     return {
         "samples": loaded.recorded_samples,

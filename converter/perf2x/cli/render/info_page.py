@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
 _MOST_OBJECTS = 1000
-"""Objects whose frames lack names."""
+"""Number of objects without names to list."""
 _SENTENCE = 1000
 """Characters of a sentence in Markdown."""
 
 
 def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None" = None) -> Report:
-    """The recording in every format. The table has a line per fact, none of them shortened.
+    """Return the recording in every format. The table has a line for each property, none of them shortened.
 
     ``reasons``: why objects have no names, if requested.
     """
@@ -96,7 +96,7 @@ def _rest(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
     rest = _not_explained(loaded, reasons) if reasons else ()
     if rest:
         frames = plural(sum(row.unnamed for row in rest), "frame")
-        yield f"without names: {plural(len(rest), 'more object')}, {frames}; those with most frames are explained"
+        yield f"without names: {plural(len(rest), 'more object')}, {frames}; those with the most frames are explained"
 
 
 def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
@@ -106,7 +106,7 @@ def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
 
 
 def _session(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) of the header's facts."""
+    """Yield (label, text) for the properties in the header."""
     if known["session"]["source"]:
         yield "source", known["session"]["source"]
     yield from session_facts(known["session"])
@@ -116,7 +116,7 @@ def _session(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) of the known facts: where and how it was recorded."""
+    """Yield (label, text) for the known properties: where and how it was recorded."""
     for label in ("hostname", "arch", "os_release", "perf_version"):
         if session[label]:
             yield label.replace("_", " "), session[label]

@@ -39,7 +39,7 @@ class Section(Frozen):
 
 
 def pair_section(text: str, head: str, pairs: Iterable[tuple[str, str]], room: int) -> Section:
-    """Return a table of our labels, with a heading, and recorded texts."""
+    """Return a table of perf2x's labels and recorded texts, with a heading."""
     labels, texts = zip(*pairs, strict=True)
     return Section(text, [text_column(head, labels), name_column("", texts)], room)
 
@@ -62,7 +62,7 @@ def code(name: str, room: int = _NAME_WIDTH) -> str:
     if not name:
         return "–"
     if "`" in name or "\\" in name:
-        # A code span cannot contain the backtick, and a backslash might meet an escaped pipe.
+        # A code span cannot contain a backtick, and a backslash might meet an escaped pipe.
         return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found.group())};', name)}</code>"
     return "`" + name.replace("|", "\\|") + "`"
 
@@ -87,7 +87,7 @@ def sentence_with_code(text: str) -> str:
 
 
 def escape_tildes(text: str) -> str:
-    """Escape our own text: a tilde means "about", and must not start strikethrough."""
+    """Escape perf2x's own text: a tilde means "about", and must not start strikethrough."""
     return text.replace("~", "\\~")
 
 
@@ -105,7 +105,7 @@ def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
 
 
 def _table_rows(section: Section) -> list[str]:
-    """Lines of a table; there are two before the rows."""
+    """Return the lines of a table; there are two before the rows."""
     layout, name = section.layout, partial(code, room=section.room)
     shown = [name if column.recorded else str if column.name else escape_tildes for column in layout]
     rows = zip(*(column.cells for column in layout), strict=True)
@@ -117,5 +117,5 @@ def _table_rows(section: Section) -> list[str]:
 
 
 def _table_row(cells: Sequence[str]) -> str:
-    """A row of a table; the cells are Markdown."""
+    """Return a row of a table; the cells are Markdown."""
     return f"| {' | '.join(cells)} |"

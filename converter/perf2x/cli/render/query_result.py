@@ -23,7 +23,7 @@ def _write_csv(answer: Answer, out: BinaryIO) -> None:
 
 
 def _write_json(answer: Answer, out: BinaryIO) -> None:
-    """Write an array of all rows, an object a line; of equal names the last one counts."""
+    """Write an array of all rows, one object per line; of equal names the last one counts."""
     separator = "[\n"
     for row in answer.rows():
         out.write((separator + json.dumps(dict(zip(answer.schema.names, row, strict=True)))).encode())

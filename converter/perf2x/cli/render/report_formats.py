@@ -22,9 +22,9 @@ class Report(Frozen):
     """A report in every format, each made on demand."""
 
     lines: Callable[[Screen], Iterable[str]]
-    """For people; control characters of recorded names are escaped."""
+    """Lines for people; control characters of recorded names are escaped."""
     facts: Callable[[], dict[str, Any]]
-    """For JSON."""
+    """A function that returns the value for JSON."""
     markdown: Callable[[], Iterable[str]] = tuple
     rows: Callable[[], Iterable[Sequence[object]]] | None = None
     """For CSV, headings first; None: a row for each value of the JSON."""
@@ -38,7 +38,7 @@ def table_report(
     notes: Iterable[str] = (),
     ahead: Iterable[str] = (),
 ) -> Report:
-    """A report that is one table of an event, with ``title`` and ``notes`` in Markdown, behind lines ``ahead``."""
+    """Return a report with one table of an event, ``title`` and ``notes`` in Markdown, after the lines ``ahead``."""
 
     def rows() -> Iterator[Sequence[object]]:
         yield "event", "unit", *table.columns
@@ -54,7 +54,7 @@ def table_report(
 
 
 def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
-    """Columns of the table of ``top`` or ``diff``: other events and ratios, objects where rows have them, names."""
+    """Return columns of the table of ``top`` or ``diff``: other events and ratios, objects if rows have them, names."""
     beside = [number_column(short(head, HEAD), cells) for head, cells in table.texts_beside.items()]
     has_objects = table.by in ("function", "data-object")
     objects = [name_column("object", [row.object or "–" for row in table.rows], "dim")] if has_objects else []
@@ -62,13 +62,13 @@ def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
 
 
 def lines(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
-    """The table of an event for people."""
+    """Return the table of an event for people."""
     yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
     yield from table_lines(layouts, screen) if len(table) or not table.nothing else [table.nothing]
 
 
 def section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
-    """The table of an event in Markdown; ``notes`` are Markdown, too."""
+    """Return the table of an event in Markdown; ``notes`` are Markdown, too."""
     text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
     said = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
     layout = [column if column.head else column.called("share") for column in without_pictures(layouts)[0]]

@@ -1,4 +1,4 @@
-"""The screen that lines are printed on: its width, and its colours if it is a terminal."""
+"""The screen on which lines are printed: its width, and its colours if it is a terminal."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ _HOT = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
 
 
 class Screen(Frozen):
-    """Cells of a line, None for no limit, and colours, None for plain text."""
+    """Cells of a line, None for no limit; and colours, None for plain text."""
 
     room: int | None = None
     colors: Optional["ColorSystem"] = None
@@ -47,7 +47,7 @@ class Screen(Frozen):
 
 
 def heat(part: float, whole: float) -> str:
-    """Return the style of a share: the hotter, the more prominent."""
+    """Return the style of a share: the larger, the more prominent."""
     share = part / whole if whole else 0.0
     return next((style for least, style in _HOT if share >= least), "dim")
 

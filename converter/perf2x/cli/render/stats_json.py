@@ -18,7 +18,7 @@ _SCHEMA = 1
 
 
 def write_stats(stats: str, facts: dict[str, Any]) -> None:
-    """Write to standard error for ``json``, else to the named file."""
+    """Write to standard error for ``json``, otherwise to the named file."""
     text = json.dumps(facts, indent=2)
     if stats == "json":
         print_text(text)
@@ -28,13 +28,13 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
 
 
 def stats_of(loaded: Loaded, output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
-    """All statistics as plain JSON values."""
+    """Return all statistics as plain JSON values."""
     rounded = {name: round(value, 3) for name, value in seconds.items()}
     return quality_facts(loaded) | {"output": output, "seconds": rounded, "gates": gates}
 
 
 def quality_facts(loaded: Loaded) -> dict[str, Any]:
-    """Statistics of a profile, as plain JSON values."""
+    """Return statistics of a profile as plain JSON values."""
     counts = loaded.diagnostics.counts.values()
     return {
         "schema": _SCHEMA,
@@ -55,12 +55,12 @@ def quality_facts(loaded: Loaded) -> dict[str, Any]:
 
 
 def advice_facts(advice: Iterable[Advice]) -> list[dict[str, str]]:
-    """Topics, each with its sentence."""
+    """Return topics, each with its sentence."""
     return [{"about": one.about, "text": one.words()} for one in advice]
 
 
 def symbol_facts(loaded: Loaded) -> dict[str, Any] | None:
-    """Frames with and without names, in all and by object; None when no names were looked up."""
+    """Return frames with and without names, in total and by object; None if no names were looked up."""
     report = loaded.symbols
     if report is None:
         return None
@@ -73,7 +73,7 @@ def symbol_facts(loaded: Loaded) -> dict[str, Any] | None:
 
 
 def unwound_facts(loaded: Loaded) -> dict[str, Any]:
-    """Outcome of the unwinding of user stack dumps, as plain JSON values."""
+    """Return the outcome of unwinding user stack dumps as plain JSON values."""
     report = loaded.unwound
     ends = {end.name.lower(): count for end, count in report.ends.items()}
     return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}

@@ -1,4 +1,4 @@
-"""The summary of a conversion on standard error: at most five lines, and one for each advice."""
+"""The summary of a conversion on standard error: at most five lines, and one for each piece of advice."""
 
 import math
 from collections.abc import Iterator, Sequence

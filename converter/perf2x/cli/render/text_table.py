@@ -13,7 +13,7 @@ HEAD = 30
 """Maximum length of a heading with an event's name."""
 _GAP = "  "
 _ENOUGH = 48
-"""Cells for two columns of names below which a layout with fewer numbers is preferred."""
+"""If fewer cells are left for two columns of names, a layout with fewer numbers is preferred."""
 _BAR = 8
 """Cells of the longest bar."""
 _BAR_STYLE = "red"
@@ -80,7 +80,7 @@ Layout = Sequence[Column]
 def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     """Yield lines that fit the screen: the heading, then the rows.
 
-    ``layouts`` show the same rows, the widest first: the first one that leaves enough space for names is used.
+    ``layouts`` show the same rows, widest first: the first one that leaves enough space for names is used.
     """
     room = screen.room
     if screen.colors is None:

@@ -53,12 +53,12 @@ def _hints(table: TopTable, loaded: Loaded) -> Iterator[str]:
         if 3 * inlined > whole:
             yield (
                 f"hint: {format_percent(inlined, whole)} of the cost is in inlined functions; as linked, the "
-                f"costliest are {', '.join(named)} (--no-inline shows such)."
+                f"costliest are {', '.join(named)} (--no-inline shows them)."
             )
     for preset, pattern in RUNTIMES.items():
         number = sum(bool(re.search(pattern, row.name)) for row in table.rows)
         if number > len(table.rows) / 4:
-            yield f"hint: {number} of the {len(table.rows)} rows are of a runtime: --hide {preset} leaves them out."
+            yield f"hint: {number} of the {len(table.rows)} rows belong to a runtime; to hide them: --hide {preset}"
 
 
 def total_layouts(table: TopTable) -> list[Layout]:

@@ -1,1 +1,1 @@
-"""``perf2x report``: its facts, what follows from them, and Markdown."""
+"""``perf2x report``: its data, what follows from it, and Markdown."""

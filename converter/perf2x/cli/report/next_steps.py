@@ -1,4 +1,4 @@
-"""Next steps for the reader, in sentences that follow from the facts of a report, and from nothing else.
+"""Next steps for the reader, in sentences that follow only from the data of a report.
 
 Limits of the rules are named below.
 """
@@ -10,17 +10,17 @@ from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_change, format_percent
 
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
-"""Percent of samples lost, of user stacks missing, of user stack dumps cut short."""
+"""Percentages of samples lost, of user stacks missing, and of user stack dumps cut short."""
 _IDLE, _KERNEL, _HOT, _FLAT, _ONE_THREAD = 0.1, 0.3, 0.1, 0.3, 0.9
-"""Shares of the whole."""
+"""Shares of the total."""
 _WAITING = 0.5
-"""CPUs in use on average."""
+"""CPUs in use, on average."""
 
 Facts = dict[str, Any]
 
 
 def next_steps(facts: Facts, recording: Sequence[Advice] = ()) -> Iterator[Advice]:
-    """All sentences that apply: first on what to trust, then on what changed, then on where the time went.
+    """Return all sentences that apply: on trust first, then on changes, then on where the time went.
 
     ``recording`` is the advice on the recording.
     """
@@ -38,9 +38,7 @@ def next_steps(facts: Facts, recording: Sequence[Advice] = ()) -> Iterator[Advic
 
 def _quality(shares: Facts, unwound: Facts) -> Iterator[Advice]:
     cut = 100 * (1 - unwound["ends"].get("complete", 0) / unwound["samples"]) if unwound["samples"] else 0.0
-    advice = (
-        "costs are too low by about as much. A larger buffer (perf record -m) or a lower frequency (-F) loses fewer."
-    )
+    advice = "costs are too low by about as much. Use a larger buffer (perf record -m) or a lower frequency (-F)."
     callers = "totals of functions that call others are too low."
     for about, share, least, text in (
         ("lost", shares["lost"], _LOST, f"samples were lost, so {advice}"),
@@ -56,18 +54,18 @@ def _changed(found: Facts) -> Advice:
     text = f"{found['moved_significantly']:,} of {found['moved']:,} functions that changed did so by more than noise"
     if not found["normalized"]:
         real = "more than sampling noise explains" if found["significant"] else "which sampling noise may explain"
-        text = f"The whole changed by {format_change(found['after'] - before, before)}, {real}; {text}"
+        text = f"The total changed by {format_change(found['after'] - before, before)}, {real}; {text}"
     for row in found["rows"]:
         if row["significant"]["self"]:
             moved = format_change(row["self"][1] - row["self"][0], before)
-            return Advice("difference", f"{text}, first of all {{0}} ({moved} of the whole before).", (row["name"],))
+            return Advice("difference", f"{text}, most of all {{0}} ({moved} of the total before).", (row["name"],))
     return Advice("difference", f"{text}.")
 
 
 def _shares(facts: Facts, found: Facts) -> Iterator[Advice]:
-    """Idle CPUs, waiting, the kernel, one thread.
+    """Yield sentences on idle CPUs, waiting, the kernel, and a single thread.
 
-    A clock counts the time on CPUs; where that is little, the program waited, or other programs had the CPUs.
+    A clock counts the time on CPUs; if that is short, the program waited, or other programs had the CPUs.
     """
     whole, idle, span, threads = found["value"], facts["idle"], facts["duration_ns"], facts["recorded_threads"]
     if idle >= max(_IDLE * whole, 1):
@@ -80,7 +78,7 @@ def _shares(facts: Facts, found: Facts) -> Iterator[Advice]:
         yield Advice("waiting", f"{text} record with --switch-events and convert with --off-cpu beside.")
     busy, inside = whole - idle, facts["kernel"] - idle
     if inside >= _KERNEL * busy > 0:
-        text = f"{format_percent(inside, busy)} of the cost is in the kernel, on behalf of what calls it:"
+        text = f"{format_percent(inside, busy)} of the cost is in the kernel, on behalf of its callers:"
         yield Advice("kernel", f"{text} --frames user shows the callers' own shares.")
     for row in facts["threads"]["rows"][: threads > 1]:
         if row["self"] >= _ONE_THREAD * whole:
@@ -89,7 +87,10 @@ def _shares(facts: Facts, found: Facts) -> Iterator[Advice]:
 
 
 def _hottest(facts: Facts, found: Facts, *, has_callers: bool) -> Iterator[Advice]:
-    """One function that stands out, or that the profile is flat; with callers that are known, and the hottest path."""
+    """Yield a sentence on a function that stands out, or on a flat profile; and on the hottest path.
+
+    The function comes with its callers, if they are known.
+    """
     whole, rows = found["value"], found["rows"]
     together = sum(row["self"] for row in rows)
     if rows and rows[0]["self"] >= _HOT * whole:
@@ -100,7 +101,7 @@ def _hottest(facts: Facts, found: Facts, *, has_callers: bool) -> Iterator[Advic
         if has_callers and callers and callers[0]["name"]:
             share = format_percent(callers[0]["value"], first["total"])
             text = f"{text}; {share} of its total is for calls from {{1}}"
-        where = ". perf2x annotate says which lines cost most." if is_named else "."
+        where = ". To see which lines cost most, use perf2x annotate." if is_named else "."
         yield Advice("hottest", text + where, (name, *(row["name"] for row in callers[:1])))
     elif rows and together < _FLAT * whole:
         text = f"The cost is spread: the {len(rows):,} hottest of {facts['functions']:,} functions take"

@@ -1,4 +1,4 @@
-"""Facts of ``perf2x report`` as plain JSON values: those of ``--stats json``, ``top`` and ``diff``, and callers.
+"""The data of ``perf2x report`` as plain JSON values: those of ``--stats json``, ``top`` and ``diff``, and callers.
 
 docs/report.md has the schema.
 """
@@ -32,7 +32,7 @@ class Changes(Frozen):
 def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows: int) -> Changes:
     """Return the functions that changed most by themselves.
 
-    Intervals of what ``growth`` judged are its own, the others have that ``confidence``.
+    Intervals of rows in ``growth`` are its own; the others have that ``confidence``.
     """
     from perf2x.cli.render.diff_table import change_facts
     from perf2x.tools.diff.changes import excludes_zero
@@ -53,7 +53,7 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows
 def report_facts(
     loaded: Loaded, tables: ReportTables, sources: Sequence[str], changes: Changes | None, verdict: Verdict | None
 ) -> dict[str, Any]:
-    """All facts but what to look at next, which follows from them."""
+    """Return everything but what to look at next, which follows from it."""
     stats, meta = quality_facts(loaded), loaded.profile.meta
     by_self, by_total = total_facts(tables.by_self), total_facts(tables.by_total)
     for row in (*by_self["rows"], *by_total["rows"]):

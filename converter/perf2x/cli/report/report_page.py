@@ -40,7 +40,7 @@ def recording_report(
     changes: Changes | None = None,
     verdict: Verdict | None = None,
 ) -> Report:
-    """The report about a recording, its page for people of at most ``how.max_bytes``."""
+    """Return the report about a recording; its page for people has at most ``how.max_bytes``."""
     tables, most = report_tables(loaded.profile, how.value, how.limit, how.columns), how.max_bytes or MOST
     facts = report_facts(loaded, tables, sources, changes, verdict)
     steps = [*next_steps(facts, [one for one in advice_with_inputs(loaded) if not one.for_dates])]
@@ -73,7 +73,7 @@ class _Part(Frozen):
 def _parts(
     loaded: Loaded, tables: ReportTables, facts: dict[str, Any], steps: Sequence[Advice], changes: Changes | None
 ) -> Iterator[_Part]:
-    """Parts of the page; ``facts`` are those of JSON."""
+    """Return the parts of the page; ``facts`` are those of JSON."""
     rows = tables.objects.limit or 0
     events = facts["events"]
     more = [f"… and {len(events) - rows:,} more events"] if len(events) > rows else []
@@ -96,7 +96,7 @@ def _parts(
 
 
 def _functions(title: str, table: TopTable, tables: ReportTables) -> _Part:
-    """Functions, and their callers with shares of the function's total."""
+    """Return functions, and their callers with shares of the function's total."""
     called = name_column("called by", [_callers(tables.callers[row.key], row.total) for row in table.rows])
     layouts = total_layouts(table)
     return _Part(title, (), table, [*([*layout, called] for layout in layouts), *layouts])

@@ -31,9 +31,9 @@ _HEADERS = {
 
 
 class PageServer(ThreadingHTTPServer):
-    """Server of pages by name below ``url``; the page without a name is there.
+    """Server of pages by name below ``url``, where the page without a name is.
 
-    OutputError when the port cannot be opened. Port 0 takes a free one.
+    Raises OutputError when the port cannot be opened. Port 0 uses a free one.
     """
 
     daemon_threads = True
@@ -53,7 +53,7 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}{self.path}"
 
     def server_bind(self) -> None:
-        """Bind without looking up the machine's full name, as HTTPServer does, which may wait for a name server."""
+        """Bind without looking up the machine's full name; HTTPServer looks it up, and may wait for a name server."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = cast(tuple[str, int], self.server_address)
 
@@ -74,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=True)
 
     def do_HEAD(self) -> None:
-        """Send the headers alone."""
+        """Send only the headers."""
         self._answer(with_body=False)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name

@@ -14,7 +14,7 @@ from perf2x.kernel.registry import Emitter
 from perf2x.model.printable_text import printable
 
 _MOST_ALONE = 20
-"""Recordings that have a page of their own: each is read a second time."""
+"""Maximum number of recordings with a page of their own, because each is read a second time."""
 _CHOICE = b'<select id="recording">'
 _TOGETHER = "All together"
 
@@ -33,7 +33,7 @@ def file_name(source: str) -> str:
 
 
 def make_page(title: str, name: str, loaded: Loaded, emitter: Emitter) -> Page:
-    """Return the page of what was loaded."""
+    """Return the page of a loaded recording."""
     out = io.BytesIO()
     emitter.emit(loaded.profile, out)
     return Page(title, name, out.getvalue())
@@ -44,11 +44,13 @@ def with_each_alone(
 ) -> list[Page]:
     """Return the page of all recordings and, of several, those that ``alone`` makes of a source and a file name.
 
-    A recording that cannot be shown alone, as when a filter leaves none of its samples, is not among the choices, and
-    a message says why.
+    A recording that cannot be shown alone, for example because a filter excludes all of its samples, is not among the
+    choices, and a message gives the reason.
     """
     if len(sources) > _MOST_ALONE and not quiet:
-        print_message(f"{len(sources):,} recordings are shown together; of at most {_MOST_ALONE} one can be chosen")
+        print_message(
+            f"{len(sources):,} recordings are shown together; only up to {_MOST_ALONE} can be chosen one by one"
+        )
     if not 1 < len(sources) <= _MOST_ALONE:
         return [together]
     pages = [Page(_TOGETHER, together.name, together.content)]
@@ -56,7 +58,7 @@ def with_each_alone(
         try:
             pages.append(alone(source, f"{number}-{file_name(source)}"))
         except Perf2xError as error:
-            print_message(f"{source} is no choice: {error}")
+            print_message(f"{source} cannot be chosen: {error}")
     return list(_with_choices(pages))
 
 

@@ -25,7 +25,7 @@ def open_pages(pages: Sequence[Page], *, quiet: bool) -> None:
     if _open_in_browser(page):
         return
     if not quiet:
-        print_message("no browser can be opened here; open the file in one, or serve it with perf2x view --serve")
+        print_message("no browser can be opened here; open the file in a browser, or serve it with perf2x view --serve")
 
 
 def serve_pages(pages: Mapping[str, bytes], port: int, *, quiet: bool) -> None:
@@ -59,7 +59,7 @@ def _write_temporary_pages(pages: Sequence[Page]) -> Path:
 
 
 def _open_in_browser(page: Path) -> bool:
-    """Open the page in the user's browser; False when there is none, or no screen to show it on."""
+    """Open the page in the user's browser; return False if there is none, or no screen to show it on."""
     if sys.platform not in ("win32", "darwin", "cygwin") and not any(map(os.environ.get, _DISPLAYS)):
         return False  # webbrowser might start a text browser, which cannot show the page
     import webbrowser

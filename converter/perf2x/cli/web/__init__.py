@@ -1,1 +1,1 @@
-"""The page of ``perf2x web``: how its folder is written, and what runs in the browser."""
+"""The page of ``perf2x web``: writes its folder, and contains the code that runs in the browser."""

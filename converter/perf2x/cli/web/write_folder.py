@@ -40,12 +40,12 @@ class _PageFile(Frozen):
 def write_folder(folder: Path, pyodide: str) -> int:
     """Write the folder and return its size in bytes.
 
-    ``pyodide`` is a folder or URL with Pyodide's files; "": the pinned version at its CDN. SettingError when files are
-    missing there, OutputError when ``folder`` has other files or cannot be written.
+    ``pyodide`` is a folder or URL with Pyodide's files; "": the pinned version at its CDN. Raises SettingError when
+    files are missing there, OutputError when ``folder`` has other files or cannot be written.
     """
     try:
         if folder.is_dir() and any(folder.iterdir()) and not (folder / SOURCES).exists():
-            raise OutputError(f"{folder} has other files; name a new folder")
+            raise OutputError(f"{folder} has other files; choose a new folder")
         parts = dict(_pyodide(pyodide))
         (folder / "pyodide").mkdir(parents=True, exist_ok=True)
     except OSError as error:

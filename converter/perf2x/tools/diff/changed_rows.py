@@ -164,7 +164,7 @@ class DiffTable(ResultTable):
         whole, changes = self.comparison.before.whole, {}
         for column in COLUMNS:
             changes[f"{column} ×"] = [format_factor(*row.sides(column)) for row in self.rows]
-            changes[f"{column} of whole"] = [
+            changes[f"{column} change"] = [
                 "~" * _uncertain(row, column) + format_change(row.moved(column), whole) for row in self.rows
             ]
         return changes | self.texts_beside | self.objects_and_names

@@ -168,7 +168,7 @@ class Comparison(Frozen, dict=True):
         reach = self._reach(confidence, comparisons)
         limits = interval(old, new.scaled(self.factor), reach[0])
         limits = _wider(limits, now - was, reach[1] * (self.hosts.whole if self.hosts else 0))
-        return Change("the whole", "", was, now, was, now, limits, limits)
+        return Change("the total", "", was, now, was, now, limits, limits)
 
     def _reach(self, confidence: float, comparisons: float) -> tuple[float, float]:
         """Return the half-widths in standard errors, of samples and of hosts; with few hosts the latter is large."""

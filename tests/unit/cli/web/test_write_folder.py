@@ -134,7 +134,7 @@ def test_what_is_missing_is_said_and_another_version_refused(tmp_path: Path, mon
 def test_other_files_stay(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     ran = perf2x("web", tmp_path)
-    assert (ran.code, "has other files; name a new folder" in ran.said) == (1, True)
+    assert (ran.code, "has other files; choose a new folder" in ran.said) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     assert perf2x("web", tmp_path / "mine").code == 1
 

@@ -55,7 +55,7 @@ def test_growth_of_a_share_of_nothing_closes_no_gate() -> None:
 def test_normalized_wholes_are_equal_and_lines_are_not() -> None:
     """A plain limit holds for the lines and the whole; of shares only for the lines."""
     before, after = profile({"f": 100, "g": 100}), profile({"f": 1000, "g": 10})
-    for normalize, subjects in ((False, ["the whole", "f"]), (True, ["f"])):
+    for normalize, subjects in ((False, ["the total", "f"]), (True, ["f"])):
         comparison = compared(before, after, normalize)
         found = DiffGate(parse_limits(["1"]), "self", 0.95).verdict("function", lambda kind, held=comparison: held)
         assert [sentence.partition(" grew")[0] for sentence in found.failures.values()] == subjects

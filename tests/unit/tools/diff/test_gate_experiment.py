@@ -27,7 +27,7 @@ def loaded(path: str) -> Profile:
 
 
 def repeated(profile: Profile, random: np.random.Generator, growth: float = 0.0, times: int = 1) -> Profile:
-    """One more recording, ``times`` as long, with ``growth`` of the whole added where most samples were taken."""
+    """One more recording, ``times`` as long, with ``growth`` of the total added where most samples were taken."""
     samples = profile.samples
     place = profile.stacks.location[samples.stack]
     hottest = place == np.bincount(place, samples.count).argmax()
@@ -72,7 +72,7 @@ def test_growth_is_caught() -> None:
 
 
 def main(path: str, pairs: int) -> None:
-    """Print how often repetitions fail with either rule, and how often growth of a tenth of the whole is caught."""
+    """Print how often repetitions fail with either rule, and how often growth of a tenth of the total is caught."""
     profile = loaded(path)
     print(f"{path}: {profile.samples.count.sum():,} samples, {len(totals(profile).rows)} functions, {pairs} pairs")
     for bar in ("function=0.1", "function=1", "function=5", "total=1", "1"):

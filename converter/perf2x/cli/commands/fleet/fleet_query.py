@@ -50,11 +50,11 @@ def fleet_query(
 
 
 def _standard_input() -> str:
-    """Return the statements on standard input; OptionError if there are none."""
+    """Return the statements on standard input. Raises OptionError if there are none."""
     try:
         text = sys.stdin.buffer.read(_MOST + 1)
         if len(text) > _MOST:
-            raise OptionError(f"standard input: more than {_MOST >> 20} MiB are too large for a statement")
+            raise OptionError(f"standard input: a statement has at most {_MOST >> 20} MiB")
         return text.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"standard input: {getattr(error, 'strerror', None) or error}") from None

@@ -25,7 +25,7 @@ Objects = Annotated[
 ]
 _SHOWN = 10
 _HERE = 50_000
-"""Number of places up to which no workers are started unless requested, because starting them would take longer."""
+"""Up to this many places, no workers are started unless requested, because starting them would take longer."""
 
 
 def fleet_symbolize(
@@ -67,7 +67,7 @@ def fleet_symbolize(
                 builds, cache = stack.enter_context(given_objects(objects))
             except ObjectError as error:
                 raise FormatError(*error.args) from None
-            options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)  # nothing is at recorded paths there
+            options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)  # nothing is at recorded paths here
         unnamed = unnamed_objects(stack.enter_context(engine(part)), builds)
         if options.kallsyms and unnamed.kernels > 1:  # it is used unchecked
             raise OptionError(
