@@ -59,6 +59,18 @@
     return kept;
   };
 
+  /** What the tooltips of closed lanes say of each quarter of the time, by thread. */
+  const quarters = () => {
+    choose("order", "time");
+    showLanes("");
+    const found = layout.lanes.filter(({ closed }) => closed).map((lane) => {
+      lane.use = useOf(profile, [lane.track, lane.track + 1], homeRange(), 4, null, (frame) => colours.group(frame));
+      return [profile.threads[lane.track].tid, [0.5, 1.5, 2.5, 3.5].map((at) => laneLines(lane, (painter.width * at) / 4).slice(1))];
+    });
+    choose("order", "heavy");
+    return found;
+  };
+
   Object.assign(state, { ...readFragment("", fields), ...wanted });
   if (wanted.event) state.event = profile.events.findIndex((one) => one.name === wanted.event);
   draw();
@@ -79,6 +91,7 @@
     said.legends[colour] = legend();
   }
   choose("colour", "object");
+  if (profile.moments && !Object.keys(wanted).length) said.lanes = quarters();
   for (const key of keys) {
     said.rows[key] = row(key) || null;
     state.search = `^${profile.names[profile.functionFrame[profile.functionNamed.get(key)]].replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;

@@ -56,8 +56,14 @@ def views(name: str, numbers: Numbers) -> dict[str, dict[str, Any]]:
         "hide": {"edits": [["hide", middle]]},
         "focus in a range": {"edits": [["focus", busiest]], "range": [100_000, 250_000]},
     }
+    if name not in EVENTS and name != "merged":
+        made["only"] = {"edits": [["only", f"{busiest.split(chr(10))[1]}\nobject"]]}
     made = {kind: wanted | ({"event": EVENTS[name]} if name in EVENTS else {}) for kind, wanted in made.items()}
-    return made if name != "inlined" else {kind: made[kind] for kind in ("all", "samples", "range", "focus", "hide")}
+    return (
+        made
+        if name != "inlined"
+        else {kind: made[kind] for kind in ("all", "samples", "range", "focus", "hide", "only")}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +116,12 @@ def view_of(title: str, one: dict[str, Any]) -> View:
     counted = asked(name, *options, "--value", "samples")
     samples = counted.stacks
     for kind, key in edits:
+        if kind == "only":
+            only = [*options, "--focus", f"^{re.escape(key.split(chr(10))[0])}$"]
+            numbers.stacks = asked(name, *only, *(["--value", "samples"] if wanted.get("weight") else [])).stacks
+            samples = asked(name, *only, "--value", "samples").stacks
+            numbers.waits = numbers.stacks if numbers.waits else {}
+            continue
         numbers.stacks = edited(numbers.stacks, kind, key.split("\n")[0])
         numbers.waits = edited(numbers.waits, kind, key.split("\n")[0])
         samples = edited(samples, kind, key.split("\n")[0])
@@ -199,7 +211,7 @@ def test_threads_legend_chips_and_heat(views_seen: list[View]) -> None:
         view.check("samples", f"{numbers.samples:,} samples of {said['event']}" in said["detail"], True)
         if said["options"]:
             view.check("heat map", said["heat"].split(": ")[1], f"{spoken(numbers.value, unit)} · {said['options']}")
-        if any(kind == "focus" for kind, _ in view.edits):
+        if any(kind in {"focus", "only"} for kind, _ in view.edits):
             view.check(
                 "chip", said["chips"], [f"{percent(sum(view.samples.values()), view.all_samples)} of all samples"]
             )
@@ -216,6 +228,50 @@ def test_threads_legend_chips_and_heat(views_seen: list[View]) -> None:
         if not said["tid"]:
             shares = {text.rpartition(" ")[2]: share for text, share in said["threads"]}
             view.check("threads", shares, threads(view))
+
+
+def innermost(trace: Path) -> dict[int, list[tuple[float, float, str]]]:
+    """When which function was the innermost one, by thread: begin, end and name, in microseconds from the first."""
+    events = [one for one in json.loads(trace.read_text())["traceEvents"] if one["ph"] == "X"]
+    first = min(one["ts"] for one in events)
+    found: dict[int, list[tuple[float, float, str]]] = {}
+    for tid in {one["tid"] for one in events}:
+        own = sorted((one for one in events if one["tid"] == tid), key=lambda one: (one["ts"], -one["dur"]))
+        spans, stack = [], []
+        at = 0.0
+        for one in [*own, {"ts": float("inf"), "dur": 0, "name": ""}]:
+            while stack and stack[-1][0] <= one["ts"]:
+                end, name = stack.pop()
+                spans.append((at, end, name))
+                at = end
+            if stack:
+                spans.append((at, one["ts"], stack[-1][1]))
+            at = one["ts"]
+            stack.append((one["ts"] + one["dur"], one["name"]))
+        found[tid] = [(begin - first, end - first, name) for begin, end, name in spans if end > begin]
+    return found
+
+
+def test_lanes_say_what_ran_in_each_quarter_of_the_time(views_seen: list[View], tmp_path: Path) -> None:
+    """Shares of a quarter by object, as the innermost slices of the Chrome trace have them."""
+    for name in ("threads", "inlined"):
+        (view,) = (view for view in views_seen if view.name == f"{name}, all")
+        trace = tmp_path / f"{name}.json"
+        assert perf2x("convert", *RECORDINGS[name], "--to", "chrome", "-o", trace, "-q").code == 0
+        spans = innermost(trace)
+        part = max(end for each in spans.values() for _, end, _ in each) / 4
+        object_of = {key.split("\n")[0]: key.split("\n")[1] or key.split("\n")[0] for key in view.numbers.rows}
+        for tid, quarters in view.said["lanes"]:
+            for number, lines in enumerate(quarters):
+                shares: Counter[str] = Counter()
+                for begin, end, function in spans[tid]:
+                    inside = min(end, (number + 1) * part) - max(begin, number * part)
+                    shares[object_of[function]] += 100 * max(inside, 0) / part
+                found = {text.rsplit(" ", 2)[0]: float(text.rsplit(" ", 2)[1]) for text in lines}
+                wanted = dict(shares.most_common(6))
+                view.check("lane", sorted(found), sorted(one for one in wanted if wanted[one] > 0))
+                for word, share in found.items():
+                    view.check("share of a lane", share, pytest.approx(wanted[word], abs=0.06))
 
 
 def words_of(view: View) -> list[object]:
