@@ -118,8 +118,6 @@ class ThreadEpochs:
         self._history, self._interner, self._by_thread = history, interner, by_thread
         self._moments = DirectMappedCache(columns=2, bits=13)
         """(thread << 32 | epoch) by sequence number and by pid and tid."""
-        self._named = DirectMappedCache(columns=2, bits=12)
-        """Threads by name and start, and pid and tid, because most changes concern other threads."""
 
     def of(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
         """Return (n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
@@ -132,19 +130,15 @@ class ThreadEpochs:
         ids, pid, tid, sequence = ids[rows], pid[rows], tid[rows], sequence[rows]
 
         def find(asked: I64) -> I64:
-            return self._find(ids[asked], pid[asked], tid[asked], sequence[asked])
+            return self._find(pid[asked], tid[asked], sequence[asked])
 
         answers = self._moments.answers(find, sequence, ids)
         run = cumsum(begins) - 1
         return take(as_int32(answers >> _HALF), run), take(answers << _HALF >> _HALF, run)
 
-    def _find(self, ids: I64, pid: I64, tid: I64, sequence: I64) -> I64:
-        names, starts = self._history.names.at(tid, sequence), self._history.names.start(tid, sequence)
-
-        def find(rows: I64) -> I64:
-            return as_int64(self._interner.intern_threads(pid[rows], tid[rows], names[rows], starts[rows]))
-
-        thread = self._named.answers(find, names << _HALF | starts & _LOW, ids)
+    def _find(self, pid: I64, tid: I64, sequence: I64) -> I64:
+        names = self._history.names
+        thread = as_int64(self._interner.intern_threads(pid, tid, names.at(tid, sequence), names.start(tid, sequence)))
         self._interner.note_first(thread, sequence)
         if not self._by_thread:
             thread = as_int64(self._interner.namesakes(thread))

@@ -100,5 +100,6 @@ def test_threads_and_epochs_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) 
     assert interned == [8, 8, 9]
     assert history.asked == [(7, 3), (7, 4), (7, 3)]
     threads.of(*columns_of([(7, 8, 5)]))
-    assert interned == [8, 8, 9], "its name is the same"
+    assert interned == [8, 8, 9, 8], "as of another sequence number"
     assert history.asked[3:] == [(7, 5)]
+    assert len(interner.threads().pid) == 3, "its name is the same"
