@@ -59,7 +59,7 @@ def test_info_explains_each_object_when_asked() -> None:
     told = [(one["name"], one["frames"], one["why"]) for one in explained]
     assert told == [(one["name"], one["unnamed"], one["reason"]) for one in lacking]
     shown = perf2x("info", recording("calls"), "--symbols", "--symfs", SYMFS, "-v", "--format", "markdown").out
-    assert "--kallsyms FILE" in shown and "| try |" in shown
+    assert "--kallsyms FILE" in shown and "\n- `try: " in shown
 
 
 def test_info_explains_a_bounded_number_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def test_formats_of_tables(command: str) -> None:
         )
     )
     assert table == perf2x(command, *words, "--no-symbols", "-q").out
-    assert markdown.startswith(f"### perf2x {command}: `") and "\n| " in markdown
+    assert markdown.startswith(f"### perf2x {command}: `") and f"\n{'- `' if command == 'info' else '| '}" in markdown
     assert csv.splitlines()[0].count(",") == csv.splitlines()[1].count(",") > 0
     assert json.loads(as_json) and as_json == synonym
     ran = perf2x(command, *words, "--format", "yaml")

@@ -5,15 +5,13 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from perf2x.cli.render.markdown_table import code, markdown_document, pair_section
+from perf2x.cli.render.markdown_table import lines_as_markdown
 from perf2x.cli.render.report_formats import Report
-from perf2x.cli.render.screen import Screen
+from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.model.printable_text import plain
 from perf2x.tools.explain.explain_object import Explanation
 
 _LABEL = 14
-_WHOLE = 4096
-"""Cells of a text in Markdown, where commands and paths are not shortened, so that they can be copied."""
 
 
 def explain_report(known: Sequence[Explanation], refused: Mapping[str, str]) -> Report:
@@ -26,10 +24,7 @@ def explain_report(known: Sequence[Explanation], refused: Mapping[str, str]) -> 
     return Report(
         lambda screen: _object_lines(known, screen),
         facts,
-        lambda: markdown_document(
-            "perf2x explain",
-            (pair_section(code(one.path), "object", _explanation_lines(one), _WHOLE) for one in known),
-        ),
+        lambda: lines_as_markdown("perf2x explain", _object_lines(known, Screen(WITHOUT_TERMINAL))),
     )
 
 

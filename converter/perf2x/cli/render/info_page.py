@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from perf2x.cli.render.header_sections import section_lines
 from perf2x.cli.render.hints import advice_with_inputs
 from perf2x.cli.render.info_json import info_facts
-from perf2x.cli.render.markdown_table import Section, code, markdown_document, pair_section
+from perf2x.cli.render.markdown_table import code, lines_as_markdown
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _MOST_OBJECTS = 1000
 """Number of objects without names to list."""
-_SENTENCE = 1000
-"""Characters of a sentence in Markdown."""
 
 
 def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None" = None) -> Report:
@@ -40,32 +38,24 @@ def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None" = None
         for line in _info_lines(loaded, known, reasons or ()):
             yield screen.labelled(plain(line))
 
-    def markdown() -> Iterator[str]:
-        parts = _info_sections(loaded, known, reasons or ())
-        return markdown_document(f"perf2x info: {code(known['session']['source'])}", parts)
-
-    return Report(lines, lambda: known, markdown)
+    title = f"perf2x info: {code(known['session']['source'])}"
+    return Report(lines, lambda: known, lambda: lines_as_markdown(title, _info_lines(loaded, known, reasons or ())))
 
 
 def _info_lines(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
-    for label, text in _facts(loaded, known):
-        yield f"{label}: {text}".rstrip() if label else f"  {text}"
+    for label, text in _session(loaded, known):
+        yield f"{label}: {text}"
+    yield f"samples: {known['samples']:,}"
+    yield from (f"  {line}" for line in event_lines(loaded, known["events"]))
+    yield f"threads: {known['threads']:,}"
+    yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
+    yield "records:"
+    yield from (f"  {name}: {number:,}" for name, number in known["records"].items())
     yield from _judged(loaded, reasons)
     for one in reasons:
         yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
         yield from (f"  {label}: {text}" for label, text in _reason(one))
     yield from _rest(loaded, reasons)
-
-
-def _facts(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (label, text); "" for what is under the label before it."""
-    yield from _session(loaded, known)
-    yield "samples", f"{known['samples']:,}"
-    yield from (("", line) for line in event_lines(loaded, known["events"]))
-    yield "threads", f"{known['threads']:,}"
-    yield "duration", f"{known['duration_ns'] / 1e9:.6f} s"
-    yield "records", ""
-    yield from (("", f"{name}: {number:,}") for name, number in known["records"].items())
 
 
 def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -76,14 +66,6 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
         counted = f", {event['counted']:,} counted" if "counted" in event else ""
         number += f", {event['value']:,} {event['unit']}{counted}"
         yield f"{event['name']}: {number if is_read else 'not counted'}"
-
-
-def _info_sections(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[Section]:
-    yield pair_section("", "recording", _facts(loaded, known), _SENTENCE)
-    yield from (Section(code(line, _SENTENCE), []) for line in _judged(loaded, reasons))
-    for one in reasons:
-        yield pair_section(code(one.name), "without names", _reason(one), _SENTENCE)
-    yield from (Section(line, []) for line in _rest(loaded, reasons))
 
 
 def _not_explained(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:

@@ -6,12 +6,11 @@ user's own text. Names are in code spans, in which mentions, links and HTML have
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.fit_text import first_lines, shorten
-from perf2x.cli.render.text_table import Layout, name_column, text_column
+from perf2x.cli.render.text_table import Layout
 from perf2x.model.number_format import first_of
 from perf2x.model.printable_text import plain
 
@@ -19,6 +18,8 @@ MOST = 60_000
 """Bytes of UTF-8 in a document."""
 _NAME_WIDTH = 80
 """Cells of a name."""
+_LINE = 4096
+"""Cells of a whole line."""
 _HEADING = 2
 """Lines of a table before its rows."""
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
@@ -34,14 +35,6 @@ class Section(Frozen):
 
     text: str
     layout: Layout
-    room: int = _NAME_WIDTH
-    """Cells of a recorded name; a longer one is shortened in the middle."""
-
-
-def pair_section(text: str, head: str, pairs: Iterable[tuple[str, str]], room: int) -> Section:
-    """Return a table of perf2x's labels and recorded texts, with a heading."""
-    labels, texts = zip(*pairs, strict=True)
-    return Section(text, [text_column(head, labels), name_column("", texts)], room)
 
 
 def markdown_document(
@@ -54,6 +47,12 @@ def markdown_document(
     ``heading`` and the sections' texts are Markdown; recorded names in them must have passed through ``code``.
     """
     return first_lines(chain(ahead, _document_lines(heading, sections)), most)
+
+
+def lines_as_markdown(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    """Return a document of lines that may quote recorded names, as a list; paths and commands can be copied."""
+    listed = (f"- {code(line.strip(), _LINE)}" for line in lines if line)
+    return markdown_document(heading, [Section("\n".join(listed), ())])
 
 
 def code(name: str, room: int = _NAME_WIDTH) -> str:
@@ -106,8 +105,8 @@ def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
 
 def _table_rows(section: Section) -> list[str]:
     """Return the lines of a table; there are two before the rows."""
-    layout, name = section.layout, partial(code, room=section.room)
-    shown = [name if column.recorded else str if column.name else escape_tildes for column in layout]
+    layout = section.layout
+    shown = [code if column.name else escape_tildes for column in layout]
     rows = zip(*(column.cells for column in layout), strict=True)
     return [
         _table_row([_prose(column.head) for column in layout]),

@@ -26,7 +26,6 @@ class Column(Frozen):
     head: str
     cells: Sequence[str]
     name: bool = False
-    recorded: bool = False
     """True: the texts come from a recording and may contain anything."""
     style: str | Sequence[str] = ""
     """Style of all cells, or of each."""
@@ -58,12 +57,7 @@ def number_column(head: str, cells: Sequence[str], style: str | Sequence[str] = 
 
 def name_column(head: str, cells: Sequence[str], style: str = "") -> Column:
     """Make a column of recorded names, with control characters escaped."""
-    return Column(head, [plain(cell) for cell in cells], name=True, recorded=True, style=style)
-
-
-def text_column(head: str, cells: Sequence[str], style: str = "") -> Column:
-    """Make a column of perf2x's own text."""
-    return Column(head, cells, name=True, style=style)
+    return Column(head, [plain(cell) for cell in cells], name=True, style=style)
 
 
 def bar_column(shares: Sequence[float]) -> Column:
