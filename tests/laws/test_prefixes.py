@@ -35,7 +35,7 @@ def assert_told(content: bytes, place: Path) -> None:
     assert "lost: " in ran.err, len(content)
     assert strict.code == 3
     lost = perf2x(*words, "--fail-if", "lost=99", "-q", "--stats", stats)
-    assert (lost.code, "is not known (--fail-if lost)" in lost.err) == (3, True)
+    assert (lost.code, "an unknown number of samples is missing (--fail-if lost)" in lost.err) == (3, True)
     assert any(f'"name": "{name}"' in stats.read_text() for name in ENDS_EARLY)
 
 
