@@ -122,10 +122,10 @@ def test_lines_have_them() -> None:
     ("words", "said"),
     [
         (("top", "--column", "ipc"), "--column ipc (instructions by cycles or cpu-cycles) is not in this recording"),
-        (("top", "--column", RATIO, "--value", "samples"), "--column shows what events counted; leave out --value"),
+        (("top", "--column", RATIO, "--value", "samples"), "--column shows counts of events; leave out --value"),
         (("top", "--column", RATIO, "--graph"), "--column is only for tables, not for --graph"),
         (("report", "--column", "bogus"), "--column bogus is not in this recording; it has cpu-clock:u"),
-        (("report", "--column", RATIO, "--value", "samples"), "--column shows what events counted; leave out --value"),
+        (("report", "--column", RATIO, "--value", "samples"), "--column shows counts of events; leave out --value"),
     ],
 )
 def test_refusals(words: tuple[str, ...], said: str) -> None:
@@ -136,7 +136,7 @@ def test_refusals(words: tuple[str, ...], said: str) -> None:
 
 def test_refusals_of_lines() -> None:
     ran = perf2x("annotate", "spin", *EVENTS, "--column", RATIO, "--value", "samples")
-    assert ran.code == 2 and "--column shows what events counted; leave out --value" in ran.said
+    assert ran.code == 2 and "--column shows counts of events; leave out --value" in ran.said
 
 
 def test_a_recording_of_hardware_events(tmp_path: Path) -> None:

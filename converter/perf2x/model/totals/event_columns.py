@@ -71,7 +71,7 @@ class EventColumn(WantedColumn):
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
     """Make the columns. Raises SettingError for an unknown event, and for any ``value`` but the period."""
     if names and value != "period":
-        raise SettingError("", "columns", " shows what events counted; leave out ", "value")
+        raise SettingError("", "columns", " shows counts of events; leave out ", "value")
     wanted = wanted_columns(profile, names)
     tables = {row: totals(profile, row, by) for row in {row for one in wanted for row in one.events}}
     return [EventColumn(one.name, one.events, one.factor, tuple(tables[row] for row in one.events)) for one in wanted]
