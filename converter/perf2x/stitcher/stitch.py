@@ -285,8 +285,6 @@ class Stitcher:
     def _stacks(self, samples: Samples, chain: ListArray, record: I64, roots: I64, sequence: I64, epoch: I64) -> I32:
         """Return (n,) the stack of each sample."""
         joined = record >= 0
-        if not (len(chain.values) or joined.any() or roots.any()):
-            return self._interner.intern_empty_stacks(len(samples))
         history = self._history
         inputs = StackInputs(
             chain=chain,

@@ -43,14 +43,10 @@ class SampleSums:
 
     def add(self, rows: SampleRows) -> None:
         """Append rows, and sum them when there are many."""
-        self.append(rows)
-        if len(self._keys) - self._settled > max(_MIN_PENDING, self._settled):
-            self.settle()
-
-    def append(self, rows: SampleRows) -> None:
-        """Append rows without summing."""
         self._keys.extend(rows.event, rows.thread, rows.stack)
         self._values.extend(rows.value, rows.count, *(getattr(rows, name) for name in self._extra))
+        if len(self._keys) - self._settled > max(_MIN_PENDING, self._settled):
+            self.settle()
 
     def rows(self) -> SampleRows:
         """Return all rows so far, of which some may be equal, as views that the next ``add`` may invalidate."""

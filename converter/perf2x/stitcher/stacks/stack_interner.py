@@ -17,7 +17,6 @@ from perf2x.base.columnar import (
     as_int32,
     row_batches,
     take,
-    zeros,
 )
 from perf2x.stitcher.stacks.frame_keys import renumber_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
@@ -69,11 +68,6 @@ class StackInterner:
     def intern_stacks(self, keys: ListArray) -> I32:
         """Return (n,) the number of each row of frame keys."""
         return as_int32(self._stacks.number_rows(keys))
-
-    def intern_empty_stacks(self, count: int) -> I32:
-        """Return (count,) the number of the stack without frames."""
-        empty = ListArray(zeros(2), np.zeros(0, np.uint64))
-        return np.full(count, self._stacks.number_rows(empty)[0], np.int32)
 
     def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64) -> I32:
         """Return (n,) the thread of each row."""
