@@ -295,9 +295,11 @@ class Stitcher:
             deferred_epoch=_take_valid(history.deferred_epoch, record, joined),
             root=roots,
         )
-        number, new = self._cache.number(inputs)
-        stacks = self._interner.intern_stacks(self._builder.rows(take_rows_of(inputs, new))) if len(new) else None
-        return self._cache.stacks(number, stacks)
+
+        def build(rows: I64) -> I32:
+            return self._interner.intern_stacks(self._builder.rows(take_rows_of(inputs, rows)))
+
+        return self._cache.stacks(inputs, build)
 
 
 _COLUMNS: Mapping[str, Callable[[Samples], I64]] = {

@@ -4,6 +4,8 @@ Building a stack takes several lookups per frame; finding it in the cache takes 
 busy machine starts many programs, half of the samples of a batch are equal, but hardly any to those of other batches.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from perf2x.base.columnar import I32, I64, GrowableColumns, ListInterner, flatnonzero, take
@@ -17,31 +19,21 @@ _EARLY_ROWS, _EARLY_USES = 1 << 15, 2.0
 
 
 class RawStackCache:
-    """Caches stack numbers by StackInputs; cleared when it has grown large.
-
-    For each batch, call ``number``, build the stacks of the new rows, and call ``stacks``.
-    """
+    """Caches stack numbers by StackInputs; cleared when it has grown large."""
 
     def __init__(self) -> None:
         self.clear()
 
-    def number(self, inputs: StackInputs) -> tuple[I64, I64]:
-        """Return (n,) the cache row of each sample, and one sample for each new row, in the order of the rows."""
+    def stacks(self, inputs: StackInputs, build: Callable[[I64], I32]) -> I32:
+        """Return (n,) the stack of each sample; ``build`` makes those of samples whose stacks are new."""
         self._samples += len(inputs)
         before = len(self._table)
         number = self._table.number_rows(inputs.chain, *inputs.columns())
         new = flatnonzero(number >= before)
-        sample = np.empty(len(self._table) - before, np.int64)
-        sample[number[new] - before] = new  # any one of the equal samples
-        return number, sample
-
-    def stacks(self, number: I64, new_stacks: I32 | None) -> I32:
-        """Return (n,) the stack of each sample.
-
-        ``new_stacks`` are the stacks of the rows that ``number`` returned as new.
-        """
-        if new_stacks is not None:
-            self._stack.extend(new_stacks)
+        if len(new):
+            sample = np.empty(len(self._table) - before, np.int64)
+            sample[number[new] - before] = new  # any one of the equal samples
+            self._stack.extend(build(sample))
         stacks: I32 = take(self._stack[0], number)
         rows = len(self._table)
         is_full = rows > _MAX_ROWS or self._table.words > _MAX_WORDS

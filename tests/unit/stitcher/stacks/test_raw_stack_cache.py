@@ -30,8 +30,7 @@ def inputs_of(samples: list[tuple]) -> StackInputs:
 
 def cached(cache: RawStackCache, inputs: StackInputs, build: "Builder") -> np.ndarray:
     """The stack of each sample, as the stitcher uses the cache."""
-    number, new = cache.number(inputs)
-    return cache.stacks(number, build(take_rows_of(inputs, new)) if len(new) else None)
+    return cache.stacks(inputs, lambda rows: build(take_rows_of(inputs, rows)))
 
 
 class Builder:
