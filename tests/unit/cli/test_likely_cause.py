@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.model.advice import Advice
+from perf2x.model.profile import Meta
 from tests.support.command import perf2x
 from tests.unit.cli.test_moved_code import verdict
 
@@ -132,3 +134,10 @@ def test_totals_of_functions_have_no_cause(tmp_path: Path) -> None:
 def test_growth_per_unit_of_work(tmp_path: Path) -> None:
     after = {stack: 2 * cost for stack, cost in (BASE | {"run;parse;decode": 1600}).items()}
     assert cause(tmp_path, BASE, after, *TOTAL, "--per", "1000,2000") == "parse → decode, +1,000 of +1,000"
+
+
+def test_no_caller_is_named_where_samples_lack_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``-g`` loses the caller of a leaf function: the next one out would stand in its place."""
+    lost = (Advice("missing_callers", "The caller of the sampled function is missing in 60 % of the samples."),)
+    monkeypatch.setattr(Meta, "advice", property(lambda _: lost))
+    assert cause(tmp_path, BASE, {**BASE, "run;parse;decode": 1600}, *TOTAL) == "decode, +1,000 of +1,000"

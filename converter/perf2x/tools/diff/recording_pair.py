@@ -62,9 +62,12 @@ class RecordingPair:
     def callers(self, side: int, skipped: Set[Key], column: str = "total") -> dict[Key, dict[Key, int]]:
         """Return the costs of all functions by their nearest callers but those, before (0) or after (1).
 
-        ``column``: their costs with all that they call, or by themselves (own).
+        ``column``: their costs with all that they call, or by themselves (own); no callers of these where many samples
+        lack the caller of the sampled function.
         """
         profile = (self.before, self.after)[side].profile
+        if column == "own" and any(one.about == "missing_callers" for one in profile.meta.advice):
+            return {}
         event = find_event(profile, self.compared("function").before.event)
         calls = call_tree(replace(profile, default_event=event), self.value)
         names, key = [*calls.names, ("", "")], calls.tree.key  # the last name is that of key −1
