@@ -44,6 +44,17 @@ def test_all_scripts_are_in_the_page() -> None:
     assert text in page(compress=False)
 
 
+def test_scripts_run_in_any_order() -> None:
+    """None begins before all are read: Firefox needs variables of those below even in front of an await."""
+    calls = [
+        line
+        for name in SCRIPTS
+        for line in (FOLDER / name).read_text("utf-8").splitlines()
+        if re.match(r"[\w$.]+\(|await |\(", line)
+    ]
+    assert [line.partition(";")[0] for line in calls] == ["queueMicrotask(start)"]
+
+
 def test_the_page_is_light() -> None:
     """Half of it are scripts, packed; who writes more of them sees it here."""
     assert len(page().encode()) < LARGEST_PAGE

@@ -341,4 +341,4 @@ function beside(box, step) {
   return level[to] === undefined ? -1 : level[to];
 }
 
-start();
+queueMicrotask(start); // when the scripts below have run: Firefox looks for their variables before it waits
