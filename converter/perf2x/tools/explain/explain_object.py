@@ -15,14 +15,14 @@ from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.base.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.base.binaries.elf.symtab import STT_FUNC, function_symbols
 from perf2x.base.binaries.find.dwo_and_dwz_files import has_supplementary, package_file, split_paths, supplementary_file
-from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles, has_code
+from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles, SearchedPath, has_code
 from perf2x.base.binaries.go.find_pclntab import has_go_table
 from perf2x.base.files.sysroot import is_file
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 from perf2x.model.number_format import plural
 from perf2x.symbolizer.sources.elf_source import STRIPPED
-from perf2x.tools.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results
+from perf2x.tools.explain.remedies import Remedy, debug_package, for_debug_file
 
 _TELLING = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
@@ -58,7 +58,7 @@ class Explanation(Frozen):
     advice: tuple[Remedy, ...]
     files: tuple[FileSections, ...]
     """The file itself, and other files that belong to it."""
-    looked_at: tuple[SearchResult, ...]
+    looked_at: tuple[SearchedPath, ...]
     troubles: tuple[str, ...]
     """Unusable files and sections, with reasons."""
 
@@ -80,7 +80,7 @@ def explain_file(path: str, finder: Finder) -> Explanation:
         answers=answers,
         advice=tuple(known.advice(" and ".join(lacking), answers["stacks"].good)),
         files=tuple(known.sections()),
-        looked_at=search_results(found),
+        looked_at=tuple(found.searched),
         troubles=tuple(dict.fromkeys(known.troubles)),
     )
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from perf2x.base.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
+from perf2x.base.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles, SearchedPath
 from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import is_object, is_vdso, without_deleted
 from perf2x.symbolizer.sources.elf_source import STRIPPED
-from perf2x.tools.explain.remedies import Remedy, SearchResult, debug_package, for_debug_file, search_results
+from perf2x.tools.explain.remedies import Remedy, debug_package, for_debug_file
 
 _DATA_NAMES = ("//anon", "[heap]")
 """Memory without code. Names of JIT compilers' memory are longer."""
@@ -21,7 +21,7 @@ class UnnamedObject(Frozen):
     frames: int
     """The number of frames without a name."""
     why: str
-    looked_at: tuple[SearchResult, ...]
+    looked_at: tuple[SearchedPath, ...]
     advice: tuple[Remedy, ...]
 
 
@@ -38,7 +38,7 @@ def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Fin
         advice = _for_missing(found, build_id, finder.search_paths.symfs is not None)
     elif why == STRIPPED:
         advice = for_debug_file("names", debug_package(finder, without_deleted(name)), build_id, found)
-    return UnnamedObject(name, build_id, frames, why, search_results(found), tuple(advice))
+    return UnnamedObject(name, build_id, frames, why, tuple(found.searched), tuple(advice))
 
 
 def _for_no_file(name: str) -> Iterator[Remedy]:
@@ -57,7 +57,7 @@ def _for_no_file(name: str) -> Iterator[Remedy]:
 
 def _for_missing(found: ObjectFiles, build_id: str, has_root: bool) -> Iterator[Remedy]:
     """Advise on a missing file; a package of this machine would have the installed version, not the recorded one."""
-    replaced = any(searched.outcome == OTHER_BUILD for searched in found.searched)
+    replaced = any(searched.result == OTHER_BUILD for searched in found.searched)
     why = "the file here is of another version; " if replaced else ""
     if has_root:
         yield Remedy(f"{why}on the recorded machine, pack the recording with its files", "perf2x bundle")

@@ -17,24 +17,12 @@ class Remedy(Frozen):
     command: str
 
 
-class SearchResult(Frozen):
-    """A path that was searched, and the outcome (base/binaries/find/object_finder.py: TAKEN, ABSENT …)."""
-
-    path: str
-    result: str
-
-
-def search_results(found: ObjectFiles) -> tuple[SearchResult, ...]:
-    """Return every path that was searched, in order."""
-    return tuple(SearchResult(*searched) for searched in found.searched)
-
-
 def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Remedy]:
     """Yield ways to get the ``lacking`` names or lines.
 
     ``package``: the package with debug symbols for this machine's version, or "".
     """
-    if found.files and any(one.outcome in (OTHER_BUILD, OTHER_CHECKSUM) for one in found.searched):
+    if found.files and any(one.result in (OTHER_BUILD, OTHER_CHECKSUM) for one in found.searched):
         yield Remedy("a debug file of another build was found; point to the right one", "--debug-dir DIR")
     if package:
         yield Remedy(f"for {lacking}, install the debug symbols of exactly this version", f"apt install {package}")

@@ -8,7 +8,6 @@ if no build id was recorded. Nothing is executed.
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -18,6 +17,7 @@ from perf2x.base.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.files.sysroot import is_file
+from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import without_deleted
 from perf2x.errors import ObjectError
 
@@ -25,11 +25,11 @@ TAKEN, ABSENT, OTHER_BUILD = "taken", "not there", "another build"
 OTHER_CHECKSUM, UNREADABLE, OTHER_FILE = "another checksum", "cannot be read", "perhaps another file"
 
 
-class SearchedPath(NamedTuple):
-    """A path that was searched, and the outcome: TAKEN, ABSENT, OTHER_BUILD …"""
+class SearchedPath(Frozen):
+    """A path that was searched, and the result: TAKEN, ABSENT, OTHER_BUILD …"""
 
     path: str
-    outcome: str
+    result: str
 
 
 class ObjectFiles(Struct):

@@ -177,7 +177,7 @@ def test_why_it_was_refused(machine: Path, tmp_path: Path) -> None:
 
     for inode, host, why in ((5, HERE, "replaced after the recording"), (5, "there", "another file than on there")):
         one = found(inode, host)
-        assert (why in one.reason, [each.outcome for each in one.searched[:1]]) == (True, [OTHER_FILE])
+        assert (why in one.reason, [each.result for each in one.searched[:1]]) == (True, [OTHER_FILE])
     assert found(path.stat().st_ino, HERE).files
 
 
