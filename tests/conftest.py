@@ -1,4 +1,4 @@
-"""What every test shares: it sees no machine, failures in helpers explain themselves, chance repeats itself."""
+"""Set-up of all tests: isolated from the machine, with readable failures in helpers and fixed random seeds."""
 
 import gc
 import itertools

@@ -9,6 +9,6 @@ Step = tuple[object, ...]
 
 
 def dropped(site: Path, folder: Path, steps: list[Step]) -> tuple[list[Any], list[str]]:
-    """What each step told, and the errors in the browser's console; skips where there is no browser."""
+    """Return the result of each step and the errors in the browser's console; skip the test without a browser."""
     answer = browser("dropping.mjs").ask({"site": site, "folder": folder, "steps": steps}, 900)
     return answer["told"], answer["errors"]

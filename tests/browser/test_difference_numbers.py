@@ -125,7 +125,7 @@ def test_every_number_of_ten_functions(seen: dict[str, Any]) -> None:
 
 
 def callers(told: list[list[str]], costs: list[Counter[str]], whole: float, unit: str) -> int:
-    """Who calls it, with what that cost before and after; how many were checked."""
+    """Check the listed callers and their costs before and after; return how many were checked."""
     wanted = {
         name or "nobody: it is the root": [
             signed(costs[1][name] - costs[0][name], whole),

@@ -44,7 +44,7 @@ checks: Counter[str] = Counter()
 
 
 def views(name: str, numbers: Numbers) -> dict[str, dict[str, Any]]:
-    """What is chosen on the page, by kind."""
+    """Return the selections to make on the page, by kind."""
     busiest = max(unique(numbers.rows), key=lambda key: numbers.rows[key])
     middle = sorted(unique(numbers.rows), key=lambda key: numbers.rows[key][1])[-3]
     made = {
@@ -138,7 +138,7 @@ def views_seen(seen: dict[str, dict[str, Any]]) -> list[View]:
 
 
 def test_commands_agree_with_each_other(views_seen: list[View]) -> None:
-    """What is composed from stacks below is what ``top`` says, where it says it."""
+    """Costs computed from stacks equal those of ``top``, for its rows."""
     for view in views_seen:
         costs = functions_of(view.before.stacks)
         for key in unique(view.before.rows):
@@ -400,7 +400,7 @@ LINES = """profile.listings.functions.map(({ name, object }) => {
 
 
 def test_source_lines(tmp_path: Path) -> None:
-    """What ``annotate`` says of each line of each function."""
+    """The page has the costs of ``annotate`` for each line of each function."""
     words = (*RECORDINGS["inlined"], "--source-dir", LISTED, "--source", "-q")
     page = tmp_path / "page.html"
     assert perf2x("convert", *words, "-o", page).code == 0

@@ -31,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def native(recording: Path, out: Path, form: str, *words: object) -> bytes:
-    """What the command writes, called as on the page."""
+    """Return the command's output, when called as by the page."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(recording.parent)
         ran = perf2x("convert", recording.name, "--to", form, "--output", out, "--names", "short", *words)

@@ -73,7 +73,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def opened(site: Path, folder: Path, *steps: tuple[object, ...]) -> list[Any]:
-    """What the steps told after the page was ready; nothing is wrong in the console but what the policy refused."""
+    """Return the results of the steps after the page was ready; the console must show only refusals of the policy."""
     told, errors = dropped(site, folder, [("open",), ("until", "Ready"), *steps])
     assert [error for error in errors if "https://example.com/" not in error] == []
     return told[2:]

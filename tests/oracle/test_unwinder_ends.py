@@ -1,4 +1,4 @@
-"""Where stacks of programs/ends.cpp end, act by act, and in what perf 7.2 (libdw) differs.
+"""The ends of stacks of programs/ends.cpp, act by act, and the differences of perf 7.2 (libdw).
 
 The program says what ran, so it tells who is right: each difference is perf's.
 """

@@ -94,7 +94,7 @@ def decode(raw: bytes, at: int, events: list[Event], order: str) -> SimpleNamesp
 
 
 def _event_of(raw: bytes, kind: str, events: list[Event], order: str) -> Event:
-    """Which event a record belongs to: by the id at a place that all events share."""
+    """Return the event of a record, found by the id at a place that all events share."""
     first = events[0]
     if len(events) == 1 or (kind != "SAMPLE" and "sample_id_all" not in first.flags):
         return first

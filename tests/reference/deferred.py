@@ -1,4 +1,4 @@
-"""Which deferred callchain completes which sample: by cookie, the nearest in time of the same thread."""
+"""Matches deferred callchains to samples: by cookie, the nearest in time of the same thread."""
 
 from collections import defaultdict
 from types import SimpleNamespace

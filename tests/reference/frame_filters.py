@@ -56,13 +56,13 @@ def summed(stacks: Iterable[tuple[Stack, int]]) -> Counter[tuple[str, ...]]:
 
 
 def filtered(stacks: Iterable[tuple[Stack, int]], filters: Filters) -> list[tuple[Stack, int]]:
-    """What is left of stacks."""
+    """Return the stacks that the filters leave."""
     changed = [(_changed(stack, filters), value) for stack, value in stacks]
     return [(stack, value) for stack, value in changed if stack is not None]
 
 
 def _match(frame: Frame, texts: Sequence[str]) -> str | None:
-    """What the first text that fits matched."""
+    """Return the name that the first matching expression matched."""
     for text in texts:
         path = [one for one in (base_name(frame.path), frame.path) if one and re.search(text, one)]
         if path:

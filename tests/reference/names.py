@@ -1,4 +1,4 @@
-"""What events are called: EVENT_DESC, then EVENT_UPDATE records, then the few names that a type and config imply."""
+"""Names of events: EVENT_DESC, then EVENT_UPDATE records, then the few names that a type and config imply."""
 
 import struct
 

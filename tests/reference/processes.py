@@ -1,4 +1,4 @@
-"""What every process had mapped, and what every thread was called, while time goes by."""
+"""The mappings of every process and the name of every thread over time."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace

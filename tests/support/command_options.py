@@ -54,7 +54,7 @@ def run(place: Place, name: str, source: str, words: Words, on: str) -> Ran:
 
 
 def verdict(place: Place, name: str, case: Case) -> str:
-    """What became of a case: honoured, refused, harmless because, or DROPPED."""
+    """Return the outcome of a case: honoured, refused, harmless because …, or DROPPED."""
     source, *names = getattr(place, case.on)
     base = () if case.nameless else tuple(names)
     said = ""

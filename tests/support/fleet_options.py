@@ -144,7 +144,7 @@ def _made(place: Place, source: str, data: Path) -> None:
 
 
 def verdict(place: Place, name: str, case: Case) -> str:
-    """What became of an option: honoured, refused, harmless because, or DROPPED."""
+    """Return the outcome of an option: honoured, refused, harmless because …, or DROPPED."""
     with_option = run(place, name, case)
     if with_option[0] == 2 and case.words[0] in with_option[1]:
         return f"refused: {with_option[1]}"

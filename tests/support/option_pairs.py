@@ -347,7 +347,7 @@ def is_named(case: Case, said: str) -> bool:
 
 
 def verdict(place: Place, name: str, case: Case) -> str:
-    """What became of a case with a format: honoured, refused, harmless because, or DROPPED."""
+    """Return the outcome of a case with a format: honoured, refused, harmless because …, or DROPPED."""
     case = case.instead.get(name, case)
     on = "code" if case.on == "rich" and name in CODE else case.on
     source, *names = place.inputs(on)

@@ -58,7 +58,7 @@ class Sample:
 
 @dataclass
 class Sequence:
-    """What one sequence of packets has said so far."""
+    """The state of one sequence of packets."""
 
     defaults: Any = None
     tables: dict[str, dict[int, Any]] = field(default_factory=lambda: {name: {} for name in TABLES})
@@ -94,7 +94,7 @@ class Sequence:
 
 @dataclass
 class Trace:
-    """What a reader keeps of a trace."""
+    """A trace as a reader sees it."""
 
     packets: list[Any]
     clock: int = 0

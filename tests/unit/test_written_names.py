@@ -43,7 +43,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Code:
-    """What the product's modules define, use and say."""
+    """Names that the product's modules define and use, and their texts."""
 
     def __init__(self) -> None:
         """Parse all of them."""

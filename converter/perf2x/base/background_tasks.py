@@ -10,7 +10,7 @@ from perf2x.base.files.operating_system import address_space_left
 Made = TypeVar("Made")
 
 
-def begun(tasks: Mapping[str, Callable[[], Made]]) -> dict[str, Callable[[], Made]]:
+def started(tasks: Mapping[str, Callable[[], Made]]) -> dict[str, Callable[[], Made]]:
     """Start tasks, which run one after another; each function of the result waits for its task and returns its result.
 
     It raises what the task raised. Where address space is limited (a thread needs some), a task runs when its result is

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 
 class Severity(StrEnum):
-    """How a kind of damage affects the result."""
+    """The effect of a kind of damage on the result."""
 
     INFO = "info"
     """Nothing is missing from the result."""

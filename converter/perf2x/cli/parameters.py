@@ -5,8 +5,8 @@
     def top(inputs: Inputs = (), *, rows: RowFlags, asked: Annotated[LoadOptions, Hidden("names")]) -> None:
         options = asked.but(**rows.part())
 
-typer splits the words. Values are parsed here, as their settings declare: typer would make a pydantic model of each
-parameter, given or not, which takes longer than a small conversion, and its messages change between versions.
+typer only splits the command line. Values are parsed here, as their settings declare: typer would make a pydantic model
+of each parameter, given or not, which takes longer than a small conversion, and its messages change between versions.
 """
 
 import inspect
@@ -45,7 +45,7 @@ class Only(Some):
 
 
 class Honouring(Some):
-    """The command has options of these groups, instead of those for a finished profile."""
+    """The command supports options of these groups, instead of those for a finished profile."""
 
 
 class Hidden(Some):
@@ -86,8 +86,8 @@ def _read(setting: Setting, value: Any) -> Mapping[str, Any]:
 def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
     """Make a group from the values of its options and of those of its structs. Raises SettingError.
 
-    An option that is None was not given. A struct whose own switch was given is None; without a switch, and without
-    options given, it is as in the group.
+    None stands for an option that was not given. A struct whose ``--no-`` switch was given is None; a struct without
+    such a switch keeps the group's default if none of its options was given.
     """
     values: dict[str, Any] = {}
     settings, hints = settings_in(kind), hints_of(kind)

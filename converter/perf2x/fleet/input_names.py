@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from perf2x.base.files.read_file import read_file
-from perf2x.base.files.remote_files import fsspec, is_address, modified_ns, told_apart
+from perf2x.base.files.remote_files import format_errors, fsspec, is_address, modified_ns
 from perf2x.base.files.temporary import private_directory
 from perf2x.errors import FormatError
 
@@ -53,7 +53,7 @@ def _expand(name: str) -> Iterable[str]:
 
 
 def _matching(address: str) -> list[str]:
-    with told_apart(address):
+    with format_errors(address):
         system, path = fsspec().core.url_to_fs(address)
         found = sorted(str(system.unstrip_protocol(one)) for one in system.glob(path))
     if not found:
@@ -72,7 +72,7 @@ def local_copy(name: str) -> Iterator[Path]:
         return
     with private_directory() as folder:
         copy = folder / "perf.data"
-        with told_apart(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
+        with format_errors(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
             while block := source.read(_READ):
                 target.write(block)
         try:
@@ -84,7 +84,7 @@ def local_copy(name: str) -> Iterator[Path]:
 def changed_ns(name: str) -> int:
     """Return when a recording, or a file in its directory, last changed: nanoseconds since the epoch, 0 if unknown."""
     if is_address(name):
-        with told_apart(name):
+        with format_errors(name):
             system, place = fsspec().core.url_to_fs(name)
             return modified_ns(system.info(place))
     path = Path(name)

@@ -19,7 +19,7 @@ from perf2x.errors import OptionError
 from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.dataset_schema import arrow
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
-from perf2x.sources.dataset.sql.duckdb_engine import address_space, engine, told_apart
+from perf2x.sources.dataset.sql.duckdb_engine import address_space, engine, query_errors
 from perf2x.sources.dataset.sql.query_limits import QueryLimits
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def answered(dataset: str | Path, sql: str, limits: QueryLimits | None = None) -
 
 
 def _batches(root: str, rows: Any) -> "Iterator[pyarrow.RecordBatch]":
-    with told_apart(root):
+    with query_errors(root):
         yield from rows
 
 

@@ -41,11 +41,11 @@ MICROSECONDS_EACH = 150_000
 
 _WHOLE = 1 << 40
 _HALVINGS = 7
-"""How many times the size of shards is halved."""
+"""The number of times that the size of shards is halved."""
 _NUMBER_SIZE = 4
 """Bytes of a shard number in the pipe."""
 _MOST_CHUNKS = 1024
-"""How many numbers fit into every pipe, however many pipes the user has: one page."""
+"""The numbers that fit into any pipe, even if the user has too many pipes: one page."""
 
 
 def processes_for(samples: int, options: LoadOptions) -> int:

@@ -44,7 +44,7 @@ class Setting(Frozen):
     most: int | None = None
     """The largest number allowed."""
     shown_default: str | bool = True
-    """How the help describes the default."""
+    """The description of the default in the help."""
     panel: str = ""
     """Heading in the help; empty: that of the struct."""
     rare: bool = False

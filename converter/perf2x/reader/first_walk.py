@@ -61,7 +61,7 @@ Note = Callable[[str, str, int, str], None]
 
 
 class _Findings(Struct):
-    """What the walk has found so far outside the blocks, in file order."""
+    """Findings of the walk so far outside the blocks, in file order."""
 
     note: Note
     tracing_data: list[U8] = field(default_factory=list)

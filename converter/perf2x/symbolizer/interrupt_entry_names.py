@@ -36,7 +36,7 @@ Signal trampolines (put there by the kernel), coroutines (makecontext), new task
 
 
 class EntryRole(IntFlag):
-    """How a kernel function takes part in entering an interrupt."""
+    """The role of a kernel function in entering an interrupt."""
 
     NONE = 0
     ENTRY = 1

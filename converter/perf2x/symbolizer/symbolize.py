@@ -17,7 +17,7 @@ from perf2x.symbolizer.interrupted_frames import (
     settle_interrupted,
     with_exact_twins,
 )
-from perf2x.symbolizer.known.known_names import AskedFirst, Known, KnownNames
+from perf2x.symbolizer.known.known_names import Known, KnownNames, PendingObjects
 from perf2x.symbolizer.known.location_names import GivenNames, LocationNames
 from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
@@ -78,7 +78,7 @@ class ProfileSymbolizer:
         self._names, self._given = known, given
         self._resolver = ObjectResolver(profile, context, self._sources)
         self._first = self._asked_first(profile, zeros(0))
-        self._units = _units_of_work(self._first.asked)
+        self._units = _units_of_work(self._first.pending)
 
     @property
     def units(self) -> int:
@@ -92,7 +92,7 @@ class ProfileSymbolizer:
 
     def costs(self) -> list[int]:
         """Return the estimated microseconds to find, open and query the objects of each unit; finds all files."""
-        units = [[self._first.asked[number] for number in unit] for unit in self._units]
+        units = [[self._first.pending[number] for number in unit] for unit in self._units]
         each = 3 if self._context.options.lines else 0
         return [
             sum(2000 + each * len(one.locations) for one in unit) + max(map(self._debug_info_cost, unit))
@@ -113,7 +113,7 @@ class ProfileSymbolizer:
 
     def resolve(self, unit: int) -> list[ResolveResult]:
         """Do one unit of work."""
-        return [self._resolver.resolve(self._first.asked[number]) for number in self._units[unit]]
+        return [self._resolver.resolve(self._first.pending[number]) for number in self._units[unit]]
 
     def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
         """Combine the results of all units, in order.
@@ -153,13 +153,13 @@ class ProfileSymbolizer:
         if not len(rows):
             return profile, twin
         first, resolver = self._asked_first(profile, rows), ObjectResolver(profile, self._context, self._sources)
-        asked = {number: mapped for number, mapped in enumerate(first.asked) if len(mapped.locations)}
+        asked = {number: mapped for number, mapped in enumerate(first.pending) if len(mapped.locations)}
         lines = ProfileLineBuilder(profile)
         for mapped, result in first.completed({number: resolver.resolve(one) for number, one in asked.items()}):
             lines.add(mapped, result)
         return lines.finish(profile), twin
 
-    def _asked_first(self, profile: Profile, twins: I64) -> AskedFirst:
+    def _asked_first(self, profile: Profile, twins: I64) -> PendingObjects:
         """Return what to look up: the twins of these locations, which come last, or the other locations."""
         is_wanted = arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
         objects = mapped_objects(profile, self._context.session, is_wanted)
@@ -168,7 +168,7 @@ class ProfileSymbolizer:
             known.append(GivenNames(self._given, self._profile.locations, twins).of)
         if (names := self._names) is not None:
             known.append(lambda mapped: names.of(profile, mapped, self._context))
-        return AskedFirst(objects, known)
+        return PendingObjects(objects, known)
 
 
 def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:

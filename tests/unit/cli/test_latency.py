@@ -55,7 +55,7 @@ def test_the_table_has_a_column_of_periods() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_every_format_has_latencies(jobs: int, tmp_path: Path) -> None:
-    """The same in any number of processes."""
+    """The number of processes does not matter."""
     words = ("--value", "latency", "--jobs", jobs)
     assert sum(folded(CLOCKED, *words[2:], value="latency").values()) == 712_374_453
     ran = perf2x("convert", CLOCKED, "--no-symbols", *words, "-q", "-o", tmp_path / "p.pb.gz")

@@ -23,7 +23,7 @@ TOTAL = ("--fail-above", "total=5")
 
 
 def cause(folder: Path, before: dict[str, int], after: dict[str, int], *words: str) -> str:
-    """What the verdict calls the likely cause, "" where it names none; it must fail."""
+    """Return the likely cause in the verdict, "" if it names none; the command must fail."""
     code, lines = verdict(folder, before, after, *words)
     assert (code, lines[0]) == (3, "### perf2x: failed"), lines
     reasons = [line for line in lines if " grew by " in line]

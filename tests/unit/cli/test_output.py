@@ -266,7 +266,7 @@ def test_other_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> N
     "megabytes", [pytest.param(50, marks=pytest.mark.slow), 110, pytest.param(160, marks=pytest.mark.slow)]
 )
 def test_a_memory_limit_is_reported_in_one_sentence(megabytes: int, tmp_path: Path) -> None:
-    """Where Python, numpy or the work itself runs into the limit depends on the machine; a traceback comes nowhere."""
+    """The place that hits the limit (Python, numpy or perf2x) depends on the machine; none prints a traceback."""
     import resource
 
     limit = megabytes << 20

@@ -53,7 +53,7 @@ def last_name(node: ast.AST) -> str:
 
 @cache
 def named(path: Path) -> dict[str, list[ast.AST]]:
-    """What each name of a module may be: functions, and values that are assigned to it; imported names included."""
+    """Return the possible definitions of each name of a module, imported names included: functions, assigned values."""
     found: dict[str, list[ast.AST]] = {}
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.FunctionDef):

@@ -12,7 +12,7 @@ from perf2x.errors import OptionError
 from perf2x.fleet.query import check_reads
 from perf2x.sources.dataset.dataset_address import parse_address
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
-from perf2x.sources.dataset.sql.duckdb_engine import engine, told_apart
+from perf2x.sources.dataset.sql.duckdb_engine import engine, query_errors
 from perf2x.sources.dataset.sql.query_limits import QueryLimits
 from tests.support.command import perf2x
 from tests.support.datasets import add_recordings
@@ -131,7 +131,7 @@ def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
                 check_reads(connection, sql.format(dataset))
         for sql in BEYOND:
             check_reads(connection, sql)
-            with pytest.raises(OptionError, match="SQL: "), told_apart(str(dataset)):
+            with pytest.raises(OptionError, match="SQL: "), query_errors(str(dataset)):
                 connection.sql(sql.format(dataset)).fetchall()
     assert sorted(dataset.rglob("*")) == before
     ran = perf2x("fleet", "query", dataset, "SET threads = 1")

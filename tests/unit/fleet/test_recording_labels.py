@@ -102,7 +102,7 @@ def test_ingest_labels_each_recording(tmp_path: Path) -> None:
     assert (
         "hint: 2 recordings without wall-clock time. Record with perf record -k mono, or pass --start-time" in ran.said
     )
-    assert "tags are missing of 1 recording (--tag-from)" in ran.said
+    assert "1 recording without some tags (--tag-from)" in ran.said
     found = {Path(row["source"]).name: row for row in rows(tmp_path / "ds", "recordings")}
     assert {name: dict(row["tags"]) for name, row in found.items()} == {
         "a-20261123.data": {"service": "web", "version": "1"},

@@ -38,7 +38,7 @@ def modified_ns(facts: dict[str, Any]) -> int:
 
 
 @contextlib.contextmanager
-def told_apart(address: str) -> Iterator[None]:
+def format_errors(address: str) -> Iterator[None]:
     """Turn the various exceptions of fsspec and its clients into a FormatError about an address."""
     try:
         yield

@@ -46,7 +46,7 @@ def host_path(path: str) -> Path:
 
 
 _MAX_LINKS = 40
-"""The same limit as in Linux (include/linux/namei.h MAXSYMLINKS)."""
+"""Linux's limit (include/linux/namei.h MAXSYMLINKS)."""
 
 
 def resolve_in_root(root: Path, recorded: str) -> Path | None:

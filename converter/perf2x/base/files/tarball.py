@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, cast
 from msgspec import Struct
 
 from perf2x.base.files.read_file import open_regular
-from perf2x.base.files.unpack_limit import HIGHER, format_size, too_large, unpacked_limit
+from perf2x.base.files.unpack_limit import RAISES_LIMIT, format_size, too_large, unpacked_limit
 from perf2x.base.files.unpackers import damage_errors, open_packed, packing
 from perf2x.errors import FormatError
 
@@ -78,7 +78,7 @@ class Tarball(Struct):
         """
         if member.size > limit:
             sizes = f"{member.name} is {format_size(member.size)}, more than {format_size(limit)}"
-            raise FormatError(f"{sizes}; ", *HIGHER)
+            raise FormatError(f"{sizes}; ", *RAISES_LIMIT)
         self._bounded.headers_done()
         stream = self._tar.extractfile(member)
         while stream is not None and (chunk := stream.read(_MOST_PER_READ)):

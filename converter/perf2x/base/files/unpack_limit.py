@@ -87,13 +87,13 @@ def record_limit(on_disk: int) -> int:
     return max(RECORDS + on_disk, (_max_unpacked.get() or 0) // 1024)
 
 
-HIGHER = "max_unpacked", " raises the limit"
+RAISES_LIMIT = "max_unpacked", " raises the limit"
 """The setting that raises the limit, and the rest of the sentence: the last arguments of an error."""
 
 
 def too_large(before: str, packed: int, limit: int) -> tuple[str, str, str]:
     """Return the arguments of the error for an input that is too large; ``before`` begins the message."""
-    return f"{before}its {format_size(packed)} unpack to more than {format_size(limit)}; ", *HIGHER
+    return f"{before}its {format_size(packed)} unpack to more than {format_size(limit)}; ", *RAISES_LIMIT
 
 
 def format_size(size: int) -> str:

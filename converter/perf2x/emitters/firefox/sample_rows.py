@@ -116,7 +116,7 @@ _JITTER = 0.5
 """The share of a sample's duration below which a pause is ignored, because sampling is not exact."""
 
 _SHORTEST_NS = 1000
-"""How long a stack without a duration is shown, so that it is visible."""
+"""The duration given to a stack without one, so that it is visible."""
 
 
 class TrackSamples(ColumnTable):

@@ -42,7 +42,7 @@ _OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
 
 
 class ChainReport(StepReport):
-    """How the samples of a recording got their stacks: numbers of samples, which add up over recordings."""
+    """Numbers of samples by how their stacks were recorded; they add up over recordings."""
 
     samples: int = 0
     """All samples, of recordings that show how stacks were recorded."""

@@ -33,7 +33,7 @@ class FunctionCounts(Struct):
     name: str
     """Linkage name."""
     total: int = 0
-    """How often code ran, summed over its bytes; for plain samples, their number."""
+    """Execution counts, summed over the bytes of the code; for plain samples, their number."""
     entered: int = 0
     """Branches to its start; 0 for inlined instances."""
     lines: dict[Place, LineCount] = field(default_factory=dict)

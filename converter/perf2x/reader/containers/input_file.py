@@ -84,7 +84,7 @@ def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: Fals
         total += len(chunk)
         if total > limit:
             size = unpack_limit.format_size(limit)
-            raise FormatError(f"{name}: it sends more than {size}; ", *unpack_limit.HIGHER)
+            raise FormatError(f"{name}: it sends more than {size}; ", *unpack_limit.RAISES_LIMIT)
         yield chunk
         chunk = file.read(CHUNK) if is_wanted else b""
 

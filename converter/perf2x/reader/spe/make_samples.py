@@ -86,7 +86,7 @@ _TYPES = as_uint64([[0, 1], [4, 9], [6, 10], [2, 1]])
 """PERF_BR_* by form (unknown, call, return, other) and by whether it is conditional."""
 
 
-class Told(Frozen):
+class RecordFacts(Frozen):
     """Properties of records that are not in their packets."""
 
     position: I64
@@ -110,7 +110,9 @@ def _makes(records: TraceRecords, name: str) -> Bools:
     return uses_memory(records) if name == "memory" else trues(len(records))
 
 
-def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_event: int, want: Want) -> Samples:
+def make_samples(
+    records: TraceRecords, facts: RecordFacts, kinds: SampleKinds, first_event: int, want: Want
+) -> Samples:
     """Return the samples of records in their order; their events are numbered from ``first_event``."""
     row, kind = as_int64(np.nonzero(kinds_of(records, kinds)))
     is_branch, is_instruction = (kind == [*kinds.names, name].index(name) for name in ("branch", "instructions"))
@@ -120,18 +122,18 @@ def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_ev
     branches = _branches(records, row, is_branch, is_instruction, kinds.branches) if Want.BRANCHES in want else None
     return Samples(
         event=as_int32(kind + first_event),
-        position=told.position[row],
-        time=None if told.time is None else told.time[row],
-        pid=told.pid[row],
-        tid=told.tid[row],
-        cpu=np.full(len(row), told.cpu, np.int32),
+        position=facts.position[row],
+        time=None if facts.time is None else facts.time[row],
+        pid=facts.pid[row],
+        tid=facts.tid[row],
+        cpu=np.full(len(row), facts.cpu, np.int32),
         ip=ip,
         period=np.full(len(row), kinds.period, np.uint64),
         cpumode=np.where(ip >= _KERNEL_HALF, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8),
         chain=ListArray.of_empty_rows(len(row), np.uint64),
         addr=np.where(jumps, records.target[row], records.data[row]),
         weight=records.latency[row],
-        data_src=np.where(is_branch, none, told.data_src[row]),
+        data_src=np.where(is_branch, none, facts.data_src[row]),
         branches=branches,
         extra={"phys_addr": np.where(is_branch, none, records.physical[row])},
     )

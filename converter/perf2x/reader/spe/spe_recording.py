@@ -40,7 +40,7 @@ from perf2x.reader.first_walk import TraceBlock
 from perf2x.reader.record_block import join_bytes
 from perf2x.reader.records.clamp_values import clamp_samples
 from perf2x.reader.spe.data_sources import data_sources
-from perf2x.reader.spe.make_samples import SampleKinds, Told, kinds_of, make_samples, sample_kinds
+from perf2x.reader.spe.make_samples import RecordFacts, SampleKinds, kinds_of, make_samples, sample_kinds
 from perf2x.reader.spe.packets import find_packets
 from perf2x.reader.spe.records import TraceRecords, read_records
 
@@ -219,9 +219,9 @@ class SpeRecording:
         pid, tid = self._threads.of(records.context.view(np.int64), time, buffer.tid, buffer.cpu)
         position = records.begin + (self._position + chunk.position)
         sources = data_sources(records, *self._cpus.get(buffer.cpu, (0, 0)))
-        told = Told(position, time, pid, tid, buffer.cpu, sources)
+        facts = RecordFacts(position, time, pid, tid, buffer.cpu, sources)
         first = len(self.session.events) - len(self._kinds.names)
-        return clamp_samples(make_samples(records, told, self._kinds, first, want), Diagnostics())
+        return clamp_samples(make_samples(records, facts, self._kinds, first, want), Diagnostics())
 
     def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
         """Return (n,) times; without any tick (ts_enable=0), the times at which the kernel delivered the trace."""

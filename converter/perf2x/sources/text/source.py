@@ -1,4 +1,4 @@
-"""Texts as inputs."""
+"""The kind of input for text, such as the output of ``perf script``."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""Names of a profile's objects that are known before any symbol source is used, so that each is looked up once.
+"""Names known before any symbol source is used, so that each is looked up once.
 
-They come from the profile itself, which got them elsewhere, or from earlier recordings of the same command, by object
+They come from the profile itself, if it was read with names, or from earlier recordings of the same command, by object
 and address. Objects of one build have the same names in all recordings; so does the kernel on every boot, given its
 relocation. Everything else depends on the recording (memory without a file, the vDSO) or on unrecorded facts (files
 without a build id).
@@ -48,7 +48,7 @@ class Answers:
         self._functions: list[FunctionRow] = []
         self.reason = ""
         self.is_counted = False
-        """Whether a lookup was counted in the diagnostics, so that every recording's lookup must be."""
+        """Whether a lookup was counted in the diagnostics; then none is reused: every recording must count its own."""
 
     def __len__(self) -> int:
         return len(self._rows) - 1
@@ -90,36 +90,36 @@ class Known(Frozen):
     answers: Answers
     rows: I64
     """(locations,) the row of each; −1: known to have no name."""
-    asked: I64
-    """The locations whose rows come with the next result."""
+    pending: I64
+    """The locations still to look up, by number."""
 
     def completed(self, found: ResolveResult | None) -> ResolveResult:
-        """Return the result for all locations of the object, and remember ``found``, the result for ``asked``."""
+        """Return the result for all locations of the object, and remember ``found``, the result for ``pending``."""
         answers = self.answers
-        if found is not None and len(self.asked):
-            first, _ = group_rows([self.rows[self.asked]])
+        if found is not None and len(self.pending):
+            first, _ = group_rows([self.rows[self.pending]])
             answers.add(found.names(first))
             answers.is_counted |= bool(found.counts)
             if not found.count.all():
                 answers.reason = found.reason
-            if len(self.asked) == len(self.rows):
+            if len(self.pending) == len(self.rows):
                 return found
         return answers.result(self.rows)
 
 
-class AskedFirst:
+class PendingObjects:
     """The objects of one profile, and their known names."""
 
     def __init__(self, objects: list[MappedObject], known: Sequence[Callable[[MappedObject], Known | None]]) -> None:
         """Each element of ``known`` names locations that those before it left unnamed."""
         self._objects, self._known = objects, list[list[Known | None]]()
-        self.asked = objects
+        self.pending = objects
         """Each object with the locations to look up."""
         for of in known:
-            self._known.append([of(mapped) if len(mapped.locations) else None for mapped in self.asked])
-            self.asked = [
-                mapped if one is None else replace(mapped, locations=mapped.locations[one.asked])
-                for mapped, one in zip(self.asked, self._known[-1], strict=True)
+            self._known.append([of(mapped) if len(mapped.locations) else None for mapped in self.pending])
+            self.pending = [
+                mapped if one is None else replace(mapped, locations=mapped.locations[one.pending])
+                for mapped, one in zip(self.pending, self._known[-1], strict=True)
             ]
 
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
@@ -128,7 +128,7 @@ class AskedFirst:
         Objects without lookups come first, grouped by the origin of their names, because the groups share lines.
         """
         first = self._known[0] if self._known else []
-        whole = {number: known for number, known in enumerate(first) if known is not None and not len(known.asked)}
+        whole = {number: known for number, known in enumerate(first) if known is not None and not len(known.pending)}
         groups: dict[int, list[int]] = {}
         for number, known in whole.items():
             groups.setdefault(id(known.answers), []).append(number)

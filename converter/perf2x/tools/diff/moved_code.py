@@ -34,7 +34,7 @@ class MovedCode(Frozen):
 
     costs: Comparison
     limited: Comparison
-    """The same functions with the costs or shares that the limit applies to."""
+    """The functions of ``costs`` with the costs or shares that the limit applies to."""
     sort: str
     callers_of: CallersOf
     allowed: float

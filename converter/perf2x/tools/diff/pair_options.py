@@ -41,7 +41,7 @@ def _no_work(setting: str, text: str) -> SettingError:
 
 
 class PairOptions(Frozen):
-    """How to compare two recordings: by costs as recorded, or by one of the first three fields."""
+    """The basis of comparison: costs as recorded, or one of the first three fields."""
 
     PANEL = "Table"
 

@@ -53,7 +53,7 @@ class RecordingPair:
         self.work = how.per
         """The units of work; None: costs are compared as recorded, or as shares."""
         self.periods: RecordingPair | None = None
-        """The same recordings by period, if values are latencies."""
+        """These recordings by period, if values are latencies."""
         self.compared = cache(self._compare)
         """The tables, each compared once: of functions, objects or threads (``function``, ``object``, ``thread``), or
         of functions by their shares (``share``).

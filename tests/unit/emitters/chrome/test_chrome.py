@@ -116,7 +116,7 @@ ROWS = st.lists(st.tuples(STACKS, st.integers(0, 2), st.integers(0, 6_000_000)),
 
 @given(ROWS, st.lists(st.tuples(st.integers(0, 6_000_000), st.integers(0, 2)), max_size=4))
 def test_slices_show_the_stacks_of_samples(rows, switches) -> None:
-    """Where a sample is drawn, the slices open on its track are its stack."""
+    """At the time of a drawn sample, the open slices of its track are its stack."""
     builder = ProfileBuilder()
     builder.event("cpu-clock", "nanoseconds", frequency=1000)
     threads = [builder.thread(f"t{row}", 1, 1 + row) for row in range(3)]

@@ -1,4 +1,4 @@
-"""What the page's scripts compute, asked under Node."""
+"""Results of the page's scripts, run in Node."""
 
 import json
 import random

@@ -129,7 +129,7 @@ def test_states_are_those_that_sched_switch_tells() -> None:
 
 
 def test_samples_of_sched_switch_carry_their_fields_and_tell_no_states() -> None:
-    """Where they are all that is known of switches, nobody knows when threads came back."""
+    """Without other records of switches, the times at which threads resumed are unknown."""
     profile = scheduled([(10, 0, 0, 102), (20, 1, 2, 101), (30, 0, 1, 103), (40, 1, 0x20, 0)])
     assert read_states(profile) == []
     trace = read(profile)

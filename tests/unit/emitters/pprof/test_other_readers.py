@@ -1,4 +1,4 @@
-"""What other programs make of a pprof file: Speedscope's importer, and Go's pprof when it demangles names anew."""
+"""pprof files in other programs: Speedscope's importer, and Go's pprof when it demangles names again."""
 
 import io
 import shutil

@@ -16,7 +16,7 @@ Spans = list[tuple[int, int]]
 
 @cache
 def told() -> tuple[dict[int, tuple[int, int]], dict[int, Spans]]:
-    """How long each thread lived and ran, and when it slept, in its own words."""
+    """Return how long each thread lived and ran, and when it slept, as the program printed it."""
     lives: dict[int, tuple[int, int]] = {}
     sleeps: dict[int, Spans] = {}
     for line in (DATA / "sleepers.txt").read_text().splitlines():

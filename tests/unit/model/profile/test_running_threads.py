@@ -1,4 +1,4 @@
-"""What a profile must not say of latencies and of the number of threads that ran."""
+"""Claims that a profile must not make about latencies and the number of running threads."""
 
 import numpy as np
 import pytest

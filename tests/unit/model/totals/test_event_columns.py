@@ -144,5 +144,5 @@ def test_tables_have_rows_for_what_only_other_events_have() -> None:
 
 
 def test_ratios_divide_periods_alone() -> None:
-    with pytest.raises(SettingError, match="shows what events counted"):
+    with pytest.raises(SettingError, match="shows counts of events"):
         TopTable(CPU, "function", "self", "samples", 0, ["ipc"])

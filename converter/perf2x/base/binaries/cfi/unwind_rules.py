@@ -19,7 +19,7 @@ CFA_BY_EXPRESSION = -1
 
 
 class RuleKind(IntEnum):
-    """Where the caller's value of a register is; DWARF 5, section 6.4.1."""
+    """The location of the caller's value of a register; DWARF 5, section 6.4.1."""
 
     SAME = 0
     """Unchanged in the register; also the rule of registers that are not mentioned, as in libdw and libunwind."""

@@ -83,7 +83,7 @@ class Ended(NamedTuple):
         return self.way.address(STACK, self.popped) if self.way.load(top) == (top, 0) else None
 
 
-def ends_of_ways(code: X86Code, begin: int, within: tuple[int, int], until: int = -1) -> Iterator[Ended]:
+def path_ends(code: X86Code, begin: int, within: tuple[int, int], until: int = -1) -> Iterator[Ended]:
     """Follow all paths from an address in the extent ``within`` to their ends; each instruction is followed once."""
     word = 8 if code.is_64 else 4
     ways = [(begin, Way([(number, 0) for number in range(16)], {}, word), within)]

@@ -18,7 +18,7 @@ from itertools import islice
 from perf2x.base.abi.cfi_numbers import Operator
 from perf2x.base.binaries.cfi.dwarf_expressions import Operation
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
-from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, Place, Value, Way, ends_of_ways
+from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, Place, Value, Way, path_ends
 from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
 _ENOUGH = 4
@@ -35,7 +35,7 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
     Returns None if the code does not determine it.
     """
     within = code.function(svma if is_exact else svma - 1)
-    ends = list(islice(ends_of_ways(code, svma, within), _ENOUGH))
+    ends = list(islice(path_ends(code, svma, within), _ENOUGH))
     frames = {(ended.frame, ended.popped) for ended in ends}
     frame, popped = frames.pop() if len(frames) == 1 else (None, 0)
     if frame is not None:
@@ -52,7 +52,7 @@ def _rule_from_start(code: X86Code, within: tuple[int, int], svma: int, table: R
     elsewhere.
     """
     caller: Place = (STACK, 0)
-    for ended in ends_of_ways(code, within[0], within, until=svma):
+    for ended in path_ends(code, within[0], within, until=svma):
         if ended.way.load(caller) != (caller, 0):
             continue
         for register in () if ended.popped else (FRAME, STACK):  # callees may pop their arguments

@@ -154,7 +154,7 @@ class Abbreviation(Frozen):
 
     (0, 0) when there is none at a fixed distance. GCC puts it last, after attributes of any length.
     """
-    tells_code: bool
+    may_have_code: bool
     """The entry may have addresses: DW_AT_low_pc or DW_AT_ranges."""
     extent: tuple[int, ...]
     """(offset of DW_AT_low_pc, offset and size of DW_AT_high_pc as a length) where both are fixed, else ()."""
@@ -259,12 +259,12 @@ def _abbreviation(
     names = [attribute for attribute, _, _ in attributes]
     size = sum(steps) if all(step >= 0 for step in steps) else -1
     sibling = _sibling_reference(attributes, steps)
-    tells_code = c.AT_LOW_PC in names or c.AT_RANGES in names
-    is_fixed, holds_none = size >= 0 and not tells_code, tag in c.TAG_TYPES or tag in c.TAGS_WITH_CODE
+    may_have_code = c.AT_LOW_PC in names or c.AT_RANGES in names
+    is_fixed, holds_none = size >= 0 and not may_have_code, tag in c.TAG_TYPES or tag in c.TAGS_WITH_CODE
     sized = zip(attributes, (max(step, 0) for step in steps), strict=True)
     return Abbreviation(
         tag, has_children, tuple((*one, step) for one, step in sized), size, tuple(_merge_fixed_steps(steps)), sibling,
-        tells_code, _code_range_layout(attributes, steps), 1 + size if is_fixed and not has_children else 0,
+        may_have_code, _code_range_layout(attributes, steps), 1 + size if is_fixed and not has_children else 0,
         (1 + size, 1 + size - sibling[0]) if is_fixed and sibling[1] == 4 and holds_none else (),
     )  # fmt: skip
 

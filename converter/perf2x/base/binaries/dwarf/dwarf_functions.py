@@ -141,7 +141,7 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
             if passed:
                 wanted = False
             elif abbreviation.tag in c.TAGS_WITH_CODE:
-                wanted = (abbreviation.tells_code and enter(body, abbreviation)) or everything
+                wanted = (abbreviation.may_have_code and enter(body, abbreviation)) or everything
             else:
                 wanted = abbreviation.tag not in c.TAG_TYPES
             if abbreviation.has_children:

@@ -2,8 +2,8 @@
 
 Such paths come from a recording. Files are read below the folders that the user named and never outside them, whatever
 ``..`` or symbolic links say; at the recorded path only if the user allows it, and below a symfs or as
-`untrusted_paths.py` permits; and from debuginfod, which finds them by build id. Files that are not text, are made by
-the kernel, or are larger than MOST are refused.
+`untrusted_paths.py` permits; and from debuginfod, which finds them by build id. Files that are not text, lie in a
+virtual file system of the kernel, or are larger than MOST are refused.
 """
 
 import os
@@ -21,14 +21,14 @@ MOST = 4 << 20
 _MOST_PARTS = 64
 """The most parts of a path that are tried below a folder."""
 _NO_FILES = ("/proc/", "/sys/", "/dev/")
-"""Folders of files that the kernel makes."""
+"""Folders of the kernel's virtual file systems."""
 
-NOT_OWN = (
+NOT_LOCAL = (
     "not read from this machine, because its program was recorded elsewhere or found in another place; "
     "pass its folder with --source-dir DIR"
 )
 
-_NOT_ASKED = "not read; to read it, pass --source or --source-dir DIR"
+_NOT_ENABLED = "not read; to read it, pass --source or --source-dir DIR"
 
 Fetch = Callable[[bytes, str], Path | None]
 """Fetches a source file by the build id of an object and the recorded path."""
@@ -72,10 +72,10 @@ class SourceFiles(Struct):
         return found
 
     def _read_first(self, recorded: str, build_id: bytes, is_own: bool) -> SourceText:
-        """Read the first candidate that is a text file; if none is, return why the first one is not."""
+        """Read the first candidate that is a text file; if there is none, return the reason of the first one."""
         if not recorded or "\0" in recorded:
             return SourceText(reason="debug info names no file")
-        reasons = [] if self.folders or self.as_recorded or self.fetch else [_NOT_ASKED]
+        reasons = [] if self.folders or self.as_recorded or self.fetch else [_NOT_ENABLED]
         for path in self._candidates(recorded, build_id, is_own):
             if is_file(path) and not os.path.realpath(path).startswith(_NO_FILES):
                 found = _read_source(path)
@@ -83,7 +83,7 @@ class SourceFiles(Struct):
                     return found
                 reasons.append(found.reason)
         if self.as_recorded and not is_own:
-            reasons.append(NOT_OWN)
+            reasons.append(NOT_LOCAL)
         return SourceText(reason=reasons[0] if reasons else "the source file was not found")
 
     def _candidates(self, recorded: str, build_id: bytes, is_own: bool) -> Iterator[Path]:
@@ -99,7 +99,7 @@ class SourceFiles(Struct):
 def _below(folder: Path, recorded: str) -> Iterator[Path]:
     """Yield the path below a folder, then without its first part, and so on.
 
-    Source trees lie elsewhere on each machine.
+    A source tree has another parent folder on each machine.
     """
     parts = [part for part in recorded.split("/") if part not in ("", ".")][-_MOST_PARTS:]
     yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from perf2x.base.background_tasks import begun
+from perf2x.base.background_tasks import started
 from perf2x.base.columnar import (
     I64,
     Frozen,
@@ -155,7 +155,7 @@ class DatasetPart:
 
     def read_ahead(self, rows: Sequence[Row]) -> None:
         """Start to read what a profile of some recordings needs."""
-        self._begun = begun({table: partial(self._read, table, rows) for table in _OF_PROFILES})
+        self._begun = started({table: partial(self._read, table, rows) for table in _OF_PROFILES})
 
     def _rows_of(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
         return self._begun.pop(table, partial(self._read, table, rows))()

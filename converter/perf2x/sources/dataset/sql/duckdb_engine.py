@@ -20,7 +20,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from perf2x.base.background_tasks import begun
+from perf2x.base.background_tasks import started
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
@@ -63,14 +63,14 @@ def engine(part: DatasetPart, asked: str = "", limits: QueryLimits | None = None
         part.require()
     root = part.tables.root
     room_left = address_space(root)
-    scans = begun({table: partial(part.scan, table) for table in TABLES})
+    scans = started({table: partial(part.scan, table) for table in TABLES})
     limits, module = limits or QueryLimits(), _duckdb()
     settings = {
         "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
         "allow_community_extensions": "false", "allow_persistent_secrets": "false",
         "python_enable_replacements": "false",
     }  # fmt: skip
-    with private_directory(limits.temp_directory) as temporary, told_apart(root):
+    with private_directory(limits.temp_directory) as temporary, query_errors(root):
         room = max(free_space(str(temporary)), 0)
         settings |= {"temp_directory": str(temporary), "max_temp_directory_size": f"{room}B"}
         if room_left is not None:  # each thread takes some address space
@@ -112,7 +112,7 @@ def _memory(connection: Any, limits: QueryLimits) -> int:
 
 
 @contextlib.contextmanager
-def told_apart(root: str) -> Iterator[None]:
+def query_errors(root: str) -> Iterator[None]:
     """Convert an error of DuckDB to one sentence:
 
     Raises FormatError for the dataset's files, OptionError for the SQL.

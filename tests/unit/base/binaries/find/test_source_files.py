@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.base.binaries.find import source_files
 from perf2x.base.binaries.find.search_paths import SearchPaths
-from perf2x.base.binaries.find.source_files import NOT_OWN, SourceFiles, SourceText
+from perf2x.base.binaries.find.source_files import NOT_LOCAL, SourceFiles, SourceText
 
 NOWHERE = SearchPaths(system_debug_dir=None, proc=None)
 ABSENT = SourceText(reason="the source file was not found")
@@ -64,7 +64,7 @@ def test_the_recorded_path_only_if_the_user_wants_it(tmp_path: Path) -> None:
     assert find(str(path)).reason == "not read; to read it, pass --source or --source-dir DIR"
     assert find(str(path), as_recorded=True).lines == ["secret"]
     assert find("secret.c", as_recorded=True) == ABSENT
-    assert find(str(path), as_recorded=True, is_own=False) == SourceText(reason=NOT_OWN)
+    assert find(str(path), as_recorded=True, is_own=False) == SourceText(reason=NOT_LOCAL)
 
 
 def test_a_path_of_one_object_is_not_that_of_another(tmp_path: Path) -> None:

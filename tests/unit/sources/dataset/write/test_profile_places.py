@@ -18,7 +18,7 @@ def place_of(mappings: list[MappingRow], address: int, mapping: int = 0, recordi
 
 
 def key_of(places: ProfilePlaces) -> Place:
-    """What tells the first place from others: object, offset, mode, return, variant."""
+    """Return the key of the first place: object, offset, mode, return, variant."""
     keys = places.keys
     words = (int(column[0]) for column in (keys.offset, keys.mode, keys.is_return, keys.variant))
     return places.object_ids[int(places.object[0])], *words
