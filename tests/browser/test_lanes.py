@@ -139,7 +139,7 @@ def test_too_many_samples_leave_lanes_and_heat_map(seen) -> None:
     assert lanes <= 16 and has_overview and is_hot and "µs" in scale
     assert "Copy --time" in chips and "the graph and the table are of all of the time" in chips
     assert span == [10_000, 90_000]
-    assert seen["sums, pressed"]["value"].startswith("Stacks over time are left out: 818 samples are more than")
+    assert seen["sums, pressed"]["value"].startswith("Stacks over time are left out: 818 samples exceed")
     assert seen["sums, table"]["value"] is True
 
 
