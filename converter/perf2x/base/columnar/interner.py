@@ -32,7 +32,7 @@ from perf2x.base.columnar.unique import group_pairs, group_rows
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _GROWTH = 4
-"""A run of words is merged with the next one unless it is so many times as long."""
+"""A run of words is merged with the next one unless it is longer by this factor."""
 
 
 class HashIndex:

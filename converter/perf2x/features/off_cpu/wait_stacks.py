@@ -5,7 +5,7 @@ thread ran. The limit depends on the sampling interval of that sample's event:
 
 - a thread that blocked has entered the kernel since: a tenth of the interval, so that a loop on the CPU between two
   waits is charged with at most a tenth of them, on average;
-- a preempted thread was interrupted in what it did: the whole interval, for which a sample stands anyway.
+- a preempted thread was interrupted: the whole interval, for which a sample stands anyway.
 
 The scheduler's own frames are removed: its caller is what a thread waited for.
 """

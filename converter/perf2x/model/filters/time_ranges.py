@@ -26,7 +26,7 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?)%-(\d+(?:\.\d+)?)%")
 
 
 def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
-    """Parse ``--time`` for a recording from ``first`` to ``last``. Raises OptionError that names what is wrong."""
+    """Parse ``--time`` for a recording from ``first`` to ``last``. Raises OptionError, which names the mistake."""
     if "%" in text:
         return tuple(_percent(part.strip(), first, last, text) for part in re.split(r"[,\s]+", text.strip()))
     return tuple(_span(part, text, _nanoseconds) for part in text.split())
