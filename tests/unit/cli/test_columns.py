@@ -101,7 +101,7 @@ def test_report_has_them() -> None:
             assert {key: row[key] for key in same} == same
     page = perf2x("report", *EVENTS, *COLUMNS).out
     assert ", page-faults/cpu-clock 2,447,250 (" in page
-    assert "| self page-faults | self page-faults&#47;cpu-clock | object | function | called by |" in page
+    assert "| self page-faults | self page-faults&#47;cpu-clock | object | function | called by" in page
     small = perf2x("report", *EVENTS, "--column", "all", "--max-bytes", 8000)
     assert small.code == 0 and len(small.out.encode()) <= 8000
 

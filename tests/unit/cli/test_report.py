@@ -81,7 +81,8 @@ def test_both_formats_say_the_same(facts: dict[str, Any], page: str) -> None:
         assert shown and all(not row["callers"][:1] or row["callers"][0]["name"][:20] in line for line in shown), row
     for step in facts["next"]:
         assert step["text"].replace("'", "`").partition(":")[0] in page.replace("'", "`")
-    lines = page.partition("#### Hottest paths\n")[2].partition("####")[0].strip().splitlines()
+    lines = page.partition("#### Hottest paths")[2].partition("####")[0].strip().splitlines()
+    lines = [line for line in lines if line.startswith("- ")]
     assert len(facts["paths"]) == len(lines) > 0
     for path, line in zip(facts["paths"], lines, strict=True):
         names = iter(path["functions"])

@@ -32,8 +32,12 @@ def next_steps(facts: Facts, recording: Sequence[Advice] = ()) -> Iterator[Advic
     if facts["difference"]:
         yield _changed(facts["difference"])
     yield from _shares(facts, facts["by_self"])
-    is_known = not {"cut_stacks", "missing_callers"} & {one.about for one in recording}
-    yield from _hottest(facts, facts["by_self"], has_callers=is_known)
+    yield from _hottest(facts, facts["by_self"], has_callers=not lacks_callers(recording))
+
+
+def lacks_callers(advice: Sequence[Advice]) -> bool:
+    """Return whether callers are missing in so many stacks that no caller is a fact."""
+    return not {"cut_stacks", "missing_callers"}.isdisjoint(one.about for one in advice)
 
 
 def _quality(shares: Facts, unwound: Facts) -> Iterator[Advice]:

@@ -18,7 +18,7 @@ from perf2x.cli.render.stats_json import advice_facts
 from perf2x.cli.render.summary import contents_line
 from perf2x.cli.render.text_table import Layout, name_column
 from perf2x.cli.render.top_table import total_layouts
-from perf2x.cli.report.next_steps import next_steps
+from perf2x.cli.report.next_steps import lacks_callers, next_steps
 from perf2x.cli.report.report_facts import Changes, report_facts
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.advice import Advice
@@ -86,18 +86,21 @@ def _parts(
             "What changed", [*table.notes, *[table.unmoved_note] * (table.unmoved > 0)], table, change_layouts(table)
         )
     title = "Hottest functions by themselves" if tables.by_self.rows else "Sums"
-    yield _functions(title, tables.by_self, tables)
+    some = " (some are missing)" * lacks_callers(steps)
+    yield _functions(title, tables.by_self, tables, some)
     if tables.by_self.rows:
-        yield _functions("Hottest functions with all that they call", tables.by_total, tables)
-        yield _Part("Hottest paths", [*_paths(tables.paths, tables.by_self.whole.whole)])
+        yield _functions("Hottest functions with all that they call", tables.by_total, tables, some)
+        yield _Part(
+            "Hottest paths" + some.replace("some", "some callers"), [*_paths(tables.paths, tables.by_self.whole.whole)]
+        )
         yield _Part("Objects", (), tables.objects, total_layouts(tables.objects))
         yield _Part("Threads", (), tables.threads, total_layouts(tables.threads))
     yield _Part("Quality", [*quality_lines(loaded, rows)])
 
 
-def _functions(title: str, table: TopTable, tables: ReportTables) -> _Part:
+def _functions(title: str, table: TopTable, tables: ReportTables, some: str) -> _Part:
     """Return functions, and their callers with shares of the function's total."""
-    called = name_column("called by", [_callers(tables.callers[row.key], row.total) for row in table.rows])
+    called = name_column(f"called by{some}", [_callers(tables.callers[row.key], row.total) for row in table.rows])
     layouts = total_layouts(table)
     return _Part(title, (), table, [*([*layout, called] for layout in layouts), *layouts])
 

@@ -17,7 +17,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.symbolizer.symbol_report import SymbolReport
 from tests.support.command import perf2x
-from tests.support.recordings import CORPUS
+from tests.support.recordings import CORPUS, ROOT
 
 BEGINNERS = Path(__file__).parent / "data" / "beginners"
 SYMFS = SymbolOptions(symfs=BEGINNERS / "symfs")
@@ -96,6 +96,13 @@ def test_programs_read_it(tmp_path: Path) -> None:
     facts = json.loads(perf2x("report", source("no_stacks"), "--format", "json").out)
     assert facts["next"][0]["about"] == "no_stacks"
     assert facts["paths"] == []  # of one frame
+
+
+def test_the_report_marks_callers_that_may_be_others() -> None:
+    for path, marked in ((source("no_pointers"), True), (ROOT / "examples" / "words" / "perf.data", False)):
+        page = perf2x("report", path, "--no-symbols").out
+        assert ("called by (some are missing)" in page, "called by |" in page) == (marked, not marked)
+        assert ("Hottest paths (some callers are missing)" in page) == (marked and "Hottest paths" in page)
 
 
 def test_the_page_has_it(tmp_path: Path) -> None:
