@@ -8,6 +8,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
+import { traced } from "./tracing.mjs";
+
 const [, , executablePath] = process.argv;
 const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
 const MOVES = 60;
@@ -39,19 +41,6 @@ const ACTS = {
 };
 const PRESSES = new Set(["click", "pointerdown", "pointerup", "pointermove", "keydown", "input"]);
 
-async function traced(devices, act) {
-  const events = [];
-  devices.on("Tracing.dataCollected", ({ value }) => events.push(...value));
-  await devices.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: ["toplevel", "devtools.timeline"] } });
-  await act();
-  const done = new Promise((resolve) => {
-    devices.once("Tracing.tracingComplete", resolve);
-  });
-  await devices.send("Tracing.end");
-  await done;
-  return events;
-}
-
 const longest = (some) => Math.max(0, ...some.map(({ tdur = 0 }) => tdur / 1000));
 
 function costs(events) {
@@ -73,7 +62,7 @@ async function run(browser, { file }) {
     const devices = await page.context().newCDPSession(page);
     const isThere = await page.evaluate("Boolean(bursts && profile.moments)");
     if (isThere || !hash) {
-      told[name] = costs(await traced(devices, async () => {
+      told[name] = costs(await traced(devices, ["toplevel", "devtools.timeline"], async () => {
         await act(page);
         await page.waitForTimeout(500);
         await page.waitForFunction(() => !waiting && !rowsToCome.length, null, { timeout: 60_000 });

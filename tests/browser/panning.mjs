@@ -9,6 +9,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
+import { traced } from "./tracing.mjs";
+
 const [, , executablePath, frames] = process.argv;
 const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
 const CATEGORIES = ["toplevel", "devtools.timeline", "blink", "cc"];
@@ -18,19 +20,6 @@ function summary(numbers) {
   const sorted = [...numbers].sort((one, other) => one - other);
   const [median, p95] = [0.5, 0.95].map((share) => sorted[Math.floor(share * sorted.length)]);
   return { median, p95 };
-}
-
-async function traced(devices, act) {
-  const events = [];
-  devices.on("Tracing.dataCollected", ({ value }) => events.push(...value));
-  await devices.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: CATEGORIES } });
-  await act();
-  const done = new Promise((resolve) => {
-    devices.once("Tracing.tracingComplete", resolve);
-  });
-  await devices.send("Tracing.end");
-  await done;
-  return events;
 }
 
 /** Moves the pointer to and fro with a button down; the browser takes a move a frame. Over time Shift makes it a move. */
@@ -72,7 +61,7 @@ async function run(browser, view) {
   const loaded = performance.now() - began;
   for (let times = 0; times < 2; times += 1) await page.keyboard.press("w");
   const isTime = await page.evaluate("layout.isTime");
-  const events = await traced(devices, () => pan(page, isTime));
+  const events = await traced(devices, CATEGORIES, () => pan(page, isTime));
   const seen = await page.evaluate("[profile.events[state.event].samples, layout.size, painter.from > 0 || painter.to < layout.width]");
   await page.close();
   if (!seen[2]) throw new Error(`${view.file} was not panned`);

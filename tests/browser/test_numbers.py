@@ -10,7 +10,6 @@ import random
 import re
 import shlex
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,7 @@ from tests.browser.commands_numbers import (
     RECORDINGS,
     SWITCHES,
     Numbers,
-    Stacks,
     asked,
-    edited,
-    event_of,
     expected,
     functions_of,
     percent,
@@ -34,13 +30,23 @@ from tests.browser.commands_numbers import (
     unique,
 )
 from tests.browser.opened import HERE, opened
+from tests.browser.page_views import (
+    View,
+    checks,
+    innermost,
+    rows_by_thread,
+    thread_of,
+    threads,
+    value_of,
+    view_of,
+    words_of,
+)
 from tests.support.command import perf2x
 
 pytestmark = pytest.mark.browser
 
 FUNCTIONS = 10
 ORDERS = ["heavy", "bottom", "time", "function"]
-checks: Counter[str] = Counter()
 
 
 def views(name: str, numbers: Numbers) -> dict[str, dict[str, Any]]:
@@ -86,50 +92,6 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
             kept[f"{name}, {kind}"] = {"keys": keys, "wanted": wanted}
     told_by = opened(folder, jobs)
     return {name: one | kept[name] for name, one in told_by.items()}
-
-
-@dataclass
-class View:
-    """A view of the page, and the commands' numbers of it: all of it, before chips, and in samples."""
-
-    name: str
-    said: dict[str, Any]
-    keys: list[str]
-    edits: list[list[str]]
-    options: list[str]
-    numbers: Numbers
-    before: Numbers
-    samples: Stacks
-    all_samples: int
-
-    def check(self, what: str, found: object, wanted: object) -> None:
-        checks[what] += 1
-        assert found == wanted, (self.name, what)
-
-
-def view_of(title: str, one: dict[str, Any]) -> View:
-    name, said, wanted = title.split(", ")[0], one["value"], one["wanted"]
-    edits = wanted.get("edits", [])
-    options = [*said["options"].split(), *(["--tid", said["tid"]] if said["tid"] else [])]
-    before = asked(name, *options, *(["--value", "samples"] if wanted.get("weight") else []))
-    numbers = Numbers(before.unit, before.samples, before.value, before.rows, before.stacks, before.waits)
-    counted = asked(name, *options, "--value", "samples")
-    samples = counted.stacks
-    for kind, key in edits:
-        if kind == "only":
-            only = [*options, "--focus", f"^{re.escape(key.split(chr(10))[0])}$"]
-            numbers.stacks = asked(name, *only, *(["--value", "samples"] if wanted.get("weight") else [])).stacks
-            samples = asked(name, *only, "--value", "samples").stacks
-            numbers.waits = numbers.stacks if numbers.waits else {}
-            continue
-        numbers.stacks = edited(numbers.stacks, kind, key.split("\n")[0])
-        numbers.waits = edited(numbers.waits, kind, key.split("\n")[0])
-        samples = edited(samples, kind, key.split("\n")[0])
-    if edits:
-        costs = functions_of(numbers.stacks)
-        numbers.rows = {key: costs[name] for key in unique(before.rows) if (name := key.split("\n")[0]) in costs}
-        numbers.value, numbers.samples = sum(numbers.stacks.values()), int(sum(samples.values()))
-    return View(title, said, one["keys"], edits, options, numbers, before, samples, counted.samples)
 
 
 @pytest.fixture(scope="module")
@@ -230,28 +192,6 @@ def test_threads_legend_chips_and_heat(views_seen: list[View]) -> None:
             view.check("threads", shares, threads(view))
 
 
-def innermost(trace: Path) -> dict[int, list[tuple[float, float, str]]]:
-    """When which function was the innermost one, by thread: begin, end and name, in microseconds from the first."""
-    events = [one for one in json.loads(trace.read_text())["traceEvents"] if one["ph"] == "X"]
-    first = min(one["ts"] for one in events)
-    found: dict[int, list[tuple[float, float, str]]] = {}
-    for tid in {one["tid"] for one in events}:
-        own = sorted((one for one in events if one["tid"] == tid), key=lambda one: (one["ts"], -one["dur"]))
-        spans, stack = [], []
-        at = 0.0
-        for one in [*own, {"ts": float("inf"), "dur": 0, "name": ""}]:
-            while stack and stack[-1][0] <= one["ts"]:
-                end, name = stack.pop()
-                spans.append((at, end, name))
-                at = end
-            if stack:
-                spans.append((at, one["ts"], stack[-1][1]))
-            at = one["ts"]
-            stack.append((one["ts"] + one["dur"], one["name"]))
-        found[tid] = [(begin - first, end - first, name) for begin, end, name in spans if end > begin]
-    return found
-
-
 def test_lanes_say_what_ran_in_each_quarter_of_the_time(views_seen: list[View], tmp_path: Path) -> None:
     """Shares of a quarter by object, as the innermost slices of the Chrome trace have them."""
     for name in ("threads", "inlined"):
@@ -274,13 +214,6 @@ def test_lanes_say_what_ran_in_each_quarter_of_the_time(views_seen: list[View], 
                     view.check("share of a lane", share, pytest.approx(wanted[word], abs=0.06))
 
 
-def words_of(view: View) -> list[object]:
-    """The recording and options of a view, and its event."""
-    name = view.name.split(",")[0]
-    value = ["--value", "samples"] if view.numbers.unit == "samples" else []
-    return [*RECORDINGS[name], *event_of(name), *view.options, *value]
-
-
 def test_chips_copy_the_options_that_do_the_same(views_seen: list[View]) -> None:
     for view in views_seen:
         assert len(view.said["copies"]) == len(view.edits)
@@ -297,12 +230,6 @@ def modes(view: View) -> None:
     if "unresolved" not in shares:
         view.check("mode", shares.get("kernel", "0 %"), percent(kernel, whole))
     view.check("modes", sum(float(share.split()[0]) for share in shares.values()), pytest.approx(100, abs=0.3))
-
-
-def rows_by_thread(view: View, event: str) -> list[dict[str, Any]]:
-    """Threads of the whole recording, idle ones too."""
-    words = (*RECORDINGS[view.name.split(",")[0]], "-e", event, "--by", "thread", "--json", "-n", "0", "-q")
-    return list(json.loads(perf2x("top", *words).out)["rows"])
 
 
 def test_header_and_events(views_seen: list[View]) -> None:
@@ -363,25 +290,6 @@ def test_cells_of_the_heat_map(views_seen: list[View]) -> None:
                 number = label.split("(")[-1].strip(")").split()[-1]
                 found = asked(view.name.split(",")[0], option, number, *thread_of(view), *value_of(view))
                 view.check(f"row, {rows}", sum_, pytest.approx(found.value, abs=error))
-
-
-def thread_of(view: View) -> list[str]:
-    return ["--tid", view.said["tid"]] if view.said["tid"] else []
-
-
-def value_of(view: View) -> list[str]:
-    return ["--value", "samples"] if view.numbers.unit == "samples" else []
-
-
-def threads(view: View) -> dict[str, str]:
-    """Shares by the numbers of thread and process: a thread may change its name."""
-    ran = perf2x("top", *words_of(view), "--by", "thread", "--json", "-n", "0", "-q")
-    costs: Counter[str] = Counter()
-    for row in json.loads(ran.out)["rows"]:
-        numbers = row["name"].rpartition(" ")[2]
-        pid, tid = numbers.split("/")
-        costs[f"({pid if pid == tid else numbers})"] += row["self"]
-    return {numbers: percent(own, view.numbers.value) for numbers, own in costs.items()}
 
 
 def test_what_ran_and_what_waited(views_seen: list[View]) -> None:
