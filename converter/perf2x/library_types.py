@@ -59,7 +59,7 @@ class TableOptions(TypedDict, total=False):
     tags: tuple[Mapping[str, str], ...]
     """Labels of each input; empty: none."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
-    """What to do with samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
+    """Treatment of samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
     call_graphs: CallGraphOptions
     """Unwinding of user stack dumps and branch records."""
     merge_callchains: bool

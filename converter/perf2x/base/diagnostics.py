@@ -177,7 +177,7 @@ ENDS_EARLY = frozenset({
 """Damage after which no more of a recording can be read."""
 _LOST = {"lost_samples", "lost_records", "throttled"}
 _ENDS = re.compile(r"\[(?:([^|\]]*)\|)?([^\]]*)\]")
-_COMMENT = re.compile(r"^perf2x-(\w+):(\d+)$", re.M)
+_COMMENT = re.compile(r"perf2x-(\w+):(\d+)")
 
 
 def _declared(name: str) -> tuple[Severity, str]:
@@ -194,8 +194,9 @@ def comment(name: str, count: int) -> str:
 def losses(comments: Iterable[str]) -> list[tuple[str, int, str]]:
     """Return (name, count, description) of the losses in comments of a profile, merged or not, that distort numbers."""
     counts = Counter[str]()
-    for name, count in _COMMENT.findall("\n".join(comments)):
-        counts[name] += int(count)
+    for text in comments:
+        if match := _COMMENT.fullmatch(text):
+            counts[match[1]] += int(match[2])
     return [(name, count, _in_words(name, count)) for name, count in counts.items() if name in ENDS_EARLY | _LOST]
 
 

@@ -41,7 +41,7 @@ class Verdict(Frozen):
         Without another recording, ``growth`` is None, and ``whole`` compares the recording with itself.
         """
         limits = flags.fail_above
-        failed = [*quality, *(growth.failures.values() if growth else ())]
+        failed = [*quality, *(filter(None, (*growth.failures.values(), growth.cause)) if growth else ())]
         notes = growth.notes if growth else []
         if failed:
             return cls("unreliable" if quality else "failed", failed, notes)

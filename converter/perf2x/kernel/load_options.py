@@ -105,7 +105,7 @@ class LoadOptions(Frozen):
             asks="stitching",
         ),
     ] = "mark"
-    """What to do with samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
+    """Treatment of samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
     call_graphs: CallGraphOptions = CallGraphOptions()
     """Unwinding of user stack dumps and branch records."""
     merge_callchains: Annotated[

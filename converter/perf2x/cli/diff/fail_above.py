@@ -124,9 +124,7 @@ class DiffGate(Frozen):
             unknown.append(f"only the total is compared: {strange}")
         for check in checks:
             self._judge(check, among, functions, callers, verdict)
-        if callers and not strange and (cause := self._cause(functions, callers, verdict)):
-            verdict.failures["cause", "", ""] = cause
-        return verdict
+        return replace(verdict, cause=self._cause(functions, callers, verdict)) if callers and not strange else verdict
 
     def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GateVerdict") -> str:
         """Return a sentence on the likely cause of everything that failed; "" if there is no single one."""
@@ -234,7 +232,9 @@ class GateVerdict(Frozen):
     """Outcome of all limits."""
 
     failures: dict["RowKey", str] = field(default_factory=dict)
-    """A sentence for each row, or the total, that grew too much, and the likely cause; if any, the gate fails."""
+    """A sentence for each row, or the total, that grew too much; if any, the gate fails."""
+    cause: str = ""
+    """A sentence on the likely cause of the failures, if there is a single one."""
     notes: list[str] = field(default_factory=list)
     """Sentences on names that neither recording has, and on changes that would be too large but for noise."""
     strange: str = ""

@@ -23,6 +23,15 @@ from perf2x.model.setting import Setting
 
 _LEVEL, _TOP, _SIDE = 17, 46, 10  # the same as in picture.js
 _HUES = 6  # of objects, as in picture.css
+LETTER = 6.62
+"""Width in pixels of a letter in the picture's monospaced font at 11 px."""
+LONGEST = 500
+"""Number of characters of a name that a title shows, from both ends."""
+# East Asian letters and emoji are two cells wide; a fixed list, because Python's and rich's change with their versions
+_WIDE = re.compile(
+    "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U0001f300-\U0001faff]"
+)
+_NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 class Svg(Format):
@@ -115,17 +124,6 @@ def _look(frames: LocationFrames, frame: int, objects: dict[str, int]) -> str:
 
 def _part(name: str) -> str:
     return (files("perf2x.emitters.flame") / "picture" / name).read_text("utf-8")
-
-
-LETTER = 6.62
-"""Width in pixels of a letter in the picture's monospaced font at 11 px."""
-LONGEST = 500
-"""Number of characters of a name that a title shows, from both ends."""
-# East Asian letters and emoji are two cells wide; a fixed list, because Python's and rich's change with their versions
-_WIDE = re.compile(
-    "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U0001f300-\U0001faff]"
-)
-_NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 def shown_name(name: str) -> str:

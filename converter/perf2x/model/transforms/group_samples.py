@@ -94,13 +94,15 @@ def _with_roots(profile: Profile, root: str) -> Profile:
     if column is None:
         raise SettingError("", "root", f" {root}: the profile does not have the {root} of its samples")
     used, kind = unique_inverse(column)
-    if root in CGROUP_PARTS:
-        texts = [cgroup_part(root, profile.strings[row]) or "?" for row in used.tolist()]
-    else:
-        texts = [_ROOT_TEXTS[root](profile, row) for row in used.tolist()]
+    name = _ROOT_TEXTS[root]
+    texts = [name(profile, row) for row in used.tolist()]
     titles, title = number_keys(texts)
     grown, first_location = with_synthetic_frames(profile, titles)
     return _hung(grown, title[kind] + first_location)
+
+
+def _part_text(part: str) -> Callable[[Profile, int], str]:
+    return lambda profile, row: cgroup_part(part, profile.strings[row]) or "?"
 
 
 _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
@@ -112,6 +114,7 @@ _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
         f"{profile.strings[profile.threads.comm[row]] or '?'}-{profile.threads.pid[row]}/{profile.threads.tid[row]}"
     ),
     "cpu": lambda profile, row: f"cpu {row}" if row >= 0 else "cpu ?",
+    **{part: _part_text(part) for part in CGROUP_PARTS},
 }
 
 

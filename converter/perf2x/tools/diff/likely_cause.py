@@ -10,7 +10,7 @@ from perf2x.model.filters.frame_patterns import is_runtime
 from perf2x.model.number_format import format_amount
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Comparison
-from perf2x.tools.diff.moved_code import CallersOf
+from perf2x.tools.diff.moved_code import CallersOf, CostColumn
 
 _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
 """Names of functions that a compiler takes from its language's library into the program; paths are of others' types."""
@@ -29,7 +29,8 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
     libraries = {row.key for row in costs.lines if is_runtime(*row.key) or _LIBRARY.match(row.name)}
     own = {row.key: row.sides("self") for row in rows}
     before, after = (sum(side) for side in zip(*own.values(), strict=True))
-    column, found = "own", _explaining(own, before, after) if len(rows) > 1 else [(rows[0].self, rows[0].key)]
+    column: CostColumn = "own"
+    found = _explaining(own, before, after) if len(rows) > 1 else [(rows[0].self, rows[0].key)]
     if not found:
         small = (row for row in rows if row.total_before <= _MOST * before and row.key not in libraries)
         column, found = "total", _explaining({row.key: row.sides("total") for row in small}, before, after)

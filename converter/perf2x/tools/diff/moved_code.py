@@ -5,7 +5,8 @@ within noise; if one vanished, a difference of a tenth is allowed. Callers are t
 have.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Literal
 
 from perf2x.base.frozen_struct import Frozen
 from perf2x.model.number_format import first_of, format_percent
@@ -14,7 +15,9 @@ from perf2x.tools.diff.changes import Change, Comparison
 
 Callers = Mapping[Key, int]
 """The cost of a function by caller, in one of the recordings."""
-CallersOf = Callable[..., Mapping[Key, Callers]]
+CostColumn = Literal["own", "total"]
+"""Costs of functions by themselves, or with all that they call."""
+CallersOf = Callable[[int, Set[Key], CostColumn], Mapping[Key, Callers]]
 """RecordingPair.callers"""
 
 _ALIKE = 0.5
@@ -47,7 +50,7 @@ class MovedCode(Frozen):
         won = sorted((row for row in rows if row.moved(self.sort) > least), key=self._size)[:_MOST]
         lost = sorted((row for row in rows if -row.moved(self.sort) > least), key=self._size)[:_MOST]
         lone = {row.key for row in rows if not (row.total_before and row.total_after)}
-        before, after = (self.callers_of(side, lone) for side in (0, 1))
+        before, after = (self.callers_of(side, lone, "total") for side in (0, 1))
         links = {new.key: [old for old in lost if _fit(new, old, before, after)] for new in won}
         done = set[Key]()
         for new in sorted(grown, key=self._size):

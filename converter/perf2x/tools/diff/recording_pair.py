@@ -19,6 +19,7 @@ from perf2x.model.totals.totals import Key, totals
 from perf2x.tools.diff.changed_rows import ColumnChange, DiffTable, Shown
 from perf2x.tools.diff.changes import Change, Comparison, scaled
 from perf2x.tools.diff.matching_objects import match_objects, renamed
+from perf2x.tools.diff.moved_code import CostColumn
 from perf2x.tools.diff.pair_options import PairOptions, Work
 from perf2x.tools.tables.report_tables import call_tree
 
@@ -59,7 +60,7 @@ class RecordingPair:
         of functions by their shares (``share``).
         """
 
-    def callers(self, side: int, skipped: Set[Key], column: str = "total") -> dict[Key, dict[Key, int]]:
+    def callers(self, side: int, skipped: Set[Key], column: CostColumn) -> dict[Key, dict[Key, int]]:
         """Return the costs of all functions by their nearest callers but those, before (0) or after (1).
 
         ``column``: their costs with all that they call, or by themselves (own); no callers of these where many samples

@@ -27,6 +27,9 @@ from perf2x.base.binaries.dwarf.source_locations import (
 from perf2x.base.columnar import I64, U64, as_int64, as_uint64, flatnonzero, rows_by, searchsorted
 from perf2x.errors import ObjectError
 
+MAX_NESTING = 16
+"""Maximum number of scopes and functions around an entry."""
+_SCOPES = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
 _TOGETHER = 64
 """The number of units whose line tables are read together."""
 FindSplitUnit = Callable[[Unit], Unit | None]
@@ -164,11 +167,6 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
                 found.setdefault(unit, []).extend(ranges)
         at = end
     return found
-
-
-MAX_NESTING = 16
-"""Maximum number of scopes and functions around an entry."""
-_SCOPES = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
 
 
 def scopes_around(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:

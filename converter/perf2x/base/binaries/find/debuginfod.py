@@ -23,7 +23,7 @@ from perf2x.errors import FormatError, ObjectError
 
 _BLOCK = 1 << 16
 _MISS_SECONDS = 600
-"""How long to believe a cached "no server had it" (debuginfod-find(1), cache_miss_s)."""
+"""Lifetime of a cached "no server had it" (debuginfod-find(1), cache_miss_s)."""
 _SLOW_SECONDS = 90
 Progress = Callable[[str, int, int], None]
 """Called with (address, bytes received, total bytes or 0)."""
