@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.filters.filter_options import Filters, Grouping
 from perf2x.model.format_features import CodeRequest
-from perf2x.model.listing_options import ListingOptions
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 
 FormatName = Literal[

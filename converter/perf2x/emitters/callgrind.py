@@ -48,8 +48,8 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.errors import SettingError
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.format_features import ListingSettings
-from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import (

@@ -20,7 +20,7 @@ from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.errors import FormatError
 from perf2x.fleet.executors import TaskTotals, done
 from perf2x.fleet.input_names import changed_ns, local_copy
-from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups
+from perf2x.fleet.recording_tags import GROUPS, start_by_name, tags_of, tags_of_groups
 from perf2x.kernel.load_options import LoadContext, LoadOptions
 from perf2x.kernel.open_bundle import open_bundles
 from perf2x.sources.dataset.content_ids import recording_id, text_id
@@ -46,7 +46,7 @@ class Job(Frozen):
     run: str
     """Id of the run: workers read the dataset's list of recordings once per run."""
     tag_from: tuple[str, ...] = ()
-    """Sources of the tags of each recording (``recording_labels.py``)."""
+    """Sources of the tags of each recording (``recording_tags.py``)."""
     start_time: str = ""
     """Source of the start of recordings without a date: ``file``, a pattern of file names, or empty."""
     leave_ns: int = 60 * 10**9

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.model.listing_options import ListingOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.setting import FeatureSettings, Setting
 
 CodeObject = Annotated[

@@ -13,8 +13,8 @@ from perf2x import Filters, Grouping, SymbolOptions, convert, read
 from perf2x.base.installed_packages import available
 from perf2x.errors import OptionError
 from perf2x.kernel.registry import EMITTERS, load_emitter
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.format_features import CodeRequest
-from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import NAMES
 from perf2x.model.setting import settings_in
 from tests.support import rich_recording

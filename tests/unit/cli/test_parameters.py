@@ -15,8 +15,8 @@ from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring, Only, Without, make_command, typed
 from perf2x.errors import Perf2xError
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.format_features import ListingSettings
-from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import LISTINGS
 from perf2x.model.setting import Argument, Setting
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -13,7 +13,7 @@ from perf2x.cli.render.text_table import name_column, number_column, table_lines
 from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.listing_options import ListingOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.printable_text import plain
 from perf2x.model.profile import Profile

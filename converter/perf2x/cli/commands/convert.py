@@ -17,8 +17,8 @@ from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import progress_bar
 from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.format_features import ListingSettings
-from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import HONOURABLE
 from perf2x.model.setting import Setting
 

@@ -6,8 +6,8 @@ from typing import Annotated
 from perf2x.cli.parameters import Honouring, Only
 from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.format_features import ListingSettings
-from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Argument, Setting
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -11,8 +11,8 @@ from perf2x.cli.progress import load_shown
 from perf2x.emitters.flame.html import Html
 from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.format_features import ListingSettings
-from perf2x.model.listing_options import ListingOptions
 from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Setting
 

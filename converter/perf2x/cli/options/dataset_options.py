@@ -92,7 +92,7 @@ class LabelFlags(Frozen):
         from msgspec.structs import replace
 
         from perf2x.fleet.ingest import Job
-        from perf2x.fleet.recording_labels import check_name_pattern, tags_of_variables
+        from perf2x.fleet.recording_tags import check_name_pattern, tags_of_variables
 
         (tags,) = parse_tags(self.tag, 1)
         if self.start_time not in ("", "file"):

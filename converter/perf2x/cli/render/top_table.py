@@ -14,7 +14,7 @@ from perf2x.cli.render.text_table import (
     number_column,
 )
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.filters.frame_patterns import RUNTIMES
+from perf2x.model.filters.frame_presets import RUNTIMES
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.profile import numbered_names
 from perf2x.model.totals.event_columns import wholes

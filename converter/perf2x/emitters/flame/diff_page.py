@@ -15,7 +15,7 @@ from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_template import field, table, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
-from perf2x.model.filters.frame_patterns import RUNTIMES
+from perf2x.model.filters.frame_presets import RUNTIMES
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import LocationFrames, Profile, expand, location_frames, merge_stacks
 from perf2x.model.transforms.merge_profiles import merge_profiles

@@ -17,7 +17,7 @@ from perf2x.emitters.flame.page_samples import burst_table, lane_table, moment_t
 from perf2x.emitters.flame.page_template import field, table, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, track_names, tracks_of
-from perf2x.model.filters.frame_patterns import RUNTIMES
+from perf2x.model.filters.frame_presets import RUNTIMES
 from perf2x.model.plugin_options import FINISHED, LISTINGS, Format, Needs
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import (

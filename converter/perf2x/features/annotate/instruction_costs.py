@@ -30,7 +30,7 @@ from perf2x.errors import ObjectError
 from perf2x.features.annotate.line_costs import FunctionFrames, StackWeights, own_by_location, total_by_kind
 from perf2x.features.annotate.object_code import ObjectCode
 from perf2x.features.annotate.source_lines import Sources
-from perf2x.model.listing_options import ListingOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile import CodeListing, FunctionListing, FunctionRow, InstructionCost, Profile
 from perf2x.symbolizer.mapped_objects import mapped_objects

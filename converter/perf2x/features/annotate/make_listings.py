@@ -17,9 +17,9 @@ from perf2x.features.annotate.line_costs import (
     sums_by_kind,
 )
 from perf2x.features.annotate.source_lines import Sources
-from perf2x.model.filters.frame_patterns import is_runtime
+from perf2x.model.annotate_options import ListingOptions
+from perf2x.model.filters.frame_presets import is_runtime
 from perf2x.model.filters.profile_filters import Names
-from perf2x.model.listing_options import ListingOptions
 from perf2x.model.number_format import format_percent
 from perf2x.model.profile import (
     Costs,

@@ -6,7 +6,7 @@ from perf2x.base.binaries.find.source_files import SourceFiles
 from perf2x.base.binaries.find.untrusted_paths import is_own
 from perf2x.base.columnar import I64, unique
 from perf2x.base.mapping_names import is_jitdump
-from perf2x.model.listing_options import ListingOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.profile import Profile
 from perf2x.model.recording import build_id_by_name
 from perf2x.symbolizer.make_object_finder import make_source_fetcher

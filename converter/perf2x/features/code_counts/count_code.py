@@ -17,7 +17,7 @@ from perf2x.base.columnar import I64, U64, Frozen, as_int64, flatnonzero, unique
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import is_real_path, without_deleted
 from perf2x.errors import OptionError, SettingError
-from perf2x.model.filters.frame_patterns import is_runtime
+from perf2x.model.filters.frame_presets import is_runtime
 from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.format_features import CodeRequest
 from perf2x.model.profile import (

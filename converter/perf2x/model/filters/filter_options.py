@@ -64,7 +64,7 @@ class Filters(Frozen):
         _of_samples("Times of day, 10:00:00,10:00:05.5.", "--time-wall", "START,STOP", asks="times"),
     ] = ()
     ignore: Annotated[tuple[str, ...], _of_frames("Drop samples with a matching frame.", group=FRAMES)] = ()
-    """Patterns of frames (``frame_patterns.py``), as for the fields below."""
+    """Patterns of frames (``frame_presets.py``), as for the fields below."""
     focus: Annotated[tuple[str, ...], _of_frames("Keep samples with a matching frame.", group=FRAMES)] = ()
     skip_after: Annotated[tuple[str, ...], _of_frames("Cut the callers off a matching frame.")] = ()
     hide: Annotated[
@@ -87,7 +87,7 @@ class Filters(Frozen):
     def __post_init__(self) -> None:
         if not self.rename and not any(getattr(self, name) for name in _PATTERNS):
             return
-        from perf2x.model.filters.frame_patterns import patterns_of, renames_of
+        from perf2x.model.filters.frame_presets import patterns_of, renames_of
 
         for name in _PATTERNS:
             patterns_of(name, getattr(self, name))

@@ -32,7 +32,7 @@ from perf2x.base.columnar import (
     sum_of,
     take_rows_of,
 )
-from perf2x.model.filters.frame_patterns import Pattern, matching, patterns_of, renames_of
+from perf2x.model.filters.frame_presets import Pattern, matching, patterns_of, renames_of
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
 from perf2x.model.printable_text import bracketed
 from perf2x.model.profile import (

@@ -15,7 +15,7 @@ from perf2x.base.columnar import I64, U64, as_uint64
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import ObjectError
 from perf2x.symbolizer.demangle.demangle import full_name
-from perf2x.symbolizer.symbol_index import SymbolColumns, SymbolIndex
+from perf2x.symbolizer.symbols_by_address import SymbolColumns, SymbolIndex
 
 
 class _SymbolTables:

@@ -28,7 +28,7 @@ from perf2x.symbolizer.sources.symbol_source import (
     no_symbols,
     symbols_from_names,
 )
-from perf2x.symbolizer.symbol_index import SymbolIndex
+from perf2x.symbolizer.symbols_by_address import SymbolIndex
 
 _KallsymsFile = Path | tuple[str, bytes]
 """A path, or a name and contents."""

@@ -30,7 +30,7 @@ from perf2x.base.columnar.text_columns import differs_from_previous, hex_numbers
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.errors import ObjectError
-from perf2x.symbolizer.symbol_index import PAGE, SymbolColumns, SymbolIndex
+from perf2x.symbolizer.symbols_by_address import PAGE, SymbolColumns, SymbolIndex
 
 _NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09
 _IS_SYMBOL = np.array([letter in b"TWDBtwdb" for letter in range(256)], np.bool_)

@@ -6,7 +6,7 @@ What grew only in proportion, as on a slower machine, explains nothing.
 import re
 from collections.abc import Mapping, Set
 
-from perf2x.model.filters.frame_patterns import is_runtime
+from perf2x.model.filters.frame_presets import is_runtime
 from perf2x.model.number_format import format_amount
 from perf2x.model.totals.totals import Key
 from perf2x.tools.diff.changes import Comparison

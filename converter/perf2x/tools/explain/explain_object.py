@@ -22,7 +22,7 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 from perf2x.model.number_format import plural
 from perf2x.symbolizer.sources.elf_source import STRIPPED
-from perf2x.tools.explain.remedies import Remedy, debug_package, for_debug_file
+from perf2x.tools.explain.debug_file_advice import Remedy, debug_package, for_debug_file
 
 _TELLING = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",

@@ -6,7 +6,7 @@ from perf2x.base.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectF
 from perf2x.base.frozen_struct import Frozen
 from perf2x.base.mapping_names import is_object, is_vdso, without_deleted
 from perf2x.symbolizer.sources.elf_source import STRIPPED
-from perf2x.tools.explain.remedies import Remedy, debug_package, for_debug_file
+from perf2x.tools.explain.debug_file_advice import Remedy, debug_package, for_debug_file
 
 _DATA_NAMES = ("//anon", "[heap]")
 """Memory without code. Names of JIT compilers' memory are longer."""

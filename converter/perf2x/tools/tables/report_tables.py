@@ -10,7 +10,7 @@ import numpy as np
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, Frozen, as_int64, falses, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
-from perf2x.model.filters.frame_patterns import is_runtime
+from perf2x.model.filters.frame_presets import is_runtime
 from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighed_tree
 from perf2x.model.totals.totals import Key, Line, lines_of_frames, weights
 from perf2x.tools.tables.top_rows import TopTable

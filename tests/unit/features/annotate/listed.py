@@ -7,7 +7,7 @@ from perf2x.features.annotate.make_listings import make_listings
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
 from perf2x.kernel.registry import load_symbol_sources
-from perf2x.model.listing_options import ListingOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.profile.listings import FunctionListing, Listings
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Session

@@ -11,7 +11,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.features.annotate.object_code import DumpedCode
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
-from perf2x.model.listing_options import ListingOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.profile.listings import CodeListing
 from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.sources.parse_jitdump import parse_jitdump

@@ -7,7 +7,7 @@ import pytest
 from perf2x.features.annotate import instruction_costs
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import load_options
-from perf2x.model.listing_options import ListingOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.totals import totals
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import OptionError
-from perf2x.model.filters import frame_patterns
+from perf2x.model.filters import frame_presets
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.filters.profile_filters import FILTERS
 from perf2x.model.filters.unmatched_filters import UnmatchedFilters
@@ -173,7 +173,7 @@ def test_ready_made_sets_know_names_of_all_styles(kind: str) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows cannot stop an expression")
 @pytest.mark.parametrize(("name", "text"), [("hide", "(a+)+!"), ("collapse", "(a|a)*!"), ("rename", "(a+)+!=b")])
 def test_an_expression_that_takes_too_long_is_refused(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_patterns, "_SECONDS", 0.02)
+    monkeypatch.setattr(frame_presets, "_SECONDS", 0.02)
     profile, before = profile_of([(0, [("a" * 64, "", 3)])], [[0]]), signal.getsignal(signal.SIGVTALRM)
     with pytest.raises(OptionError, match="to match") as refused:
         applied(profile, Filters(**{name: (text,)}))

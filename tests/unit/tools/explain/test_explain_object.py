@@ -18,10 +18,10 @@ from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.binaries.find.object_finder import Finder
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.errors import ObjectError
-from perf2x.tools.explain import explain_object, remedies
+from perf2x.tools.explain import debug_file_advice, explain_object
+from perf2x.tools.explain.debug_file_advice import debug_package
 from perf2x.tools.explain.explain_object import explain_file
 from perf2x.tools.explain.missing_names import explain_unnamed
-from perf2x.tools.explain.remedies import debug_package
 from tests.support.frame_writer import Frame, FrameFile
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.support.tiny_go import TinyFunction, tiny_go_table
@@ -219,7 +219,7 @@ def test_debug_packages_have_conventional_names(tmp_path, listed, owner, wanted)
 
 
 def test_oversized_file_lists_are_not_read(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(remedies, "LARGEST_LIST", 5)
+    monkeypatch.setattr(debug_file_advice, "LARGEST_LIST", 5)
     written(tmp_path, b"/.\n/usr/bin/prog\n", "var/lib/dpkg/info/mine.list")
     assert debug_package(Finder(SearchPaths(symfs=tmp_path)), "/usr/bin/prog") == ""
 

@@ -9,7 +9,7 @@ import pytest
 from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.features.annotate.source_lines import Sources
-from perf2x.model.listing_options import ListingOptions
+from perf2x.model.annotate_options import ListingOptions
 from perf2x.reader import open_recording
 from perf2x.symbolizer.make_object_finder import make_finder
 from perf2x.symbolizer.sources.symbol_source import Context

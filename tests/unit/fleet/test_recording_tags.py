@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from perf2x.errors import FormatError, OptionError
-from perf2x.fleet.recording_labels import (
+from perf2x.fleet.recording_tags import (
     check_name_pattern,
     start_by_name,
     tags_of,

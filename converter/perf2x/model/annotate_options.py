@@ -1,4 +1,4 @@
-"""Options of listings."""
+"""Options of `perf2x annotate`, and of formats with listings."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""Labels and dates of a recording, taken from its name, from files next to it, and from the cgroups of its samples."""
+"""Tags and dates of a recording, taken from its name, from files next to it, and from the cgroups of its samples."""
 
 import csv
 import os

@@ -1,4 +1,4 @@
-"""Regular expressions that match frames, and presets by name."""
+"""Presets of `--hide` and other frame filters, and regular expressions that match frames."""
 
 import re
 from collections.abc import Sequence

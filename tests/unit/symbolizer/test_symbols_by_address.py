@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse, unique_known
-from perf2x.symbolizer.symbol_index import SymbolColumns, SymbolIndex
+from perf2x.symbolizer.symbols_by_address import SymbolColumns, SymbolIndex
 from tests.support.examples import examples
 
 FUNC, NOTYPE, LOCAL, GLOBAL, WEAK = 2, 0, 0, 1, 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perf2x.model.filters.frame_patterns import is_runtime
+from perf2x.model.filters.frame_presets import is_runtime
 
 
 @pytest.mark.parametrize(
