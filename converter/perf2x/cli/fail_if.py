@@ -51,7 +51,7 @@ def _replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> 
             yield f"{found}, so {what} cannot be judged ({typed})"
 
 
-def untold_changes(pair: "RecordingPair", limits: Sequence[str]) -> list[str]:
+def untold_changes(pair: "RecordingPair", limits: Sequence[object]) -> list[str]:
     """Return sentences on why limits of growth cannot be checked for a pair of recordings."""
     return [*_replaced_objects((pair.before, pair.after), "changes", "--fail-above")] if limits else []
 

@@ -50,7 +50,7 @@ class Verdict(Frozen):
         if limits and (growth is None or growth.strange):
             why = growth.strange if growth else "there is no earlier recording to compare with"
             return cls("no baseline", [why], notes)
-        text = "nothing exceeds its limit" + (f" ({', '.join(limits)})" if limits else "")
+        text = "nothing exceeds its limit" + (f" ({', '.join(one.text for one in limits)})" if limits else "")
         if growth is not None and not whole.normalize:
             change = format_change(whole.whole_after - whole.before.whole, whole.before.whole)
             text += f"; the total changed by {change}"

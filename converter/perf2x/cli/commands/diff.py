@@ -53,7 +53,6 @@ def diff(
     from perf2x.tools.diff.changed_rows import Shown
     from perf2x.tools.diff.recording_pair import load_pair
 
-    gate = DiffGate.of(compared, rows.sort)
     file_format = format_to_write(file.to, file.output)
     if file.output == STDOUT and form.shape != "table":
         raise OptionError(f"-o - and --format {form.shape} would both write to standard output; choose one")
@@ -64,14 +63,14 @@ def diff(
         pair = load_pair((before, after), options, rows.value, how, progress)
     for line in pair.notes:
         print_message(f"perf2x: {line}")
-    verdict = gate.verdict(rows.by, pair.compared, pair.callers)
+    verdict = DiffGate(compared, rows.sort).verdict(rows.by, pair.compared, pair.callers)
     untold = untold_changes(pair, compared.fail_above)
     shown = Shown(rows.by, rows.sort, rows.limit, rows.show_all)
-    table = verdict.table(pair, shown, gate.confidence, rows.columns)
+    table = verdict.table(pair, shown, compared.confidence, rows.columns)
     written = write_difference(file_format, file.output, pair) if file_format else ""
     outcome = Verdict.of(compared, untold, verdict, table.comparison) if compared.fail_above else None
     if file.output != STDOUT:
-        form.show(diff_report(table, gate.confidence, outcome))
+        form.show(diff_report(table, compared.confidence, outcome))
         if table.rows and table.unmoved and not quiet:
             print_message(f"{table.unmoved_note} (--all shows them)")
     print_messages(_remarks(pair, table, written, verdict, verbose=verbose), quiet)

@@ -53,7 +53,7 @@ def report(
     from perf2x.tools.diff.changes import Comparison
     from perf2x.tools.diff.recording_pair import load_pair
 
-    sources, gate, shape = recordings(inputs), DiffGate.of(compared), shown.shape()
+    sources, shape = recordings(inputs), shown.shape()
     options = asked.but(counts=True, keep_other_events=bool(shown.columns))
     check_gates(gates, options.symbols is not None)
     pair = growth = changes = None
@@ -71,8 +71,8 @@ def report(
             loaded = pair.after
     quality = [*failed_gates(gates, loaded)]
     if pair:
-        growth = gate.verdict("function", pair.compared, pair.callers)
-        changes = changes_of(pair, growth, gate.confidence, shown.limit)
+        growth = DiffGate(compared, "self").verdict("function", pair.compared, pair.callers)
+        changes = changes_of(pair, growth, compared.confidence, shown.limit)
         quality += untold_changes(pair, compared.fail_above)
     verdict = None
     if compared.fail_above or gates != GateFlags():

@@ -1,14 +1,4 @@
-"""``--fail-above`` of ``perf2x diff``: limits on the growth of functions, objects and the total.
-
-::
-
-    5%                  every line of the table, and the total
-    total=5%            only the total
-    function=2%         any function; object=2% any object
-    share=2%            the share of any function in the total, so that a slower machine is not mistaken for a slower
-                        program; only for functions that cost more than before, because shares grow when others shrink
-    function:parse*=1%  functions by name or glob; object:libc.so.6=1%, share:parse*=1%
-"""
+"""``--fail-above`` of ``perf2x diff``: judges the growth of functions, objects and the total by its limits."""
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -18,13 +8,12 @@ from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.base.frozen_struct import Frozen
-from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.errors import OptionError
 from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.number_format import first_of, format_change, format_percent
 
 if TYPE_CHECKING:
-    from perf2x.cli.options.diff_options import ComparisonFlags
+    from perf2x.cli.options.diff_options import ComparisonFlags, GrowthLimit
     from perf2x.model.totals.sampling_noise import Interval
     from perf2x.model.totals.totals import Key
     from perf2x.tools.diff.changed_rows import DiffTable, Shown
@@ -33,67 +22,12 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 
-class GrowthLimit(Frozen):
-    """One limit, in percent of the total before."""
-
-    percent: float
-    kind: str = ""
-    """function, object, share or total; "" for the lines of the table that is shown, and the total."""
-    pattern: str = "*"
-
-
-def parse_limits(texts: Sequence[str]) -> list[GrowthLimit]:
-    """Parse the values of --fail-above. Raises OptionError for one that is not a limit."""
-    return [_parse_limit(text) for text in texts]
-
-
-def _parse_limit(text: str) -> GrowthLimit:
-    what, equals, share = text.rpartition("=")
-    percent = parse_percentage(f"--fail-above {text}", share)
-    if not equals or what == "total":
-        return GrowthLimit(percent, what)
-    kind, colon, pattern = what.partition(":")
-    if kind not in ("function", "object", "share") or (colon and not pattern):
-        raise OptionError(
-            f"--fail-above {text}: expected 5%, total=5%, function=5%, object=5%, share=5%, function:NAME=5%, "
-            "object:NAME=5% or share:NAME=5%"
-        )
-    return GrowthLimit(percent, kind, pattern or "*")
-
-
-def parse_confidence(text: str) -> float:
-    """Parse ``0.95`` or ``95%``. Raises OptionError for a value outside (0, 1)."""
-    try:
-        value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
-        raise OptionError(f"--confidence {text}: expected a number between 0 and 1 such as 0.95, or 95%")
-    return value
-
-
 class DiffGate(Frozen):
     """All limits, and the rule that distinguishes changes from noise."""
 
-    limits: Sequence[GrowthLimit]
+    asked: "ComparisonFlags"
     sort: str
     """self or total: the column that limits apply to."""
-    confidence: float
-    any_change: bool = False
-    """Count changes that sampling noise explains, too."""
-    allow_unknown: bool = False
-    """Accept limits on names that neither recording has."""
-
-    @classmethod
-    def of(cls, flags: "ComparisonFlags", sort: str = "self") -> "DiffGate":
-        """Return the gate that the options describe. Raises OptionError for an invalid limit."""
-        return cls(
-            parse_limits(flags.fail_above),
-            sort,
-            parse_confidence(flags.confidence),
-            flags.any_change,
-            flags.allow_unknown,
-        )
 
     def verdict(
         self, by: str, compared: Callable[[str], "Comparison"], callers: "CallersOf | None" = None
@@ -103,18 +37,18 @@ class DiffGate(Frozen):
         ``by`` is the table for limits that name none. Raises OptionError for a limit that could never be exceeded, and
         for a name that neither recording has.
         """
-        if compared(by).normalize and any(limit.kind == "total" for limit in self.limits):
+        if compared(by).normalize and any(limit.kind == "total" for limit in self.asked.fail_above):
             raise OptionError(
                 "--fail-above total=… could never fail when shares are compared, because scaled totals are equal; "
                 "share=5% limits the shares of functions"
             )
-        kinds = [one.kind if one.kind not in ("", "total") else by for one in self.limits]
-        checks = [_Check.of(one, kind, compared(kind)) for one, kind in zip(self.limits, kinds, strict=True)]
+        kinds = {"": by, "total": by}
+        checks = [_Check.of(one, kinds.get(one.kind, one.kind), compared) for one in self.asked.fail_above]
         rows = {(check.kind, row.key): (check, row) for check in checks for row in check.rows}
         among = sum(check.comparison.parts([row], self.sort) for check, row in rows.values())
         among += any(check.whole for check in checks)
         unknown = [check.unknown for check in checks if check.unknown]
-        if unknown and not self.allow_unknown:
+        if unknown and not self.asked.allow_unknown:
             raise OptionError(f"{unknown[0]} (--allow-unknown accepts that)")
         functions, verdict = compared("function"), GateVerdict(notes=unknown)
         if strange := functions.strange():
@@ -150,16 +84,16 @@ class DiffGate(Frozen):
         verdict: "GateVerdict",
     ) -> None:
         """Add the outcome of one limit."""
-        judged = check.comparison.judged(check.rows, self.confidence, (among, among))
+        judged = check.comparison.judged(check.rows, self.asked.confidence, (among, among))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
         large = [row for row in judged if row.moved(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
             large = self._dearer(large, functions, among, verdict)
-        if callers and not self.any_change and check.kind in ("function", "share"):
+        if callers and not self.asked.any_change and check.kind in ("function", "share"):
             large = self._not_moved(large, check, functions, callers, verdict)
         found = {(check.kind, *row.key): row for row in sorted(large, key=lambda row: (-row.moved(self.sort), row.key))}
         if check.whole:
-            whole = check.comparison.whole_change(self.confidence, among)
+            whole = check.comparison.whole_change(self.asked.confidence, among)
             verdict.intervals[WHOLE] = whole.interval(self.sort)
             found = {WHOLE: whole} | found if whole.moved(self.sort) > check.allowed else found
         noise = []
@@ -180,7 +114,7 @@ class DiffGate(Frozen):
         self, shares: Sequence["Change"], functions: "Comparison", among: float, verdict: "GateVerdict"
     ) -> list["Change"]:
         """Return the shares of functions whose own cost grew; add a note on the others."""
-        costs = functions.judged(shares, self.confidence, (among, among))
+        costs = functions.judged(shares, self.asked.confidence, (among, among))
         dearer = {row.key for row in costs if self._is_growth(row)}
         if cheap := [row.name for row in shares if row.key not in dearer]:
             verdict.notes.append(f"shares that grew only because others shrank: {first_of(cheap, _NAMED)}")
@@ -209,14 +143,14 @@ class DiffGate(Frozen):
 
     def _is_growth(self, row: "Change") -> bool:
         """Return whether a cost grew, beyond noise unless any change counts."""
-        return (row.moved(self.sort) if self.any_change else row.interval(self.sort)[0]) > 0
+        return (row.moved(self.sort) if self.asked.any_change else row.interval(self.sort)[0]) > 0
 
     def _failure(self, name: str, of: str, row: "Change", check: "_Check") -> str:
         whole = check.comparison.before.whole
         was, now = (format_percent(value, whole) for value in row.sides(self.sort))
         of += f", from {was} to {now}" * (check.kind == "share")
         low, high = (format_change(limit, whole) for limit in row.interval(self.sort))
-        span = "" if self.any_change else f" ({low} to {high})"
+        span = "" if self.asked.any_change else f" ({low} to {high})"
         change = format_change(row.moved(self.sort), whole)
         return f"{name} grew by {change}{of}{span}, more than {check.limit.percent:g} % (--fail-above)"
 
@@ -259,7 +193,7 @@ class GateVerdict(Frozen):
 class _Check(Frozen):
     """One limit and the rows that it applies to."""
 
-    limit: GrowthLimit
+    limit: "GrowthLimit"
     kind: str
     comparison: "Comparison"
     allowed: float
@@ -271,8 +205,9 @@ class _Check(Frozen):
     """A sentence if neither recording has the limit's name."""
 
     @classmethod
-    def of(cls, limit: GrowthLimit, kind: str, comparison: "Comparison") -> "_Check":
+    def of(cls, limit: "GrowthLimit", kind: str, compared: Callable[[str], "Comparison"]) -> "_Check":
         """Choose the rows. An empty total allows no limits, and normalized totals are equal."""
+        comparison = compared(kind)
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.whole)
         if not comparison.before.whole:
             return check

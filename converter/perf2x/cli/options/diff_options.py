@@ -1,9 +1,21 @@
-"""Options specific to ``perf2x diff``."""
+"""Options specific to ``perf2x diff``, and the limits of ``--fail-above``.
 
-from typing import Annotated, Literal
+::
+
+    5%                  every line of the table, and the total
+    total=5%            only the total
+    function=2%         any function; object=2% any object
+    share=2%            the share of any function in the total, so that a slower machine is not mistaken for a slower
+                        program; only for functions that cost more than before, because shares grow when others shrink
+    function:parse*=1%  functions by name or glob; object:libc.so.6=1%, share:parse*=1%
+"""
+
+from typing import Annotated, Literal, NamedTuple
 
 from perf2x.base.frozen_struct import Frozen
+from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.cli.options.table_options import RowFlags
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.setting import Argument, Setting
 from perf2x.model.totals.row_kinds import Sort
 
@@ -41,28 +53,67 @@ class ChangeFlags(RowFlags):
     show_all: Annotated[bool, Setting("Also show unchanged rows.", ("--all",))] = False
 
 
+class GrowthLimit(NamedTuple):
+    """One limit, in percent of the total before; a struct would be a group of options."""
+
+    text: str
+    percent: float
+    kind: str
+    """function, object, share or total; "" for the lines of the table that is shown, and the total."""
+    pattern: str = "*"
+
+
+def read_limit(text: str) -> GrowthLimit:
+    """Parse a value of --fail-above. Raises OptionError for one that is not a limit."""
+    what, equals, share = text.rpartition("=")
+    percent = parse_percentage(f"--fail-above {text}", share)
+    if not equals or what == "total":
+        return GrowthLimit(text, percent, what)
+    kind, colon, pattern = what.partition(":")
+    if kind not in ("function", "object", "share") or (colon and not pattern):
+        raise OptionError(
+            f"--fail-above {text}: expected 5%, total=5%, function=5%, object=5%, share=5%, function:NAME=5%, "
+            "object:NAME=5% or share:NAME=5%"
+        )
+    return GrowthLimit(text, percent, kind, pattern or "*")
+
+
+def read_confidence(setting: str, given: str | float) -> float:
+    """Parse ``0.95`` or ``95%``. Raises SettingError for a value outside (0, 1)."""
+    text = str(given).strip()
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise SettingError("", setting, f" {given}: expected a number between 0 and 1 such as 0.95, or 95%")
+    return value
+
+
 class ComparisonFlags(Frozen):
     """Limits of growth."""
 
     PANEL = "For CI"
 
     fail_above: Annotated[
-        tuple[str, ...],
+        tuple[GrowthLimit, ...],
         Setting(
             "Exit with 3 if a row, or the total, grew by more than PCT % of BEFORE's total and sampling noise "
             "does not explain it. WHAT: total, function, object, share (of a function in the total), or some of them "
             "by name, function:parse*; repeatable.",
             metavar="[WHAT=]PCT",
+            read=lambda _, texts: tuple(map(read_limit, texts)),
         ),
     ] = ()
     confidence: Annotated[
-        str,
+        float,
         Setting(
             "Probability that two recordings of the same program pass, however many rows are compared.",
             metavar="0.95",
             rare=True,
+            read=read_confidence,
         ),
-    ] = "0.95"
+    ] = 0.95
     any_change: Annotated[bool, Setting("Let --fail-above fail even for changes that may be noise.", rare=True)] = False
     allow_unknown: Annotated[bool, Setting("Accept --fail-above for a name that neither recording has.", rare=True)] = (
         False

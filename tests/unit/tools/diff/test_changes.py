@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from perf2x.cli.diff.fail_above import DiffGate, GateVerdict, parse_confidence, parse_limits
+from perf2x.cli.diff.fail_above import DiffGate, GateVerdict
+from perf2x.cli.options.diff_options import ComparisonFlags, read_confidence, read_limit
 from perf2x.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.totals.totals import totals
@@ -31,7 +32,8 @@ def compared(before: Profile, after: Profile, normalize: bool = False) -> Compar
 
 def verdict(bar: str, before: Mapping[str, int], after: Mapping[str, int], *, any_change: bool = False) -> GateVerdict:
     comparison = compared(profile(before), profile(after))
-    return DiffGate(parse_limits([bar]), "self", 0.95, any_change).verdict("function", lambda kind: comparison)
+    asked = ComparisonFlags((read_limit(bar),), any_change=any_change)
+    return DiffGate(asked, "self").verdict("function", lambda kind: comparison)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,8 @@ def test_normalized_wholes_are_equal_and_lines_are_not() -> None:
     before, after = profile({"f": 100, "g": 100}), profile({"f": 1000, "g": 10})
     for normalize, subjects in ((False, ["the total", "f"]), (True, ["f"])):
         comparison = compared(before, after, normalize)
-        found = DiffGate(parse_limits(["1"]), "self", 0.95).verdict("function", lambda kind, held=comparison: held)
+        gate = DiffGate(ComparisonFlags((read_limit("1"),)), "self")
+        found = gate.verdict("function", lambda kind, held=comparison: held)
         assert [sentence.partition(" grew")[0] for sentence in found.failures.values()] == subjects
 
 
@@ -72,18 +75,18 @@ def test_the_surest_growth_that_is_less_than_a_sample_counts() -> None:
 @pytest.mark.parametrize("text", ["0", "1", "0%", "100%", "-1", "1.5", "sure", ""])
 def test_a_confidence_is_between_nothing_and_certainty(text: str) -> None:
     with pytest.raises(OptionError, match="between 0 and 1"):
-        parse_confidence(text)
+        read_confidence("confidence", text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("0.95", 0.95), (" 95% ", 0.95), ("0.5%", 0.005)])
 def test_confidences(text: str, value: float) -> None:
-    assert parse_confidence(text) == pytest.approx(value)
+    assert read_confidence("confidence", text) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["function:=5", "thing=5", "functions=5", "=5", "function:f=101", "x"])
 def test_limits_that_are_none(text: str) -> None:
     with pytest.raises(OptionError, match="--fail-above"):
-        parse_limits([text])
+        read_limit(text)
 
 
 def test_an_interval_that_touches_nothing_does_not_exclude_it() -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.cli.diff.fail_above import DiffGate, parse_limits
+from perf2x.cli.diff.fail_above import DiffGate
+from perf2x.cli.options.diff_options import ComparisonFlags, read_limit
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.profile.profile import Profile
@@ -61,14 +62,14 @@ def _compared(before: Profile, after: Profile, normalize: bool) -> Callable[[str
 @pytest.mark.parametrize("normalize", [False, True])
 def test_repetitions_pass(bar: str, normalize: bool) -> None:
     profile = loaded(str(CORPUS / "zstd" / "perf.data"))
-    gate = DiffGate(parse_limits([bar]), "self", 0.95)
-    assert failures(profile, gate, 12, normalize=normalize) <= 2
-    assert failures(profile, replace(gate, any_change=True), 3, normalize=normalize) >= 2
+    asked = ComparisonFlags((read_limit(bar),))
+    assert failures(profile, DiffGate(asked, "self"), 12, normalize=normalize) <= 2
+    assert failures(profile, DiffGate(replace(asked, any_change=True), "self"), 3, normalize=normalize) >= 2
 
 
 def test_growth_is_caught() -> None:
     profile = loaded(str(CORPUS / "zstd" / "perf.data"))
-    assert failures(profile, DiffGate(parse_limits(["function=5"]), "self", 0.95), 8, growth=0.15) >= 7
+    assert failures(profile, DiffGate(ComparisonFlags((read_limit("function=5"),)), "self"), 8, growth=0.15) >= 7
 
 
 def main(path: str, pairs: int) -> None:
@@ -78,8 +79,8 @@ def main(path: str, pairs: int) -> None:
     for bar in ("function=0.1", "function=1", "function=5", "total=1", "1"):
         for normalize in (False, True):
             for sort in ("self", "total"):
-                gate = DiffGate(parse_limits([bar]), sort, 0.95)
-                every = replace(gate, any_change=True)
+                asked = ComparisonFlags((read_limit(bar),))
+                gate, every = DiffGate(asked, sort), DiffGate(replace(asked, any_change=True), sort)
                 said = [failures(profile, one, pairs, normalize=normalize) for one in (every, gate)]
                 caught = [failures(profile, gate, pairs, normalize=normalize, growth=0.1, times=n) for n in (1, 4)]
                 shown = "shares" if normalize else "values"
