@@ -3,22 +3,20 @@
 Only code that cannot be named elsewhere (``only_where_recorded``) is named here.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from msgspec import json
 from msgspec.structs import replace
 
+from perf2x.base.abi import SampleType
 from perf2x.kernel.input_source import Stitched
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.open_sessions import SessionInput
+from perf2x.kernel.registry import load_symbol_sources
+from perf2x.model.filters.applied_filters import AppliedFilters
+from perf2x.model.recording import Recording, kernel_build_id
 from perf2x.sources.dataset.read.stored_part import StoredFacts
-
-if TYPE_CHECKING:
-    from perf2x.model.recording import Recording
-    from perf2x.sources.dataset.write.recording_to_store import StoredRecording
-    from perf2x.symbolizer.known.location_names import LocationNames
+from perf2x.sources.dataset.write.recording_to_store import StoredRecording
+from perf2x.symbolizer.known.location_names import LocationNames, everything, location_names, only_where_recorded
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) -> StoredRecording:
@@ -26,10 +24,6 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
 
     The context's diagnostics must be those of this session alone, because they are stored with it.
     """
-    from perf2x.model.filters.applied_filters import AppliedFilters
-    from perf2x.model.recording import kernel_build_id
-    from perf2x.sources.dataset.write.recording_to_store import StoredRecording
-
     source = session.open()
     recording = source.recording
     stitched = source.stitched(AppliedFilters(context.options.filters, recording), context)
@@ -64,8 +58,6 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
 
 
 def _told_by_samples(recording: Recording) -> tuple[str, ...]:
-    from perf2x.base.abi import SampleType
-
     asked = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
     return tuple(name for name, bit in asked if any(event.sample_type & bit for event in recording.session.events))
 
@@ -73,14 +65,9 @@ def _told_by_samples(recording: Recording) -> tuple[str, ...]:
 def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
     symbols, profile = context.options.symbols, stitched.profile
     if stitched.names:
-        from perf2x.symbolizer.symbol_options import SymbolOptions
-
         return stitched.names(profile, SymbolOptions())
     if symbols is None:
         return None
-    from perf2x.kernel.registry import load_symbol_sources
-    from perf2x.symbolizer.known.location_names import everything, location_names, only_where_recorded
-
     symbols = replace(symbols, names="short", inline=True, keep_full_names=False)  # the reader decides
     wanted = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
     facts = context.symbol_facts(profile, recording, symbols)

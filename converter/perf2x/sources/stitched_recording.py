@@ -5,7 +5,7 @@ They take the place of a recording; filters and columns are applied afterwards.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from msgspec.structs import replace
@@ -13,16 +13,14 @@ from msgspec.structs import replace
 from perf2x.base.columnar import ListArray, arange, as_uint64, zeros
 from perf2x.kernel.input_source import Lacks, Stitched
 from perf2x.kernel.load_options import LoadContext, LoadOptions
+from perf2x.model.filters.applied_filters import AppliedFilters
 from perf2x.model.profile import Profile, keep_samples, without_times
 from perf2x.model.recording import Samples
 from perf2x.model.transforms.drop_unused import compact
-
-if TYPE_CHECKING:
-    from perf2x.model.filters.applied_filters import AppliedFilters
-    from perf2x.stitcher.call_graphs import UnwindReport
-    from perf2x.stitcher.deferred.deferred_join import DeferredReport
-    from perf2x.symbolizer.known.location_names import LocationNames
-    from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.stitcher.call_graphs import UnwindReport
+from perf2x.stitcher.deferred.deferred_join import DeferredReport
+from perf2x.symbolizer.known.location_names import LocationNames
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class StitchedRecording:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from perf2x.api import diff, top
 from perf2x.cli.agents.below_folders import BelowFolders
@@ -12,6 +12,7 @@ from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.cli.render.text_table import name_column, number_column, table_lines
 from perf2x.errors import OptionError
 from perf2x.kernel.load import load
+from perf2x.kernel.load_options import LoadOptions
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.annotate_options import ListingOptions
 from perf2x.model.number_format import format_amount, format_percent, plural
@@ -19,9 +20,6 @@ from perf2x.model.printable_text import plain
 from perf2x.model.profile import Profile
 from perf2x.model.totals.row_kinds import Sort
 from perf2x.tools.tables.report_tables import Caller, call_tree, callers_of
-
-if TYPE_CHECKING:
-    from perf2x.kernel.load_options import LoadOptions
 
 MOST = 20_000
 """Maximum size of an answer in bytes, about 5,000 tokens."""
@@ -38,7 +36,7 @@ By = Literal["function", "object", "thread"]
 class AgentTools:
     """Answers questions about files below folders. Raises Perf2xError for questions without an answer."""
 
-    def __init__(self, files: BelowFolders, options: "LoadOptions", source_dirs: tuple[Path, ...]) -> None:
+    def __init__(self, files: BelowFolders, options: LoadOptions, source_dirs: tuple[Path, ...]) -> None:
         self._files = files
         self._options = options
         self._source_dirs = source_dirs

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.binaries.find.untrusted_paths import RecordedFiles
 from perf2x.base.columnar import I64, U64, Frozen, as_int64, flatnonzero, unique, zeros
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.mapping_names import is_real_path, without_deleted
 from perf2x.errors import OptionError, SettingError
+from perf2x.kernel.load_options import LoadContext
+from perf2x.model.filters.applied_filters import AppliedFilters
 from perf2x.model.filters.frame_presets import is_runtime
 from perf2x.model.filters.unmatched_filters import no_such
 from perf2x.model.format_features import CodeRequest
@@ -32,12 +35,6 @@ from perf2x.model.recording import Recording, Want, select_rows
 from perf2x.stitcher.branch_traces import CodeCounter
 from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
 from perf2x.stitcher.history.process_history import ProcessHistory, build_process_history
-
-if TYPE_CHECKING:
-    from perf2x.base.binaries.elf.elf_file import ElfObject
-    from perf2x.base.binaries.find.object_finder import ObjectFiles
-    from perf2x.kernel.load_options import LoadContext
-    from perf2x.model.filters.applied_filters import AppliedFilters
 
 _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 

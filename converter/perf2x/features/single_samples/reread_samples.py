@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import as_uint64, falses, zeros
-from perf2x.base.columnar.arrays import I32, I64, U64, argsort, flatnonzero
-from perf2x.base.columnar.list_array import row_numbers
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I32, I64, U64, argsort, as_uint64, falses, flatnonzero, row_numbers, unique, zeros
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import FormatError
 from perf2x.kernel.load_options import LoadContext
+from perf2x.kernel.registry import load_symbol_sources
+from perf2x.model.filters.applied_filters import AppliedFilters
 from perf2x.model.format_features import SingleSampleSettings
 from perf2x.model.profile import (
     NEVER,
@@ -29,9 +27,6 @@ from perf2x.model.profile import (
     names_data,
 )
 from perf2x.model.recording import Event, Recording, Samples, Want, take_rows
-
-if TYPE_CHECKING:
-    from perf2x.model.filters.applied_filters import AppliedFilters
 
 
 def sample_reader(
@@ -116,7 +111,6 @@ def _named_places(
 ) -> NamedPlaces:
     """Symbolize each address once: stitch samples as if they were taken there, without counting them."""
     from perf2x.kernel.perf_data import process_history
-    from perf2x.kernel.registry import load_symbol_sources
     from perf2x.model.transforms.weights_and_mispredicts import placed
     from perf2x.stitcher.profile_builder import build_profile
     from perf2x.stitcher.stitch import Stitcher, StitchOptions
@@ -170,6 +164,5 @@ def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext)
         return np.zeros(len(profile.locations), np.uint64)
     with context.stages.stage("symbolize"):
         from perf2x.features.annotate.object_code import symbol_starts
-        from perf2x.kernel.registry import load_symbol_sources
 
         return symbol_starts(profile, context.symbol_facts(profile, recording, symbols), load_symbol_sources())

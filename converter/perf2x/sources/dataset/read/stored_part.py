@@ -3,12 +3,9 @@
 Data of a stored recording that only perf2x reads is JSON in a column of the table of recordings.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from msgspec import DecodeError, field, json
 from msgspec.structs import replace
@@ -24,14 +21,13 @@ from perf2x.kernel.options_for_format import ONE_RECORDING
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import Meta, Profile
 from perf2x.model.recording import ALL, KERNEL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want
+from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
+from perf2x.sources.dataset.read.restore_profile import restore_events, restore_meta, restore_profile
 from perf2x.sources.stitched_recording import StitchedRecording
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
-
-if TYPE_CHECKING:
-    from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
-    from perf2x.symbolizer.known.location_names import LocationNames
-    from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.known.location_names import LocationNames
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 _WITH_TIMES = "fleet ingest --timeline"
 
@@ -130,8 +126,6 @@ class StoredPart(StitchedRecording):
         )
 
     def _events(self) -> Iterator[Event]:
-        from perf2x.sources.dataset.read.restore_profile import restore_events
-
         bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
         told = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
         for index, event in enumerate(restore_events(self.rows[0])):
@@ -165,15 +159,12 @@ class StoredPart(StitchedRecording):
     @cached_property
     def _meta(self) -> Meta:
         from perf2x.model.transforms.merge_profiles import merged_meta
-        from perf2x.sources.dataset.read.restore_profile import restore_meta
 
         both = zip(self.rows, self._facts, strict=True)
         return merged_meta([restore_meta(row, tuple(facts.comments), facts.clock_id) for row, facts in both])
 
     def whole(self, options: LoadOptions) -> Profile:
         """Return the profile of all samples, with its counts."""
-        from perf2x.sources.dataset.read.restore_profile import restore_profile
-
         for facts in self._facts:
             self.diagnostics.absorb(facts.counts)
         self._restored = restore_profile(self._part, self.rows, self._meta, with_cgroups="cgroup" in options.columns)

@@ -1,9 +1,6 @@
 """Sessions of datasets: recordings with the same events and kernel form a session, and are read together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -11,10 +8,9 @@ from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.open_sessions import Input, SessionInput, SessionPart
 from perf2x.model.printable_text import as_recorded
-
-if TYPE_CHECKING:
-    from perf2x.sources.dataset.read.dataset_part import Row
-    from perf2x.sources.dataset.read.stored_part import StoredFacts, StoredPart
+from perf2x.sources.dataset.dataset_address import parse_address
+from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
+from perf2x.sources.dataset.read.stored_part import StoredFacts, StoredPart, parse_facts
 
 _TOGETHER = 2000
 """Maximum number of recordings per session, because memory grows with their stacks."""
@@ -35,10 +31,6 @@ def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Sessi
 
 
 def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Row], SessionInput]]:
-    from perf2x.sources.dataset.dataset_address import parse_address
-    from perf2x.sources.dataset.read.dataset_part import DatasetPart
-    from perf2x.sources.dataset.read.stored_part import StoredPart, parse_facts
-
     part = DatasetPart(parse_address(one.path))
     part.require()
     if "host" in context.options.keep:

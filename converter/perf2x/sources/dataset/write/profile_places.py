@@ -16,9 +16,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.base.abi import CpuMode
-from perf2x.base.columnar import as_int32, as_uint64, falses, zeros
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonzero
-from perf2x.base.frozen_struct import Frozen
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    AnyArray,
+    Bools,
+    Frozen,
+    as_int32,
+    as_uint64,
+    falses,
+    flatnonzero,
+    zeros,
+)
 from perf2x.base.mapping_names import is_jitdump, is_object
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Locations, Mappings, Profile

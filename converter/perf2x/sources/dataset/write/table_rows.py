@@ -6,9 +6,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec.structs import asdict
 
-from perf2x.base.columnar import as_int32, falses, minus_ones, zeros
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, cumsum, flatnonzero, no_rows, sum_of
-from perf2x.base.columnar.list_array import ListArray, offsets_of, row_batches
+from perf2x.base.columnar import (
+    I64,
+    AnyArray,
+    ListArray,
+    arange,
+    as_int32,
+    cumsum,
+    falses,
+    flatnonzero,
+    minus_ones,
+    no_rows,
+    offsets_of,
+    row_batches,
+    sum_of,
+    zeros,
+)
 from perf2x.errors import FormatError
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
