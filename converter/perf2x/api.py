@@ -153,9 +153,9 @@ def convert(
     """
     names, target = _input_paths(inputs), fspath(output)
     name, emitter = _emitter(to, target, settings)
-    wanted = _load_options(symbols, options)
+    request = _load_options(symbols, options)
     timeline = options.get("timeline")
-    return convert_recordings(lambda whole: [(target, whole)], names, name, emitter, wanted, timeline=timeline)[0]
+    return convert_recordings(lambda whole: [(target, whole)], names, name, emitter, request, timeline=timeline)[0]
 
 
 def write(
@@ -239,8 +239,8 @@ def top(
       columns: name, object, self, total
     """
     _check_limit(limit)
-    wanted = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
-    return TopTable(_read(inputs, wanted).profile, by, sort, value, limit, columns)
+    request = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
+    return TopTable(_read(inputs, request).profile, by, sort, value, limit, columns)
 
 
 def diff(
@@ -279,10 +279,10 @@ def diff(
     how = PairOptions(
         normalize, per, per_value, read_object_names("map", [f"{old}={new}" for old, new in (map or {}).items()])
     )
-    wanted = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
-    loaded = [_read(one, how.to_load(wanted)) for one in (before, after)]
+    request = _load_options(symbols, options).but(**value_options(by, value), keep_other_events=bool(columns))
+    loaded = [_read(one, how.to_load(request)) for one in (before, after)]
     names = [one.recording.session.source if isinstance(one, Loaded) else fspath(one) for one in (before, after)]
-    pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, how, () if columns else wanted.events)
+    pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, how, () if columns else request.events)
     return pair.table(Shown(by, sort, limit, unmoved), pair.compared(by).changes(confidence), columns)
 
 
@@ -309,10 +309,10 @@ def _emitter(
 
 
 def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOptions) -> LoadOptions:
-    wanted = load_options(symbols=symbols, **options)
-    if unknown := ", ".join(sorted(wanted.keep - _KEPT)):
+    request = load_options(symbols=symbols, **options)
+    if unknown := ", ".join(sorted(request.keep - _KEPT)):
         raise OptionError(f"keep={unknown}: it may have {', '.join(sorted(_KEPT))}")
-    return wanted
+    return request
 
 
 def _decode_texts(column: Coded) -> npt.NDArray[np.object_]:

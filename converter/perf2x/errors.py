@@ -44,11 +44,11 @@ class SettingError(OptionError):
 
 
 class SeveralFunctionsError(OptionError):
-    """A name that several functions may have: ``meant`` has each with its cost, the highest first."""
+    """A name that several functions may have: ``candidates`` has each with its cost, the highest first."""
 
-    def __init__(self, typed: str, meant: Mapping[str, str]) -> None:
-        super().__init__(f"{typed!r} may be any of {len(meant)} functions; name one of them in full")
-        self.meant = meant
+    def __init__(self, typed: str, candidates: Mapping[str, str]) -> None:
+        super().__init__(f"{typed!r} may be any of {len(candidates)} functions; name one of them in full")
+        self.candidates = candidates
 
 
 class ObjectError(Perf2xError):

@@ -128,14 +128,14 @@ class Program:
         return machine, [chain[0] + 4, *chain[1:]]
 
 
-def stacks_of(machines, asked) -> UserStacks:
+def stacks_of(machines, requested) -> UserStacks:
     """Return the copies that perf would have made of every machine's stack."""
     arch = machines[0].arch
     bits = sorted(PERF_BITS[arch])
     registers, copies, sizes = [], [], []
     for machine in machines:
         pointer = machine.registers[machine.pointer]
-        copied = range(pointer, min(STACK_TOP, pointer + asked), 8)
+        copied = range(pointer, min(STACK_TOP, pointer + requested), 8)
         copies.append(struct.pack(f"<{len(copied)}Q", *(machine.memory.get(at, 0) for at in copied)))
         sizes.append(len(copies[-1]))
         registers.append([machine.registers[PERF_BITS[arch][bit]] for bit in bits])
@@ -147,5 +147,5 @@ def stacks_of(machines, asked) -> UserStacks:
         words=np.frombuffer(b"".join(copies), "<u8").astype(np.uint64),
         start=starts,
         size=np.array(sizes, np.int64),
-        asked=asked,
+        requested=requested,
     )

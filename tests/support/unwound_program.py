@@ -39,13 +39,13 @@ def unwinder_of(elf, arch, max_depth=1024, is_jit=False) -> tuple[Unwinder, Mapp
     return Unwinder(mappings, lambda name, build_id: (elf, None), arch, max_depth), finder_of(lookup)
 
 
-def unwound(program, machines, asked=1 << 16, max_depth=1024, **more) -> UserChains:
+def unwound(program, machines, requested=1 << 16, max_depth=1024, **more) -> UserChains:
     elf = open_elf(program.file(**more).bytes())
     unwinder, finder = unwinder_of(elf, program.arch, max_depth)
-    return unwinder.unwind(stacks_of(machines, asked), finder)
+    return unwinder.unwind(stacks_of(machines, requested), finder)
 
 
-def by_hand(frames, words, asked=None, place=0, frame_pointer=None, **more) -> UserChains:
+def by_hand(frames, words, requested=None, place=0, frame_pointer=None, **more) -> UserChains:
     """A thread in one of ``frames`` whose stack holds ``words``, lowest first, is unwound.
 
     Its frame pointer leads to the word of that number.
@@ -57,4 +57,4 @@ def by_hand(frames, words, asked=None, place=0, frame_pointer=None, **more) -> U
     if frame_pointer is not None:
         machine.registers[6] = machine.registers[7] + 8 * frame_pointer
     unwinder, finder = unwinder_of(open_elf(FrameFile(frames, **more).bytes()), "x86_64")
-    return unwinder.unwind(stacks_of([machine], 8 * len(words) if asked is None else asked), finder)
+    return unwinder.unwind(stacks_of([machine], 8 * len(words) if requested is None else requested), finder)

@@ -10,7 +10,7 @@ from perf2x.cli.parameters import parameter_of, parse_only
 from perf2x.errors import Perf2xError
 from perf2x.model.setting import settings_in
 
-_GIVEN = "perf2x.format_options"
+_TYPED = "perf2x.format_options"
 
 
 def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> list[Any]:
@@ -25,24 +25,24 @@ def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> li
         settings = settings_in(load_emitter(name)).values()
     except Perf2xError:  # the command reports the error
         return []
-    taken = {name for one in command.params for name in one.opts}
-    given: dict[str, object] = context.meta.setdefault(_GIVEN, {})
-    wanted = [
+    names = {name for one in command.params for name in one.opts}
+    typed: dict[str, object] = context.meta.setdefault(_TYPED, {})
+    parameters = [
         parameter_of(replace(one, panel=f"Options of {name}"))
         for one in settings
-        if one.names and taken.isdisjoint(one.names)
+        if one.names and names.isdisjoint(one.names)
     ]
-    made = parse_only(name, lambda: None, wanted).params
+    made = parse_only(name, lambda: None, parameters).params
     for one in made:
         one.expose_value = False
-        one.callback = lambda _, parameter, value: given.update({parameter.name: value} if value else {})
+        one.callback = lambda _, parameter, value: typed.update({parameter.name: value} if value else {})
     return list(made)
 
 
-def given_options(context: Any) -> dict[str, object]:
+def typed_format_options(context: Any) -> dict[str, object]:
     """Return the values of such parameters."""
-    given: dict[str, object] = context.meta.get(_GIVEN, {})
-    return given
+    typed: dict[str, object] = context.meta.get(_TYPED, {})
+    return typed
 
 
 def options_of_formats() -> dict[str, tuple[str, list[str]]]:

@@ -90,9 +90,9 @@ class HelpfulCommand(PlainHelp, TyperCommand):
                 formatter.write(indent(f"{self.epilog}\n", "  "))
 
 
-def show_all(context: typer.Context, wanted: bool) -> None:
+def show_all(context: typer.Context, is_set: bool) -> None:
     """Print the help with all options, and exit."""
-    if wanted and not context.resilient_parsing:
+    if is_set and not context.resilient_parsing:
         context.meta[_ALL] = True
         typer.echo(context.get_help())
         raise typer.Exit

@@ -151,36 +151,36 @@ def _given(one: Setting, given: dict[str, Any]) -> Any:
 
 def make_command(name: str, function: Callable[..., None]) -> Any:
     """Make a typer command from a function's parameters; its docstring is the help, with examples after a ``::``."""
-    asked: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
-    wanted: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
+    parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
         if chosen := list(_chosen(parameter)):
-            asked[parameter.name] = struct_in(parameter.annotation), chosen
-        wanted += map(parameter_of, chosen) if chosen else [parameter]
-        wanted += [_by_name(one) for one in chosen if isinstance(one, Argument) and one.names]
-    wanted.append(inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
+            groups[parameter.name] = struct_in(parameter.annotation), chosen
+        parameters += map(parameter_of, chosen) if chosen else [parameter]
+        parameters += [_by_name(one) for one in chosen if isinstance(one, Argument) and one.names]
+    parameters.append(inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
 
     def run(*, help_all: bool = False, **given: Any) -> None:
         from perf2x.base.files.operating_system import keep_freed_memory  # not for --help
 
         keep_freed_memory()
-        for name, (group, chosen) in asked.items():
+        for name, (group, chosen) in groups.items():
             own = {one.name: _given(one, given) for one in chosen}
             given[name] = typed(group, own) if group else _read(chosen[0], own[name]).get(name, chosen[0].default)
         function(**given)
 
     text, _, examples = (inspect.getdoc(function) or "").partition("\n\n::\n\n")
     help_text = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))  # paragraphs, to be wrapped
-    made = parse_only(name, run, wanted, cls=HelpfulCommand, help=help_text, epilog=dedent(examples))
-    made.rare = {one.name for _, chosen in asked.values() for one in chosen if one.rare}
+    made = parse_only(name, run, parameters, cls=HelpfulCommand, help=help_text, epilog=dedent(examples))
+    made.rare = {one.name for _, chosen in groups.values() for one in chosen if one.rare}
     made.params[-1].hidden = not made.rare
     return made
 
 
-def parse_only(name: str, function: Any, wanted: Sequence[inspect.Parameter], **settings: Any) -> Any:
+def parse_only(name: str, function: Any, parameters: Sequence[inspect.Parameter], **settings: Any) -> Any:
     """Make a command with these parameters, whose values stay as typed."""
-    function.__signature__ = inspect.Signature(wanted)
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in wanted}
+    function.__signature__ = inspect.Signature(parameters)
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
     alone.command(name, **settings)(function)
     made: Any = typer.main.get_command(alone)

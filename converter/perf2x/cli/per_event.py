@@ -17,11 +17,11 @@ def per_event(profile: View, target: str, suffix: str) -> Iterator[tuple[str, Vi
     """
     if target == "-":
         raise OptionError("--per-event writes several files: choose a file name with -o, not standard output")
-    taken: set[str] = set()
+    used: set[str] = set()
     for row in unique(profile.samples.event).tolist():
         name = re.sub(r"[^\w.+-]+", "_", plain_names(profile.events)[row]).strip("_") or f"event_{row}"
-        name = name if name not in taken else f"{name}_{row}"
-        taken.add(name)
+        name = name if name not in used else f"{name}_{row}"
+        used.add(name)
         samples = take_rows_of(profile.samples, profile.samples.event == row)
         yield _inserted(target, suffix, name), replace(profile, samples=samples, default_event=row)
 

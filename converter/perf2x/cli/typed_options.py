@@ -38,6 +38,6 @@ def option_of(parameters: Iterable[Any], setting: str) -> str:
     """
     if setting.startswith("--"):
         return setting
-    wanted, space, value = (_PARAMETER.get(setting) or setting.rpartition(".")[2]).partition(" ")
-    named = (parameter for parameter in parameters if parameter.name == wanted)
+    name, space, value = (_PARAMETER.get(setting) or setting.rpartition(".")[2]).partition(" ")
+    named = (parameter for parameter in parameters if parameter.name == name)
     return next(((one.secondary_opts or one.opts)[0] + space + value for one in named), setting)

@@ -41,7 +41,7 @@ def _sentence(error: Any, context: Any) -> str:
     """Return one sentence, and the command whose help has more."""
     option = getattr(error, "option_name", "")
     if hasattr(error, "possibilities"):
-        text = f"there is no option {option}{_meant(option, context)}"
+        text = f"there is no option {option}{_suggestion(option, context)}"
     elif option:
         off = "".join(
             f"; {name} turns it off"
@@ -61,7 +61,7 @@ def takes_format(command: Any) -> bool:
     return any("--set" in one.opts for one in command.params)
 
 
-def _meant(option: str, context: Any) -> str:
+def _suggestion(option: str, context: Any) -> str:
     """Return the suggested option: a synonym, one of another format, else one that looks similar."""
     from perf2x.cli.format_parameters import options_of_formats
 

@@ -73,8 +73,8 @@ def _traces(branches: BranchCounts) -> Iterator[str]:
     yield from _rows("T", [branches.source[rows], branches.target[rows], branches.next[rows]], [branches.count[rows]])
     rest = np.where(traced, 0, branches.count)
     keys, sums = sum_rows([branches.source, branches.target], [rest, branches.mispredicted])
-    said = flatnonzero((sums[0] > 0) | (sums[1] > 0))
-    yield from _rows("B", [key[said] for key in keys], [value[said] for value in sums])
+    counted = flatnonzero((sums[0] > 0) | (sums[1] > 0))
+    yield from _rows("B", [key[counted] for key in keys], [value[counted] for value in sums])
 
 
 def _branches_and_ranges(branches: BranchCounts) -> Iterator[str]:

@@ -93,8 +93,8 @@ class Callgrind(Format):
     @property
     def needs(self) -> Needs:
         """Sums by thread name are needed, and the objects' code if instructions are written."""
-        wanted = ListingOptions(hottest=0, instructions=True) if self.instructions else None
-        return Needs(threads=False, features=(ListingSettings(wanted),), viewer="open it: kcachegrind {0}")
+        listing = ListingOptions(hottest=0, instructions=True) if self.instructions else None
+        return Needs(threads=False, features=(ListingSettings(listing),), viewer="open it: kcachegrind {0}")
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write function by function: the cost of each line, then the costs of the calls on it."""

@@ -65,8 +65,8 @@ class Gcov(Autofdo):
         if stated:
             most = max((top.entered for top in functions), default=0)
             out.write(pack("<I6Q", _SUMMARY, total, max(places, default=0), most, places.total(), len(functions), 16))
-            wanted = (total * cutoff // _MILLION for cutoff in _CUTOFFS)
-            for cutoff, share in zip(_CUTOFFS, _shares(places, wanted), strict=True):
+            thresholds = (total * cutoff // _MILLION for cutoff in _CUTOFFS)
+            for cutoff, share in zip(_CUTOFFS, _shares(places, thresholds), strict=True):
                 out.write(pack("<IQQ", cutoff, *share))
         out.write(_section(_NAMES, _names(names, profile) if stated else _texts(names)))
         out.write(_section(_FUNCTIONS, pack("<I", len(functions)) + bodies))
@@ -76,10 +76,10 @@ class Gcov(Autofdo):
 
     def notes(self, profile: View) -> tuple[str, ...]:
         """Return the object's name, what was counted, and whether it is too little."""
-        said, code = Autofdo.notes(self, profile), profile.code
+        notes, code = Autofdo.notes(self, profile), profile.code
         if code is None or sum_of((code.branches if len(code.branches) else code.samples).count) >= _FEW:
-            return said
-        return (*said, "so few that GCC will treat hot code as cold: record for longer, or at a higher frequency (-F)")
+            return notes
+        return (*notes, "so few that GCC will treat hot code as cold: record for longer, or at a higher frequency (-F)")
 
 
 def _body(function: FunctionCounts, names: StringInterner) -> bytes:
@@ -125,11 +125,11 @@ def _section(tag: int, data: bytes) -> bytes:
     return pack("<II", tag, -(-len(data) // 4)) + data
 
 
-def _shares(places: Counter[int], wanted: Iterable[int]) -> Iterator[tuple[int, int]]:
+def _shares(places: Counter[int], thresholds: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield, for ascending sums, the smallest of the highest counts that reach each sum, and their number."""
     falling = iter(sorted(places.items(), reverse=True))
     least = number = reached = 0
-    for each in wanted:
+    for each in thresholds:
         while reached < each:
             least, often = next(falling)
             number, reached = number + often, reached + least * often

@@ -74,8 +74,8 @@ class Speedscope(Format):
         texts = _stack_texts(expand(profile.stacks, frames.of_location), stacks)
         rows_of = dict(rows_by(samples.event))
         for kind in kinds:
-            wanted = rows_of.get(kind, zeros(0))
-            for lane, chosen in _tracks_by_weight(track, samples.value, wanted):
+            rows = rows_of.get(kind, zeros(0))
+            for lane, chosen in _tracks_by_weight(track, samples.value, rows):
                 name = _title(names[lane][0], tracks, lane) + (
                     f": {one_line(profile.events[kind].name)}" * (len(kinds) > 1)
                 )
@@ -83,9 +83,9 @@ class Speedscope(Format):
                 yield _profile(name, unit, _arrays(texts, place[chosen]), samples.value[chosen])
 
 
-def _tracks_by_weight(track: I64, value: I64, wanted: I64) -> list[tuple[int, I64]]:
+def _tracks_by_weight(track: I64, value: I64, samples: I64) -> list[tuple[int, I64]]:
     """Return the tracks of some samples (rows, ascending), heaviest first, with the rows on each."""
-    lanes = [(lane, wanted[rows]) for lane, rows in rows_by(track[wanted])]
+    lanes = [(lane, samples[rows]) for lane, rows in rows_by(track[samples])]
     return sorted(lanes, key=lambda lane: -sum_of(value[lane[1]]))
 
 

@@ -37,7 +37,7 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
         counts=tuple(counts.values()),
         comments=profile.meta.comments,
         kernel_looked_up=found is not None and found.kernel_looked_up,
-        samples_say=_told_by_samples(recording),
+        samples_say=_sample_labels(recording),
         clock_id=profile.meta.clock_id,
     )
     return StoredRecording(
@@ -57,9 +57,9 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
     )
 
 
-def _told_by_samples(recording: Recording) -> tuple[str, ...]:
-    asked = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
-    return tuple(name for name, bit in asked if any(event.sample_type & bit for event in recording.session.events))
+def _sample_labels(recording: Recording) -> tuple[str, ...]:
+    fields = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
+    return tuple(name for name, bit in fields if any(event.sample_type & bit for event in recording.session.events))
 
 
 def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
@@ -69,7 +69,7 @@ def _location_names(stitched: Stitched, recording: Recording, context: LoadConte
     if symbols is None:
         return None
     symbols = replace(symbols, names="short", inline=True, keep_full_names=False)  # the reader decides
-    wanted = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
+    is_symbolized = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
     facts = context.symbol_facts(profile, recording, symbols)
     with context.stages.stage("symbolize"):
-        return location_names(profile, facts, load_symbol_sources(), wanted)
+        return location_names(profile, facts, load_symbol_sources(), is_symbolized)

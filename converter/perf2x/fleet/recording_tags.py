@@ -32,14 +32,14 @@ _TIMES = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def tags_of_variables(asked: Iterable[str]) -> Tags:
+def tags_of_variables(sources: Iterable[str]) -> Tags:
     """Return the tags from variables, ``env:NAME`` with KEY=VALUE,…, which may differ on workers of other machines.
 
     Raises SettingError for an unknown source of tags, FormatError for an unreadable table.
     """
     _table.cache_clear()  # it may have changed since the last run
     found: dict[str, str] = {}
-    for text in asked:
+    for text in sources:
         if not text.startswith(_VARIABLE):
             if text != GROUPS:
                 _reader(text)
@@ -52,12 +52,12 @@ def tags_of_variables(asked: Iterable[str]) -> Tags:
     return found
 
 
-def tags_of(source: str, asked: Iterable[str]) -> tuple[Tags, bool]:
+def tags_of(source: str, sources: Iterable[str]) -> tuple[Tags, bool]:
     """Return the tags of a recording by its name, later sources first, and whether a source has none.
 
     Raises FormatError for a damaged file next to it.
     """
-    found = [_reader(text)(source) for text in asked if text != GROUPS and not text.startswith(_VARIABLE)]
+    found = [_reader(text)(source) for text in sources if text != GROUPS and not text.startswith(_VARIABLE)]
     return {key: value for tags in found for key, value in tags.items()}, not all(found)
 
 

@@ -190,8 +190,8 @@ class LoadOptions(Frozen):
     @property
     def keeps_threads(self) -> bool:
         """Whether samples of different threads stay separate, as times and single threads require."""
-        asked = self.filters or self.grouping != Grouping() or self.hides_names
-        return bool(self.by_thread or self.needs_times or asked)
+        selects = self.filters or self.grouping != Grouping() or self.hides_names
+        return bool(self.by_thread or self.needs_times or selects)
 
     @property
     def columns(self) -> frozenset[str]:

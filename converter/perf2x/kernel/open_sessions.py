@@ -88,10 +88,10 @@ def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Session
     """Find the recordings of inputs that contain many, then the sessions of the others."""
     found: list[SessionInput] = []
     for kind in source_kinds():
-        taken = [one for one in inputs if kind.takes_path(one.path)]
-        if taken and kind.sessions:
-            found += kind.sessions(taken, context)
-            inputs = [one for one in inputs if one not in taken]
+        own = [one for one in inputs if kind.takes_path(one.path)]
+        if own and kind.sessions:
+            found += kind.sessions(own, context)
+            inputs = [one for one in inputs if one not in own]
     return found + sessions_of_files(inputs, context)
 
 

@@ -13,7 +13,7 @@ from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.input_source import Lacks
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
-from perf2x.model.setting import given_settings
+from perf2x.model.setting import changed_settings
 
 OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
 """Settings of the command line only, by group: one file per event, and limits on finished profiles."""
@@ -36,7 +36,7 @@ def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: 
         single = any(one.AS_RECORDED for one in needs.features)
         inline = symbols.inline or (single and needs.lines)  # only inlined functions require debug info
         symbols = replace(symbols, keep_full_names=full_names, lines=needs.lines, inline=inline)
-    wanted = {type(one): one for one in needs.features if one != type(one)()}
+    needed = {type(one): one for one in needs.features if one != type(one)()}
     return replace(
         options,
         symbols=symbols,
@@ -46,7 +46,7 @@ def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: 
         keep=options.keep | needs.columns,
         counts=options.counts or "counts" in needs.columns,
         keep_other_events=options.keep_other_events or "events" in needs.columns,
-        features=tuple(({type(one): one for one in options.features} | wanted).values()),
+        features=tuple(({type(one): one for one in options.features} | needed).values()),
     )
 
 
@@ -59,7 +59,7 @@ def check_of_command(given: Container[str], name: str, needs: Needs) -> None:
 
 def refuse_unhonoured(options: LoadOptions, name: str, needs: Needs) -> None:
     """Raise SettingError for the first setting that the format ``name`` does not support."""
-    for setting, declared in given_settings(options):
+    for setting, declared in changed_settings(options):
         if declared.group:
             _refuse_unless_honoured(setting, declared.group, name, needs)
 
@@ -72,7 +72,7 @@ def _refuse_unless_honoured(setting: str, group: str, name: str, needs: Needs) -
 
 def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
     """Raise SettingError or OptionError for the first setting that needs data an input lacks (``Source.lacks``)."""
-    for setting, declared in given_settings(options):
+    for setting, declared in changed_settings(options):
         if declared.asks in lacks:
             before, after = lacks[declared.asks]
             raise SettingError(before, setting, after)

@@ -50,7 +50,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
         history = process_history(recording, stacks, context)
         stitcher = Stitcher(history, stitch_options)
     call_graphs = CallGraphs(recording.session, history, lambda: context.finder, options.call_graphs)
-    want = _wanted_columns(options, stacks)
+    want = _needed_columns(options, stacks)
     values = sample_values(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, filters, call_graphs, stitcher, diagnostics, stages, values, stacks)
     jobs = 1 if call_graphs.in_order else processes_for(recording.sample_count, options)
@@ -63,8 +63,8 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
             history.note_missing_times(result.timeline.time, diagnostics)
         del stitcher, sample_pass  # its indices are as large as the profile's tables
         profile = build_profile(recording.session, history, result)
-        for wanted in values:
-            profile = wanted.named(profile)
+        for value in values:
+            profile = value.named(profile)
     return Stitched(profile, deferred_report(history, result.deferred), call_graphs.report(diagnostics))
 
 
@@ -94,7 +94,7 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
         per_process=options.as_recorded,
         as_recorded=options.as_recorded,
         by_thread=options.keeps_threads,
-        extra=tuple(name for name, wanted in extra.items() if wanted),
+        extra=tuple(name for name, is_kept in extra.items() if is_kept),
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
         user_only=frozenset(
@@ -103,7 +103,7 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
     )
 
 
-def _wanted_columns(options: LoadOptions, stacks: bool) -> Want:
+def _needed_columns(options: LoadOptions, stacks: bool) -> Want:
     from perf2x.model.recording import Want
 
     want = Want.CHAIN if stacks else Want(0)

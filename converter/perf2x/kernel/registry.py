@@ -53,8 +53,8 @@ def load_emitter(name: str) -> type[Emitter]:
     """
     found = available(EMITTERS)
     if name not in found:
-        meant = did_you_mean(name, found) or _named_in(name, found) or ";"
-        raise OptionError(f"no output format {name!r}{meant} installed: {', '.join(found)}")
+        suggestion = did_you_mean(name, found) or _named_in(name, found) or ";"
+        raise OptionError(f"no output format {name!r}{suggestion} installed: {', '.join(found)}")
     emitter: type[Emitter] = found[name].load()
     if not hasattr(emitter, "needs"):
         raise OptionError(f"{name} ({found[name].value}) is a plugin for another version of perf2x: it has no needs")
@@ -64,8 +64,8 @@ def load_emitter(name: str) -> type[Emitter]:
 def _named_in(word: str, formats: Mapping[str, EntryPoint]) -> str:
     """Return the middle of a sentence: the formats whose suffix or help text contains the word."""
     emitters = {name: point.load() for name, point in formats.items()}
-    said = {name: f"{one.suffix} {one.__doc__}".partition(":")[0].lower() for name, one in emitters.items()}
-    close = [name for name, text in said.items() if word.lower().replace("-", "") in text.replace(" ", "")]
+    texts = {name: f"{one.suffix} {one.__doc__}".partition(":")[0].lower() for name, one in emitters.items()}
+    close = [name for name, text in texts.items() if word.lower().replace("-", "") in text.replace(" ", "")]
     return f"; did you mean {' or '.join(close)}?" if close and word else ""
 
 

@@ -65,7 +65,7 @@ class SamplePass(Struct):
     def _run_in(self, processes: int, progress: Progress | None) -> None:
         """Process the samples in several processes, in contiguous shards if the order of samples must be kept."""
         ordered = self.stitcher.recorded
-        shards, taken = ShardQueue.among(processes), list[int]()
+        shards, done = ShardQueue.among(processes), list[int]()
         if ordered is not None:
             ordered.share(processes)
 
@@ -73,13 +73,13 @@ class SamplePass(Struct):
             if number:
                 self._begin_elsewhere(number)
             self._process(shards if ordered is None else Shard(number, processes), None if number else progress)
-            taken.extend(shards.taken)
+            done.extend(shards.taken)
 
         def result() -> _PartialResult:
             with self.stages.stage("stitch"):
                 stitched = self.stitcher.result()
             counts = list(self.diagnostics.counts.values())
-            return _PartialResult(stitched, self.call_graphs.counted(), self.filters.seen, counts, self.stages, taken)
+            return _PartialResult(stitched, self.call_graphs.counted(), self.filters.seen, counts, self.stages, done)
 
         def absorb(partial: _PartialResult) -> None:
             with self.stages.stage("join"):
@@ -87,7 +87,7 @@ class SamplePass(Struct):
                 self.call_graphs.absorb(partial.unwound)
                 self.filters.seen.absorb(partial.seen)
                 self.diagnostics.absorb(partial.counts)
-                taken.extend(partial.taken)
+                done.extend(partial.taken)
             self.stages.absorb(partial.stages)
 
         def replace_lost(numbers: range) -> None:
@@ -96,7 +96,7 @@ class SamplePass(Struct):
 
         try:
             join_from_processes(processes, work, result, absorb, replace_lost)
-            lost = shards.lost(taken) if ordered is None else None
+            lost = shards.lost(done) if ordered is None else None
             if lost is not None:
                 self._process(lost, None)
         finally:
@@ -112,15 +112,15 @@ class SamplePass(Struct):
 
     def _process(self, shard: Shard, progress: Progress | None) -> None:
         want = self.want | self.call_graphs.want
-        for wanted in self.values:
-            want |= wanted.want
+        for value in self.values:
+            want |= value.want
         batches = self.recording.samples(want, shard)
         counted = _with_progress(batches, self.recording.sample_count, shard.of, progress)
         for decoded in self.stages.each("decode", self.filters.batches(counted)):
             batch = decoded
             with self.stages.stage("unwind"):
-                for wanted in self.values:
-                    batch = wanted.of(batch)
+                for value in self.values:
+                    batch = value.of(batch)
                 completed = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
             with self.stages.stage("stitch"):
                 for part in _cache_sized(*completed):

@@ -47,12 +47,12 @@ def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
 
 def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
     """Keep samples of the selected events, or make another event the default."""
-    wanted, profile = run.options.events, loaded.profile
-    if not wanted:
+    patterns, profile = run.options.events, loaded.profile
+    if not patterns:
         return loaded
     from perf2x.model.filters.profile_filters import keep_events
 
-    kept = keep_events(profile, wanted, run.context.unmatched)
+    kept = keep_events(profile, patterns, run.context.unmatched)
     if run.options.keep_other_events:
         kept = replace(profile, default_event=kept.default_event)
     return with_profile(loaded, kept)
@@ -88,8 +88,8 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
         if run.options.filters.symbols:
             symbols = replace(symbols, keep_full_names=True)  # filters may use full names
         facts = context.symbol_facts(profile, recording, symbols)
-        given = run.names(profile, symbols) if run.names else None
-        symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, given)
+        stored = run.names(profile, symbols) if run.names else None
+        symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, stored)
         named, report = symbolizer.finish(_resolve_objects(symbolizer, context))
     return replace(loaded, profile=named, symbols=report)
 
@@ -106,7 +106,7 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
     return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 
-def _forget_places(loaded: Loaded, run: SessionRun) -> Loaded:
+def _drop_addresses(loaded: Loaded, run: SessionRun) -> Loaded:
     """Merge stacks that differ only in addresses without names."""
     from perf2x.model.transforms.drop_text_addresses import without_places
 
@@ -137,7 +137,7 @@ _OWN = (
     (Place.JOINED, _join_events),
     (Place.SYMBOLIZED, _filter_before_symbols),
     (Place.SYMBOLIZED, _symbolize),
-    (Place.SYMBOLIZED, _forget_places),
+    (Place.SYMBOLIZED, _drop_addresses),
     (Place.CHOSEN, _filter_after_symbols),
     (Place.GROUPED, _group),
     (Place.DESCRIBED, _label),

@@ -108,7 +108,7 @@ def read_compiled_name(name: str) -> CompiledName:
     """Parse the name of JIT-compiled code; a name of unknown form is shown unchanged, as native code."""
     for language, form, show in _FORMS:
         if found := re.match(form, name):
-            told = found.groupdict()
-            shown = show(found) if show else told.get("name") or ""
-            return CompiledName(language, shown, told.get("file") or "", min(int(told.get("line") or 0), 2**31 - 1))
+            parts = found.groupdict()
+            shown = show(found) if show else parts.get("name") or ""
+            return CompiledName(language, shown, parts.get("file") or "", min(int(parts.get("line") or 0), 2**31 - 1))
     return CompiledName("native")

@@ -175,7 +175,7 @@ def settings_in(kind: type) -> Mapping[str, Setting]:
     return {one.name: one for one in found if one is not None}
 
 
-def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setting]]:
+def changed_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setting]]:
     """Yield the settings that differ from their defaults, of a struct and of the structs in it: ``filters.pids``.
 
     Features' settings have no dots. Raises SettingError for a value outside the choices.
@@ -184,7 +184,7 @@ def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setti
     for field in struct.__struct_fields__:
         value, setting = getattr(struct, field), settings.get(field)
         for inner in (value,) if isinstance(value, Struct) else value if field == "features" else ():
-            yield from given_settings(inner, "" if field == "features" else f"{above}{field}.")
+            yield from changed_settings(inner, "" if field == "features" else f"{above}{field}.")
         if setting is not None and not isinstance(value, Struct) and value != setting.default:
             if setting.values:
                 replace(setting, name=f"{above}{field}").check(value)

@@ -125,7 +125,7 @@ class SidebandDecoder(Struct):
     _diagnostics: Diagnostics
     _tables: "dict[str, _TableBuilder]" = {}
     _waiting: list[Block] = []
-    _noted: Diagnostics = field(default_factory=Diagnostics)
+    _pending: Diagnostics = field(default_factory=Diagnostics)
 
     def add(self, records: Block) -> None:
         """Add the side-band records of a block; the clock must have passed the block's samples."""
@@ -146,8 +146,8 @@ class SidebandDecoder(Struct):
     def note_damage(self) -> None:
         """Report the damage of all records so far, in an order independent of how many were decoded at once."""
         self.decode_waiting()
-        self._diagnostics.absorb(sorted(self._noted.counts.values(), key=lambda count: count.name))
-        self._noted.counts.clear()
+        self._diagnostics.absorb(sorted(self._pending.counts.values(), key=lambda count: count.name))
+        self._pending.counts.clear()
 
     def finish(self, counts: dict[int, int], end: int) -> Sideband:
         """Return the tables, with the number of records of each type by name; ``end`` is the end of the stream."""
@@ -168,13 +168,13 @@ class SidebandDecoder(Struct):
                 malformed += [(int(bad[0]), kind, len(bad))] if len(bad) else []
         for _, kind, number in sorted(malformed):
             advice = "A record is cut short or damaged."
-            self._noted.add("records_malformed", advice, number, RECORD_NAMES[kind])
+            self._pending.add("records_malformed", advice, number, RECORD_NAMES[kind])
 
     def _decode_of_event(self, block: Block, kind: int, owner: int) -> I64:
         """Decode records of one type and event; return the positions of malformed ones."""
         event = self._events.event(owner)
         columns, bad = decode_records(block, kind, event)
-        columns |= clamped(columns, self._noted)
+        columns |= clamped(columns, self._pending)
         columns["event"] = np.full(len(block.sizes), owner, np.int32)
         if "owner_id" in columns:
             columns["event"] = self._events.owners_of(columns["owner_id"])

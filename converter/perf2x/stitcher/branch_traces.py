@@ -84,13 +84,13 @@ class CodeCounter:
         source = self._code.offsets(epoch[sample], branches.from_ip)
         target = self._code.offsets(epoch[sample], branches.to_ip)
         inside = (source != EXTERNAL) | (target != EXTERNAL)
-        taken = branches.flags & _NOT_TAKEN == 0
-        kept = flatnonzero(taken & (user if self._request.steps_over == "kernel" else inside))
+        was_taken = branches.flags & _NOT_TAKEN == 0
+        kept = flatnonzero(was_taken & (user if self._request.steps_over == "kernel" else inside))
         following = _next_branches(source[kept], target[kept], sample[kept])
-        told = inside[kept]
-        rows = kept[told]
+        valid = inside[kept]
+        rows = kept[valid]
         missed = as_int64(branches.flags[rows] & _MISPREDICTED)
-        counts = BranchCounts(source[rows], target[rows], following[told], np.ones(len(rows), np.int64), missed)
+        counts = BranchCounts(source[rows], target[rows], following[valid], np.ones(len(rows), np.int64), missed)
         return sum_branches([counts])
 
 

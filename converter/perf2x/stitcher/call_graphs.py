@@ -69,7 +69,7 @@ class UnwindReport(Frozen):
     frames: int = 0
     guessed: int = 0
     """Frames that were left by frame pointer, because there was no unwind information."""
-    asked: int = 0
+    requested: int = 0
     """The requested number of stack bytes, 0 if nothing was unwound."""
     cut_in_jit: int = 0
     """Samples that end with NO_UNWIND_INFO and have JIT-compiled code in their last frame."""
@@ -84,7 +84,7 @@ class UnwindReport(Frozen):
     @property
     def better_size(self) -> int:
         """A larger dump size, to recommend if dumps were too short."""
-        return min(max(4 * self.asked, 32768), _MAX_COPY)
+        return min(max(4 * self.requested, 32768), _MAX_COPY)
 
 
 class UnwindCounts(Struct):
@@ -123,7 +123,7 @@ class CallGraphs:
         self._session_arch = session.arch or "x86_64"
         self._state = empty_lbr_state()
         self._counts = UnwindCounts()
-        self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
+        self._size = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
 
         def unwinder(events: I64, max_depth: int) -> Unwinder | None:
             if not len(events):
@@ -178,7 +178,7 @@ class CallGraphs:
         """Return the results of all batches so far; ``diagnostics`` shows whether jitdumps are missing."""
         counts, missing = self._counts, diagnostics["jitdump_missing"] > 0
         ends = {end: int(counts.ends[end]) for end in End if counts.ends[end]}
-        return UnwindReport(ends, counts.frames, counts.guessed, self._asked if ends else 0, counts.cut_in_jit, missing)
+        return UnwindReport(ends, counts.frames, counts.guessed, self._size if ends else 0, counts.cut_in_jit, missing)
 
     def note(self, diagnostics: Diagnostics) -> None:
         """Report guessed frames, unsupported processors and damaged objects."""

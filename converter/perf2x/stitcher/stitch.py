@@ -129,8 +129,8 @@ class ThreadEpochs:
         rows = flatnonzero(begins)
         ids, pid, tid, sequence = ids[rows], pid[rows], tid[rows], sequence[rows]
 
-        def find(asked: I64) -> I64:
-            return self._find(pid[asked], tid[asked], sequence[asked])
+        def find(rows: I64) -> I64:
+            return self._find(pid[rows], tid[rows], sequence[rows])
 
         answers = self._moments.answers(find, sequence, ids)
         run = cumsum(begins) - 1
@@ -316,6 +316,6 @@ def _bits(words: U64 | None, count: int, missing: int) -> I64:
 
 def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:
     """Return values[index] where valid, −1 elsewhere; ``values`` may be empty if nothing is valid."""
-    taken = minus_ones(len(index))
-    taken[valid] = values[index[valid]]
-    return taken
+    result = minus_ones(len(index))
+    result[valid] = values[index[valid]]
+    return result

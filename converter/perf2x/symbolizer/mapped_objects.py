@@ -55,36 +55,36 @@ def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
     return DsoKind.FILE if is_object(filename, has_build_id) else DsoKind.ANONYMOUS
 
 
-def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = None) -> list[MappedObject]:
-    """Return objects with ``wanted`` locations, in order of their first mappings; unmapped kernel code comes last.
+def mapped_objects(profile: Profile, session: Session, selected: Bools | None = None) -> list[MappedObject]:
+    """Return objects with ``selected`` locations, in order of their first mappings; unmapped kernel code comes last.
 
-    ``wanted`` (locations,) are by default those without names. Mappings without a build id get the one from ``session``
-    by name.
+    ``selected`` (locations,) are by default those without names. A mapping without a build id gets the one that
+    ``session`` has for its name.
     """
     keys: dict[ObjectKey, list[int]] = {}
     for row in range(len(profile.mappings)):
         keys.setdefault(object_key(profile, row, session), []).append(row)
-    wanted = (np.diff(profile.locations.line_offsets) == 0) if wanted is None else wanted
-    wanted = wanted & ~profile.locations.synthetic
-    by_object = _locations_by_object(profile, list(keys.values()), wanted)
+    selected = (np.diff(profile.locations.line_offsets) == 0) if selected is None else selected
+    selected = selected & ~profile.locations.synthetic
+    by_object = _locations_by_object(profile, list(keys.values()), selected)
     pid, start = profile.mappings.pid, profile.mappings.start
     result = [
         MappedObject(key, as_int64(rows), locations, int(pid[rows[0]]), int(start[rows].min()))
         for (key, rows), locations in zip(keys.items(), by_object, strict=True)
     ]
-    unmapped = wanted & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
+    unmapped = selected & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
     if unmapped.any():
         key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
         result.append(MappedObject(key, zeros(0), flatnonzero(unmapped), -1))
     return [mapped for mapped in result if len(mapped.locations)]
 
 
-def _locations_by_object(profile: Profile, rows: list[list[int]], wanted: Bools) -> list[I64]:
+def _locations_by_object(profile: Profile, rows: list[list[int]], selected: Bools) -> list[I64]:
     """Return the wanted locations of each object, ascending; ``rows`` are the mappings of each object."""
     owner = zeros(len(profile.mappings))
     for index, mappings in enumerate(rows):
         owner[mappings] = index
-    found = flatnonzero(wanted & (profile.locations.mapping >= 0))
+    found = flatnonzero(selected & (profile.locations.mapping >= 0))
     owners = owner[profile.locations.mapping[found]]
     order = argsort(owners)
     cuts = searchsorted(owners[order], arange(len(rows) + 1))

@@ -18,7 +18,7 @@ from perf2x.symbolizer.interrupted_frames import (
     with_exact_twins,
 )
 from perf2x.symbolizer.known.known_names import Known, KnownNames, PendingObjects
-from perf2x.symbolizer.known.location_names import GivenNames, LocationNames
+from perf2x.symbolizer.known.location_names import LocationNames, StoredNames
 from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.name_tables import ProfileLineBuilder
@@ -66,18 +66,18 @@ class ProfileSymbolizer:
         context: Context,
         sources: Sequence[type[SymbolSource]],
         known: KnownNames | None = None,
-        given: LocationNames | None = None,
+        stored: LocationNames | None = None,
     ) -> None:
         """``sources`` are the classes of the entry points (``perf2x.kernel.registry``).
 
         ``known`` has the names of earlier recordings, which are not looked up again, and collects those of this one;
-        ``given`` are names of this profile's own locations that were found earlier.
+        ``stored`` are names of this profile's own locations that were found earlier.
         """
         self._context, self._profile = context, profile
         self._sources = [source(context) for source in sources]
-        self._names, self._given = known, given
+        self._names, self._stored = known, stored
         self._resolver = ObjectResolver(profile, context, self._sources)
-        self._first = self._asked_first(profile, zeros(0))
+        self._first = self._pending_objects(profile, zeros(0))
         self._units = _units_of_work(self._first.pending)
 
     @property
@@ -152,20 +152,20 @@ class ProfileSymbolizer:
         profile, twin = with_exact_twins(named, rows)
         if not len(rows):
             return profile, twin
-        first, resolver = self._asked_first(profile, rows), ObjectResolver(profile, self._context, self._sources)
-        asked = {number: mapped for number, mapped in enumerate(first.pending) if len(mapped.locations)}
+        first, resolver = self._pending_objects(profile, rows), ObjectResolver(profile, self._context, self._sources)
+        pending = {number: mapped for number, mapped in enumerate(first.pending) if len(mapped.locations)}
         lines = ProfileLineBuilder(profile)
-        for mapped, result in first.completed({number: resolver.resolve(one) for number, one in asked.items()}):
+        for mapped, result in first.completed({number: resolver.resolve(one) for number, one in pending.items()}):
             lines.add(mapped, result)
         return lines.finish(profile), twin
 
-    def _asked_first(self, profile: Profile, twins: I64) -> PendingObjects:
+    def _pending_objects(self, profile: Profile, twins: I64) -> PendingObjects:
         """Return what to look up: the twins of these locations, which come last, or the other locations."""
-        is_wanted = arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
-        objects = mapped_objects(profile, self._context.session, is_wanted)
+        selected = arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
+        objects = mapped_objects(profile, self._context.session, selected)
         known: list[Callable[[MappedObject], Known | None]] = []
-        if self._given is not None:
-            known.append(GivenNames(self._given, self._profile.locations, twins).of)
+        if self._stored is not None:
+            known.append(StoredNames(self._stored, self._profile.locations, twins).of)
         if (names := self._names) is not None:
             known.append(lambda mapped: names.of(profile, mapped, self._context))
         return PendingObjects(objects, known)

@@ -40,10 +40,10 @@ LOW = Mmap2(pid=1, tid=1, addr=0, len=0x10000, filename="/bin/low", stamp=Stamp(
 """Holds the small addresses of tests that write their chains by hand: outside all mappings they are one place."""
 
 
-def copied_sample(machine, time, asked=4096, chain=(), mode=k.USER) -> Sample:
-    stacks = copied([machine], asked)
+def copied_sample(machine, time, requested=4096, chain=(), mode=k.USER) -> Sample:
+    stacks = copied([machine], requested)
     registers = Registers(2, tuple(stacks.regs[0].tolist()))
-    copy = stacks.words.tobytes().ljust(asked, b"\0")
+    copy = stacks.words.tobytes().ljust(requested, b"\0")
     address = machine.registers[16 if machine.arch == "x86_64" else 32]
     used = int(stacks.size[0])
     return Sample(
@@ -82,10 +82,10 @@ def installed(tmp_path) -> Callable[[Program], int]:
     return install
 
 
-def event_of(arch, asked=4096) -> Event:
+def event_of(arch, requested=4096) -> Event:
     mask = copied([Program(arch, [Function(True, [], 1)]).run([], Random(1))[0]], 64).mask
     return Event(
-        sample_type=PIECES | k.REGS_USER | k.STACK_USER, sample_regs_user=mask, sample_stack_user=asked
+        sample_type=PIECES | k.REGS_USER | k.STACK_USER, sample_regs_user=mask, sample_stack_user=requested
     )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def test_a_truncated_copy_is_marked_and_explained(tmp_path, installed) -> None:
     program = Program("x86_64", [Function(False, [], 30)])
     offset = installed(program)
     machine, chain = program.run([0] * 6, Random(1))
-    records = [*sideband("/bin/prog", offset), copied_sample(machine, 5, asked=512)]
+    records = [*sideband("/bin/prog", offset), copied_sample(machine, 5, requested=512)]
     result = loaded(tmp_path, [event_of("x86_64", 512)], records)
     (stack,) = chains_of(result)
     assert addresses(stack) == ["[truncated stack]", *chain[:3][::-1]]

@@ -162,9 +162,9 @@ def flatnonzero(values: AnyArray) -> I64:
     return values.ravel().nonzero()[0].astype(np.int64, copy=False)
 
 
-def searchsorted(values: AnyArray, wanted: npt.ArrayLike, side: Literal["left", "right"] = "left") -> I64:
+def searchsorted(values: AnyArray, targets: npt.ArrayLike, side: Literal["left", "right"] = "left") -> I64:
     """Return (wanted,) where to insert each wanted value in ascending values, as np.searchsorted does."""
-    return values.searchsorted(wanted, side).astype(np.int64, copy=False)
+    return values.searchsorted(targets, side).astype(np.int64, copy=False)
 
 
 def argsort(values: AnyArray) -> I64:
@@ -194,7 +194,7 @@ def sum_at(places: AnyArray, values: AnyArray, count: int) -> AnyArray:
     return sums
 
 
-def kept_places(is_kept: Bools) -> I32:
+def new_rows(is_kept: Bools) -> I32:
     """Return (n + 1,) each row's index among the kept rows, −1 for dropped ones.
 
     The last entry makes index −1 give −1.

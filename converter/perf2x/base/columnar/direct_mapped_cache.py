@@ -36,12 +36,12 @@ class DirectMappedCache:
         result, is_held = self.held(*columns)
         missed = flatnonzero(~is_held)
         if len(missed):
-            asked = [column[missed] for column in columns]
-            slot = self._slots(asked)
+            queries = [column[missed] for column in columns]
+            slot = self._slots(queries)
             self._answers[slot] = missed
             first = flatnonzero(take(self._answers, slot) == missed)
-            self.learn(find(missed[first]), *(column[first] for column in asked))
-            result[missed], is_held = self.held(*asked)
+            self.learn(find(missed[first]), *(column[first] for column in queries))
+            result[missed], is_held = self.held(*queries)
             rest = missed[~is_held]
             if len(rest):
                 result[rest] = find(rest)

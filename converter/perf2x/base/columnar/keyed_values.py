@@ -27,14 +27,14 @@ class KeyNumbers:
             self._table = np.full(int(keys[-1]) - int(keys[0]) + 3, self._none, self._none.dtype)
             self._table[self._places(keys)] = self._numbers
 
-    def of(self, wanted: AnyArray) -> AnyArray:
+    def of(self, keys: AnyArray) -> AnyArray:
         """Return (n,) the number of each key, −1 for unknown ones."""
         if self._table is not None:
-            return take(self._table, self._places(wanted), mode="clip")
+            return take(self._table, self._places(keys), mode="clip")
         if not len(self._keys):
-            return np.full(len(wanted), self._none, self._none.dtype)
-        place = np.minimum(searchsorted(self._keys, wanted), len(self._keys) - 1)
-        return np.where(self._keys[place] == wanted, self._numbers[place], self._none)
+            return np.full(len(keys), self._none, self._none.dtype)
+        place = np.minimum(searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[place] == keys, self._numbers[place], self._none)
 
     def _places(self, keys: AnyArray) -> I64:
         places: I64 = (keys - self._below).view(np.int64)  # unsigned: a key below the first wraps around

@@ -269,15 +269,15 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U
             continue
         least, most = column.min(), column.max()
         bits = (int(most) - int(least)).bit_length()
-        taken = min(bits, room)
-        if taken < bits:
-            rest.append(_above(column, least) & np.uint64((1 << (bits - taken)) - 1))
-        if taken:
+        used = min(bits, room)
+        if used < bits:
+            rest.append(_above(column, least) & np.uint64((1 << (bits - used)) - 1))
+        if used:
             for rows in row_slices(count, _AT_ONCE):
                 part, above = key[rows], _above(column[rows], least)
-                part <<= np.uint64(taken)
-                part |= above >> np.uint64(bits - taken) if bits > taken else above
-        room -= taken
+                part <<= np.uint64(used)
+                part |= above >> np.uint64(bits - used) if bits > used else above
+        room -= used
     return key, rest
 
 

@@ -59,27 +59,27 @@ def parse_size(text: str, setting: str = "max_unpacked") -> int:
 
 def unpacked_limit(packed: int) -> int:
     """Return how many bytes ``packed`` bytes of input may unpack to on disk or in a stream."""
-    return _unless_given(min(MOST, FLOOR + _RATIO * packed))
+    return _overridden(min(MOST, FLOOR + _RATIO * packed))
 
 
 def memory_limit(packed: int) -> int:
     """Return how many bytes ``packed`` bytes of an object may unpack to in memory."""
-    return _unless_given(min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + _RATIO * packed))
+    return _overridden(min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + _RATIO * packed))
 
 
 def stream_limit() -> int:
     """Return how many bytes a pipe may send, whose size is not known in advance."""
-    return _unless_given(MOST)
+    return _overridden(MOST)
 
 
 def download_limit() -> int:
     """Return the largest size of a file from a server, whose size is not known in advance."""
-    return _unless_given(MOST_IN_MEMORY)
+    return _overridden(MOST_IN_MEMORY)
 
 
-def _unless_given(limit: int) -> int:
-    given = _max_unpacked.get()
-    return limit if given is None else given
+def _overridden(limit: int) -> int:
+    typed = _max_unpacked.get()
+    return limit if typed is None else typed
 
 
 def record_limit(on_disk: int) -> int:

@@ -85,10 +85,10 @@ class AgentTools:
         ``top`` shows it, or a glob."""
         from perf2x.cli.render.annotate_page import listing_report
 
-        wanted = ListingOptions(
+        listing = ListingOptions(
             function, source=not assembly, assembly=assembly, source_dirs=self._source_dirs, value="period"
         )
-        return _answer(listing_report(self._loaded(recording, wanted).profile).lines(_SCREEN))
+        return _answer(listing_report(self._loaded(recording, listing).profile).lines(_SCREEN))
 
     def diff(
         self,

@@ -31,8 +31,8 @@ def make_server(tools: AgentTools) -> "MCPServer":
     notes = import_module("mcp_types").ToolAnnotations(read_only_hint=True, open_world_hint=False)
     one_at_a_time = Lock()
     for tool in (tools.report, tools.top, tools.callers, tools.annotate, tools.diff, tools.explain, tools.query):
-        asked = _in_one_sentence(tool, one_at_a_time, sdk.exceptions.ToolError)
-        server.add_tool(asked, annotations=notes, structured_output=False)
+        wrapped = _in_one_sentence(tool, one_at_a_time, sdk.exceptions.ToolError)
+        server.add_tool(wrapped, annotations=notes, structured_output=False)
     return server
 
 
@@ -40,10 +40,10 @@ def _in_one_sentence(tool: Callable[..., str], one_at_a_time: Lock, error_kind: 
     """Wrap a tool so that its errors are one sentence for the caller."""
 
     @functools.wraps(tool)
-    def ask(**given: object) -> str:
+    def ask(**arguments: object) -> str:
         try:
             with one_at_a_time:
-                return tool(**given)
+                return tool(**arguments)
         except MemoryError:
             sentence = "not enough memory for this recording"
         except (Perf2xError, OSError) as error:

@@ -32,7 +32,7 @@ def annotate(
     value: Value = "period",
     columns: Columns = (),
     form: Annotated[PrintFlags, Without("format")],
-    asked: Annotated[
+    request: Annotated[
         LoadOptions, Honouring(*FINISHED, LISTINGS), Without(Grouping, "anonymize", "no_symbols", "hottest")
     ],
     quiet: Quiet = False,
@@ -56,14 +56,14 @@ def annotate(
     sources = recordings(inputs)
     if columns and value != "period":
         raise SettingError("", "columns", " shows counts of events; leave out ", "value")
-    found = asked.of(ListingSettings).listings or ListingOptions()
+    found = request.of(ListingSettings).listings or ListingOptions()
     lines = found.as_recorded or not found.assembly  # only instructions, unless lines are requested, too
-    wanted = replace(found, function=function, source=lines, columns=columns, value=value)
-    options = asked.but(listings=wanted, keep_other_events=bool(columns))
+    listing = replace(found, function=function, source=lines, columns=columns, value=value)
+    options = request.but(listings=listing, keep_other_events=bool(columns))
     try:
         loaded = load_shown(sources, options, quiet)
     except SeveralFunctionsError as error:
-        for name, cost in islice(error.meant.items(), 10):
+        for name, cost in islice(error.candidates.items(), 10):
             words = (name if word == function else word for word in sys.argv[1:])
             print_message(f"{cost:>7}  perf2x {shlex.join(words)}")
         raise

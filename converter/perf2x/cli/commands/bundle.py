@@ -37,7 +37,7 @@ def bundle(
     *,
     output: Output = None,
     symbols_only: SymbolsOnly = False,
-    asked: Annotated[LoadOptions, Only(SymbolOptions, "allow_empty", "max_unpacked"), Without("names", "inline")],
+    request: Annotated[LoadOptions, Only(SymbolOptions, "allow_empty", "max_unpacked"), Without("names", "inline")],
     quiet: Quiet = False,
 ) -> None:
     """Pack a recording with the objects it needs, to convert it on any machine.
@@ -57,12 +57,12 @@ def bundle(
     from perf2x.tools.bundle.write_bundle import write_bundle
 
     recordings([source])
-    options = asked.symbols or SymbolOptions()
+    options = request.symbols or SymbolOptions()
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is already a bundle")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
-    with limit_unpacking(asked.max_unpacked), progress_bar(quiet) as progress, _as_file(source) as path:
-        loaded = load(str(path), asked.but(symbolize=False), progress)
+    with limit_unpacking(request.max_unpacked), progress_bar(quiet) as progress, _as_file(source) as path:
+        loaded = load(str(path), request.but(symbolize=False), progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, sideband = loaded.recording.session, loaded.recording.sideband
         context = make_context(loaded.profile, session, options, loaded.diagnostics, finder, sideband)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from perf2x.cli.fail_if import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
-from perf2x.cli.format_parameters import given_options
+from perf2x.cli.format_parameters import typed_format_options
 from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.format_options import FormatFlags
 from perf2x.cli.options.gate_options import GateFlags
@@ -30,7 +30,7 @@ def convert(
     inputs: Inputs = (),
     *,
     written: OutputFlags,
-    asked: Annotated[LoadOptions, Honouring(*HONOURABLE), Hidden(ListingOptions)],
+    request: Annotated[LoadOptions, Honouring(*HONOURABLE), Hidden(ListingOptions)],
     formatting: FormatFlags,
     gates: GateFlags,
     profile_stages: ProfileStages = False,
@@ -59,8 +59,8 @@ def convert(
     name = written.format()
     if written.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
-    more = {"event": "all"} if asked.every_event else {}
-    emitter = formatting.build(name, written.said(), given_options(context) | more)
+    more = {"event": "all"} if request.every_event else {}
+    emitter = formatting.build(name, written.format_settings(), typed_format_options(context) | more)
     needs = emitter.needs
     target = written.target(sources[0], emitter.suffix)
     if target == STDOUT and sys.stdout.isatty() and needs.binary:
@@ -68,8 +68,8 @@ def convert(
     check_of_command(
         [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
     )
-    listings = asked.of(ListingSettings).listings
-    options = asked.but(
+    listings = request.of(ListingSettings).listings
+    options = request.but(
         listings=listings and listings.on_page(),
         **written.part_of(len(sources)),
         **formatting.part_for(needs),

@@ -32,7 +32,7 @@ def diff(
     compared: ComparisonFlags,
     how: PairOptions,
     form: Annotated[PrintFlags, Hidden("wide")],
-    asked: Annotated[LoadOptions, Hidden("hide", "pids", "root", "off_cpu", "names", "no_symbols", "inline")],
+    request: Annotated[LoadOptions, Hidden("hide", "pids", "root", "off_cpu", "names", "no_symbols", "inline")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -56,7 +56,7 @@ def diff(
     file_format = format_to_write(file.to, file.output)
     if file.output == STDOUT and form.shape != "table":
         raise OptionError(f"-o - and --format {form.shape} would both write to standard output; choose one")
-    options = asked.but(**rows.part())
+    options = request.but(**rows.part())
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:

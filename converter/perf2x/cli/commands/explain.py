@@ -22,7 +22,7 @@ def explain(
     objects: Objects,
     *,
     form: Annotated[PrintFlags, Without("wide")],
-    asked: Annotated[
+    request: Annotated[
         LoadOptions,
         Only(SymbolOptions, "max_unpacked"),
         Without("kallsyms", "vmlinux", "perf_map_dir", "names", "inline"),
@@ -46,8 +46,8 @@ def explain(
     from perf2x.tools.explain.explain_object import explain_file
 
     known, refused = [], {}
-    with limit_unpacking(asked.max_unpacked), progress_bar(quiet) as progress:
-        finder = make_finder(asked.symbols or SymbolOptions(), Diagnostics(), progress)
+    with limit_unpacking(request.max_unpacked), progress_bar(quiet) as progress:
+        finder = make_finder(request.symbols or SymbolOptions(), Diagnostics(), progress)
         for path in objects:
             try:
                 known.append(explain_file(path, finder))

@@ -34,7 +34,7 @@ def info(
     form: Annotated[PrintFlags, Without("wide")],
     with_symbols: WithSymbols = False,
     verbose: Explained = False,
-    asked: Annotated[LoadOptions, Only(SymbolOptions, "no_symbols", "max_unpacked")],
+    request: Annotated[LoadOptions, Only(SymbolOptions, "no_symbols", "max_unpacked")],
     quiet: Quiet = False,
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, losses and stacks.
@@ -53,8 +53,8 @@ def info(
     from perf2x.kernel.load import load
 
     recordings([source])
-    looked_up = asked.symbols if with_symbols or asked.symbols != typed(SymbolOptions, {}) else None
-    options = asked.but(symbols=looked_up, stacks=looked_up is not None, counts=True, join_events=False)
+    looked_up = request.symbols if with_symbols or request.symbols != typed(SymbolOptions, {}) else None
+    options = request.but(symbols=looked_up, stacks=looked_up is not None, counts=True, join_events=False)
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
         with limit_unpacking(options.max_unpacked):

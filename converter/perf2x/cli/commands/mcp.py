@@ -20,7 +20,7 @@ def mcp(
     folders: Folders = (),
     *,
     skill: Skill = False,
-    asked: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Only(SymbolOptions, "max_unpacked", "source_dirs")],
+    request: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Only(SymbolOptions, "max_unpacked", "source_dirs")],
 ) -> None:
     """Answer questions about recordings, by the Model Context Protocol on standard input and output.
 
@@ -43,6 +43,6 @@ def mcp(
     from perf2x.cli.agents.mcp_server import make_server
 
     tools = AgentTools(
-        BelowFolders(folders), asked, (asked.of(ListingSettings).listings or ListingOptions()).source_dirs
+        BelowFolders(folders), request, (request.of(ListingSettings).listings or ListingOptions()).source_dirs
     )
     make_server(tools).run()

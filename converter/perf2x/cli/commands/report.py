@@ -18,7 +18,7 @@ from perf2x.cli.parameters import Hidden, Without
 from perf2x.cli.progress import progress_bar
 from perf2x.errors import OptionError, SettingError
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.model.setting import given_settings
+from perf2x.model.setting import changed_settings
 from perf2x.tools.diff.pair_options import PairOptions
 
 
@@ -29,7 +29,7 @@ def report(
     how: Annotated[PairOptions, Hidden("normalize", "per")],
     compared: ComparisonFlags,
     gates: Annotated[GateFlags, Without("stats")],
-    asked: Annotated[LoadOptions, Hidden("inline")],
+    request: Annotated[LoadOptions, Hidden("inline")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -54,12 +54,12 @@ def report(
     from perf2x.tools.diff.recording_pair import load_pair
 
     sources, shape = recordings(inputs), shown.shape()
-    options = asked.but(counts=True, keep_other_events=bool(shown.columns))
+    options = request.but(counts=True, keep_other_events=bool(shown.columns))
     check_gates(gates, options.symbols is not None)
     pair = growth = changes = None
     with progress_bar(quiet) as progress:
         if shown.before is None:
-            for setting in (*dict(given_settings(how)), *dict(given_settings(compared))):
+            for setting in (*dict(changed_settings(how)), *dict(changed_settings(compared))):
                 if setting not in ("fail_above", "confidence"):
                     raise SettingError("", setting, " needs an earlier recording to compare with: add --before")
             loaded = load(sources, options, progress)

@@ -14,7 +14,7 @@ def script(
     inputs: Inputs = (),
     *,
     emitter: PerfScript,
-    asked: Annotated[LoadOptions, Honouring(*PerfScript().needs.honours)],
+    request: Annotated[LoadOptions, Honouring(*PerfScript().needs.honours)],
     quiet: Quiet = False,
 ) -> None:
     """Print the samples of a recording as perf script does, in order of time.
@@ -32,7 +32,7 @@ def script(
     from perf2x.kernel.options_for_format import options_for_format
 
     sources = recordings(inputs)
-    options = options_for_format(asked, "perf-script", emitter.needs)
+    options = options_for_format(request, "perf-script", emitter.needs)
     loaded = load_shown(sources, options, quiet)
     with open_output(STDOUT, inputs=sources) as out:
         emitter.emit(loaded.profile, out)

@@ -17,7 +17,7 @@ def top(
     *,
     rows: GraphFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
-    asked: Annotated[LoadOptions, Hidden("root", "names", "no_symbols")],
+    request: Annotated[LoadOptions, Hidden("root", "names", "no_symbols")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -34,7 +34,7 @@ def top(
 
     rows.check_graph(form)
     sources = recordings(inputs)
-    loaded = load_shown(sources, asked.but(**rows.part()), quiet)
+    loaded = load_shown(sources, request.but(**rows.part()), quiet)
     table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit, rows.columns)
     report = top_report(table, sources)
     if rows.graph:

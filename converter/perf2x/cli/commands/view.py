@@ -34,7 +34,7 @@ def view(
     serve: Serve = False,
     port: Port = None,
     emitter: Annotated[Html, Hidden(Html)],
-    asked: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Hidden(ListingOptions)],
+    request: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Hidden(ListingOptions)],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -58,8 +58,8 @@ def view(
     if port is not None and not serve:
         raise OptionError("--port needs --serve")
     sources = recordings(inputs)
-    listings = asked.of(ListingSettings).listings
-    options = options_for_format(asked.but(listings=listings and listings.on_page()), "html", emitter.needs)
+    listings = request.of(ListingSettings).listings
+    options = options_for_format(request.but(listings=listings and listings.on_page()), "html", emitter.needs)
     loaded = load_shown(sources, options, quiet)
     print_messages([*quality_lines(loaded, verbose), *notes(emitter, loaded.profile)], quiet)
 

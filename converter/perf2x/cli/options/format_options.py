@@ -40,7 +40,7 @@ class FormatFlags(Frozen):
         latency = "beside" if "latency" in needs.columns else "value"
         return {"value": value_option(self.value), "latency": latency if self.value == "latency" else ""}
 
-    def build(self, name: str, said: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
+    def build(self, name: str, extra: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
         """Create the format ``name`` from values of ``--set`` and from its own options.
 
         Raises SettingError for options that it lacks, for ``--set`` in place of an option, and for values that it does
@@ -49,11 +49,11 @@ class FormatFlags(Frozen):
         from perf2x.kernel.registry import build_emitter, load_emitter
 
         for field, setting in settings_in(load_emitter(name)).items():
-            if setting.names and field in said:
+            if setting.names and field in extra:
                 raise SettingError(f"--set {field}=…: use the option ", setting.names[0])
         value = {"value": "samples"} if self.value == "samples" else {}
-        with as_typed(lambda field: f"--set {field}" if field in said else {"event": "--event all"}.get(field, field)):
-            return build_emitter(name, {**typed, **value, **said})
+        with as_typed(lambda field: f"--set {field}" if field in extra else {"event": "--event all"}.get(field, field)):
+            return build_emitter(name, {**typed, **value, **extra})
 
     def outputs(self, profile: "View", target: str, suffix: str) -> "Iterable[tuple[str, View]]":
         """Yield the names of the files to write and the profile of each: one file, or one per event."""

@@ -38,8 +38,8 @@ def recordings(named: Sequence[str], writes: bool = False) -> tuple[str, ...]:
         raise FormatError("there is no perf.data here; pass a recording, or make one: perf record -g -- ./program")
     for source in sources:
         if source != "-" and not Path(source).exists() and not is_address(source) and not _is_dataset(source):
-            meant = f"; to write it: -o {source}" if writes and source in sources[1:] else _SWITCHES.get(source, "")
-            raise FormatError(f"{source}: {os.strerror(errno.ENOENT)}{meant}")
+            hint = f"; to write it: -o {source}" if writes and source in sources[1:] else _SWITCHES.get(source, "")
+            raise FormatError(f"{source}: {os.strerror(errno.ENOENT)}{hint}")
     return sources
 
 

@@ -70,7 +70,7 @@ class OutputFlags(Frozen):
         """Return whether neither --to nor -o determines the format."""
         return self.to is None and self.output in (None, "-")
 
-    def said(self) -> dict[str, object]:
+    def format_settings(self) -> dict[str, object]:
         """The values of ``--set``. Raises OptionError for a text that is not NAME=VALUE."""
         chosen: dict[str, object] = {}
         for setting in self.settings:
@@ -97,9 +97,9 @@ def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
         if not equals or not key or not value:
             raise OptionError(f"--tag {text}: expected KEY=VALUE")
         values.setdefault(key, []).append(value)
-    for key, given in values.items():
-        if len(given) not in (1, inputs):
+    for key, items in values.items():
+        if len(items) not in (1, inputs):
             raise OptionError(
-                f"--tag {key}=…: given {len(given)} times for {inputs} inputs; pass it once, or once for each"
+                f"--tag {key}=…: given {len(items)} times for {inputs} inputs; pass it once, or once for each"
             )
-    return [{key: given[row % len(given)] for key, given in values.items()} for row in range(inputs)]
+    return [{key: items[row % len(items)] for key, items in values.items()} for row in range(inputs)]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
-from perf2x.model.setting import Setting, given_settings
+from perf2x.model.setting import Setting, changed_settings
 from perf2x.model.totals.row_kinds import By, Sort, Value
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class GraphFlags(RowFlags):
 
     def check_graph(self, form: "PrintFlags") -> None:
         """Raise SettingError for options that a flame graph does not support."""
-        for setting, _ in (*given_settings(self), *given_settings(form)) if self.graph else ():
+        for setting, _ in (*changed_settings(self), *changed_settings(form)) if self.graph else ():
             if setting not in ("graph", "limit", "value"):
                 raise SettingError("", setting, " is only for tables, not for --graph")
 

@@ -34,14 +34,14 @@ def shorten(text: str, room: int, *, at_end: bool = False) -> str:
     return _beginning(text, room - 1 - tail) + _ELLIPSIS + _end(text, tail)
 
 
-def share_width(wanted: Sequence[int], room: int) -> list[int]:
+def share_width(widths: Sequence[int], room: int) -> list[int]:
     """Return the width of each column: as requested, or an equal share of what narrower ones leave; at least 8."""
-    given = [0] * len(wanted)
-    for place, column in enumerate(sorted(range(len(wanted)), key=lambda column: wanted[column])):
-        share = room // (len(wanted) - place)
-        given[column] = min(wanted[column], max(share, _LEAST))
-        room -= given[column]
-    return given
+    shares = [0] * len(widths)
+    for place, column in enumerate(sorted(range(len(widths)), key=lambda column: widths[column])):
+        share = room // (len(widths) - place)
+        shares[column] = min(widths[column], max(share, _LEAST))
+        room -= shares[column]
+    return shares
 
 
 def first_lines(lines: Iterable[str], most: int) -> Iterator[str]:

@@ -70,9 +70,9 @@ def lines(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> It
 def section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> Section:
     """Return the table of an event in Markdown; ``notes`` are Markdown, too."""
     text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
-    said = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
+    texts = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
     layout = [column if column.head else column.called("share") for column in without_pictures(layouts)[0]]
-    return Section("; ".join([text, *said]), layout)
+    return Section("; ".join([text, *texts]), layout)
 
 
 def print_report(report: Report, shape: str, *, wide: bool = False) -> None:

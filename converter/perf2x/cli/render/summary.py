@@ -135,7 +135,7 @@ def unwound_line(report: UnwindReport) -> str:
         count = report.ends.get(end, 0)
         if count:
             parts.append(f"{count:,} {text}")
-        if count and end is End.TRUNCATED and report.better_size > report.asked:
+        if count and end is End.TRUNCATED and report.better_size > report.requested:
             parts[-1] += f" (record with --call-graph dwarf,{report.better_size})"
         if end is End.NO_UNWIND_INFO and report.cut_in_jit:
             parts[-1] += f" ({_compiled_code(count, report)})"
@@ -154,10 +154,10 @@ def _troubles(loaded: Loaded) -> Iterator[str]:
     """Yield lines about losses, frame filters, and names that may be wrong."""
     counts = loaded.diagnostics.counts
     filtered = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
-    told = "; ".join(count.words + (f": {short(count.first, 200)}" if count.first else "") for count in filtered)
+    text = "; ".join(count.words + (f": {short(count.first, 200)}" if count.first else "") for count in filtered)
     guessed = (counts[name] for name in ("jitdump_replaced", "perf_map_replaced") if name in counts)
     replaced = [f"guessed: {count.sentence}" for count in guessed]
-    yield from filter(None, (loss_line(loaded.diagnostics), told, *replaced))
+    yield from filter(None, (loss_line(loaded.diagnostics), text, *replaced))
 
 
 def loss_line(diagnostics: Diagnostics) -> str:

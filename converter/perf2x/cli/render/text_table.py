@@ -84,8 +84,8 @@ def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     if room is not None:
         held = [place for place, column in enumerate(layout) if column.name]
         left = _room_for_names(layout, wide, room)
-        given = share_width([wide[place] for place in held], left)
-        for place, size in zip(held, given, strict=True):
+        widths = share_width([wide[place] for place in held], left)
+        for place, size in zip(held, widths, strict=True):
             wide[place] = min(size, max(left, 1)) if layout[place].code else size
     texts = [
         [screen.paint(_padded(text, size, column), style) for text, style in zip(
@@ -104,15 +104,15 @@ def without_pictures(layouts: Sequence[Layout]) -> Sequence[Layout]:
 def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
     for layout in layouts:
         wide = [column.width for column in layout]
-        wanted = [size for size, column in zip(wide, layout, strict=True) if column.name]
-        if _room_for_names(layout, wide, room) >= min(sum(wanted), max(_ENOUGH, _ENOUGH // 2 * len(wanted))):
+        widths = [size for size, column in zip(wide, layout, strict=True) if column.name]
+        if _room_for_names(layout, wide, room) >= min(sum(widths), max(_ENOUGH, _ENOUGH // 2 * len(widths))):
             return layout
     return layouts[-1]
 
 
 def _room_for_names(layout: Layout, wide: Sequence[int], room: int) -> int:
-    taken = sum(size for size, column in zip(wide, layout, strict=True) if not column.name)
-    return room - taken - len(_GAP) * (len(layout) - 1)
+    used = sum(size for size, column in zip(wide, layout, strict=True) if not column.name)
+    return room - used - len(_GAP) * (len(layout) - 1)
 
 
 def _padded(text: str, size: int, column: Column) -> str:

@@ -84,8 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not _is_local_host(self.headers.get("Host", "")):
             self.send_error(HTTPStatus.FORBIDDEN, "This page is served to localhost only")
             return
-        asked = self.path.partition("?")[0].encode(errors="replace")
-        page = next((page for path, page in self.server.pages.items() if hmac.compare_digest(asked, path)), None)
+        requested = self.path.partition("?")[0].encode(errors="replace")
+        page = next((page for path, page in self.server.pages.items() if hmac.compare_digest(requested, path)), None)
         if page is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return

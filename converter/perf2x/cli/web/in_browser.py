@@ -31,17 +31,17 @@ def prepare() -> None:
     write_page("", iter(()), io.BytesIO(), compress=False)
 
 
-def run(words: Sequence[str], told: Progress) -> tuple[int, str]:
-    """Run a command; return its exit code and its standard error. ``told`` is called with progress."""
-    said = io.StringIO()
-    progress.listener = told
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+def run(words: Sequence[str], listener: Progress) -> tuple[int, str]:
+    """Run a command; return its exit code and its standard error. ``listener`` is called with progress."""
+    errors = io.StringIO()
+    progress.listener = listener
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         try:
             with report_errors():
                 app(list(words), prog_name="perf2x")
         except SystemExit as end:
-            return int(end.code or 0), said.getvalue()
-    return 0, said.getvalue()
+            return int(end.code or 0), errors.getvalue()
+    return 0, errors.getvalue()
 
 
 def link_by_build_id(folder: str, cache: str) -> None:

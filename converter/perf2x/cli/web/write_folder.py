@@ -131,8 +131,8 @@ def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
             if source and not source.startswith(("https://", "http://")):
                 part = _part(name, _content(Path(source, file)))
             if part.integrity != integrity:
-                wanted = f"{file} is not that of Pyodide {pinned['version']}, which the page needs"
-                raise SettingError("", "pyodide", f" {source}: {wanted}")
+                refusal = f"{file} is not that of Pyodide {pinned['version']}, which the page needs"
+                raise SettingError("", "pyodide", f" {source}: {refusal}")
             yield name, part
     name = "pyodide/pyodide-lock.json"
     yield name, _part(name, json.dumps(lock).encode())

@@ -71,7 +71,7 @@ class Chrome(Format, dict=True):
         if self.max_events:
             count = sum(drawing.count(self.min_duration) for drawing in drawings)
             if count > self.max_events:
-                raise SettingError(f"{count} slices are more than ", "max_events", f"={self.max_events}; ", *_WAYS_OUT)
+                raise SettingError(f"{count} slices are more than ", "max_events", f"={self.max_events}; ", *_REMEDIES)
         if len(profile.samples) < _LARGE:
             self._write(profile, drawings, out)
         else:
@@ -101,7 +101,7 @@ class Chrome(Format, dict=True):
 
     def _slowness(self, profile: Profile) -> tuple[str, ...]:
         count = self._count(profile)
-        return (f"{count / 1e6:.1f} million slices make viewers slow; {_WAYS_OUT}",) if count > _MANY else ()
+        return (f"{count / 1e6:.1f} million slices make viewers slow; {_REMEDIES}",) if count > _MANY else ()
 
     def _count(self, profile: Profile) -> int:
         """Return the number of slices, or a cheap upper bound below the warning's limit.
@@ -117,14 +117,14 @@ class Chrome(Format, dict=True):
         return at_most if at_most <= _MANY else sum(drawing.count(self.min_duration) for drawing in drawings)
 
     def _drawings(self, profile: Profile) -> list[Drawing]:
-        return drawings_of(profile, self._wanted(profile), self.per_cpu, self.args)
+        return drawings_of(profile, self._drawn_samples(profile), self.per_cpu, self.args)
 
-    def _wanted(self, profile: Profile) -> I64:
+    def _drawn_samples(self, profile: Profile) -> I64:
         """Return the rows of Profile.samples to draw."""
-        wanted = sampled(profile)
+        shown = sampled(profile)
         if self.event is not None and profile.events:
-            wanted &= profile.samples.event == find_event(profile, self.event)
-        return flatnonzero(wanted)
+            shown &= profile.samples.event == find_event(profile, self.event)
+        return flatnonzero(shown)
 
     def _events(self, profile: Profile, drawings: list[Drawing], origin: int) -> Iterator[bytes]:
         """Yield all events as JSON, each followed by a comma, many at a time."""
@@ -140,9 +140,9 @@ class Chrome(Format, dict=True):
             yield from state_events(profile, drawings[0].tracks)
             yield from running_events(profile, drawings[0].tracks, origin)
         if self.markers:
-            yield from marker_events(profile, drawings[0].tracks, origin, self._wanted(profile))
+            yield from marker_events(profile, drawings[0].tracks, origin, self._drawn_samples(profile))
         yield from counter_events(profile, drawings[0].tracks, origin, with_samples=self.counters)
 
 
 _NO_CPUS = "there are no tracks of CPUs, because the samples have no CPU (perf record --sample-cpu, or -a)"
-_WAYS_OUT = "min_duration", " leaves out the short ones, perfetto traces are some twenty times smaller"
+_REMEDIES = "min_duration", " leaves out the short ones, perfetto traces are some twenty times smaller"

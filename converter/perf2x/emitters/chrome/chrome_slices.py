@@ -113,12 +113,12 @@ class Drawing(Frozen):
             first = end
 
 
-def drawings_of(profile: Profile, wanted: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
-    """Return one lane per thread, and with ``per_cpu`` one per CPU; ``wanted`` are rows of samples, ascending."""
+def drawings_of(profile: Profile, sample: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
+    """Return one lane per thread, and with ``per_cpu`` one per CPU; ``sample`` are rows of samples, ascending."""
     tracks, track = tracks_of(profile)
-    track, wanted = narrow(track), narrow(wanted)
-    shown = shown_samples(profile, track, wanted)
-    del track, wanted  # here and below: large arrays are freed as soon as possible
+    track, sample = narrow(track), narrow(sample)
+    shown = shown_samples(profile, track, sample)
+    del track, sample  # here and below: large arrays are freed as soon as possible
     shown_on_cpus = on_cpus(profile, shown) if per_cpu and knows_cpus(profile) else None
     shown = in_ticks(shown, TICK_NS)
     drawings = [_threads_drawing(profile, tracks, shown, with_arguments)]

@@ -18,8 +18,8 @@ from perf2x.base.columnar import (
     as_int64,
     flatnonzero,
     group_rows,
-    kept_places,
     minus_ones,
+    new_rows,
     unique_inverse,
     zeros,
 )
@@ -249,7 +249,7 @@ def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, JsonObjec
         sourceMapURL=None,
         content=None,
     )
-    return as_int64(kept_places(is_named)[place]), table
+    return as_int64(new_rows(is_named)[place]), table
 
 
 def _with_nulls(values: I64) -> list[int | None]:

@@ -63,13 +63,13 @@ class DifferencePage(Frozen):
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
     def _facts(self, before: Profile, after: Profile) -> list[str]:
-        said = []
+        texts = []
         for row, (word, profile) in enumerate((("before", before), ("after", after))):
             source = one_line(base_name(profile.meta.source))
             parts = [f"{word}: {source}", facts(profile)[0], *(lost for _, _, lost in losses(profile.meta.comments))]
             parts += [f"{self.work[row]:,.15g} units of work"] if self.work else []
-            said.append(", ".join(parts))
-        return [*said, "costs after are scaled to the work done before"] if self.work else said
+            texts.append(", ".join(parts))
+        return [*texts, "costs after are scaled to the work done before"] if self.work else texts
 
 
 def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:

@@ -31,7 +31,7 @@ from perf2x.model.profile import (
     location_frames,
     merge_stacks,
 )
-from perf2x.model.profile.wanted_columns import offered_columns, wanted_columns
+from perf2x.model.profile.selected_columns import offered_columns, selected_columns
 from perf2x.model.setting import Setting
 
 
@@ -128,13 +128,13 @@ def event_table(profile: Profile) -> list[JsonObject]:
 
 def _column_table(profile: Profile, shown: Sequence[str]) -> list[JsonObject]:
     """Return the other events and ratios that the table of functions may show; ``exact``: counted, not sampled."""
-    asked = wanted_columns(profile, shown)
+    selected = selected_columns(profile, shown)
     return [
         {
             "name": one_line(one.name), "events": one.events, "factor": one.factor,
-            "exact": profile.events[one.events[-1]].is_count, "shown": one in asked,
+            "exact": profile.events[one.events[-1]].is_count, "shown": one in selected,
         }
-        for one in dict.fromkeys([*offered_columns(profile), *asked])
+        for one in dict.fromkeys([*offered_columns(profile), *selected])
     ]  # fmt: skip
 
 

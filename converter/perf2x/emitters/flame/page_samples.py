@@ -133,10 +133,10 @@ def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> 
         return zeros((tracks, len(edges)))
     track, reach = as_int64(shown.track), edges[-1] + 1
     before = np.concatenate([[0], cumsum(np.where(chosen, shown.end - shown.start, 0))])
-    asked = arange(tracks)[:, None] * reach + edges
-    row = searchsorted(track * reach + shown.start, asked, "right")  # the first span after the edge
+    queries = arange(tracks)[:, None] * reach + edges
+    row = searchsorted(track * reach + shown.start, queries, "right")  # the first span after the edge
     last = np.append(track * reach + np.where(chosen, shown.end, 0), 0)[row - 1]
-    until: I64 = before[row] - np.maximum(last - asked, 0)
+    until: I64 = before[row] - np.maximum(last - queries, 0)
     return until
 
 

@@ -22,8 +22,8 @@ def facts(profile: Profile, event: int | None = None) -> list[str]:
     """Return short facts for a subtitle: samples (of one event), threads that are known, time, machine, and losses."""
     meta, samples = profile.meta, profile.samples
     count = sum_of(samples.count if event is None else samples.count[samples.event == event])
-    known = take_rows_of(profile.threads, profile.threads.tid >= 0)
-    said = [plural(count, "sample"), *[plural(count_threads(known), "thread")] * (len(known) > 0)]
-    said += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
-    said += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
-    return said + [words for _, _, words in losses(meta.comments)]
+    threads = take_rows_of(profile.threads, profile.threads.tid >= 0)
+    texts = [plural(count, "sample"), *[plural(count_threads(threads), "thread")] * (len(threads) > 0)]
+    texts += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
+    texts += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
+    return texts + [words for _, _, words in losses(meta.comments)]

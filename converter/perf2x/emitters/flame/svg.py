@@ -73,14 +73,14 @@ class Svg(Format):
 
     def _closing(self, profile: Profile, event: int, boxes: Rectangles) -> str:
         """Return the bar that covers the boxes when a reader scrolls, and the script."""
-        said = [profile.events[event].name] if profile.events else []
-        said += facts(profile, event)
-        said += [f"the widest {len(boxes):,} of {len(boxes) + boxes.left_out:,} boxes"] if boxes.left_out else []
+        texts = [profile.events[event].name] if profile.events else []
+        texts += facts(profile, event)
+        texts += [f"the widest {len(boxes):,} of {len(boxes) + boxes.left_out:,} boxes"] if boxes.left_out else []
         script = f"<script><![CDATA[\n{_part('picture.js')}]]></script>\n" if self.script else ""
         return (
             f'</g>\n<g class="head"><rect class="g" width="100%" height="{_TOP - 2}"/>'
             f'<text class="t" x="{_SIDE}" y="20">{self._title(profile)}</text>'
-            f'<text class="s" x="{_SIDE}" y="37">{_xml(shown_name(", ".join(said)))}</text></g>\n{script}</svg>\n'
+            f'<text class="s" x="{_SIDE}" y="37">{_xml(shown_name(", ".join(texts)))}</text></g>\n{script}</svg>\n'
         )
 
     def _title(self, profile: Profile) -> str:
@@ -96,12 +96,12 @@ class Svg(Format):
         columns = (boxes.frame, boxes.start, boxes.total, x, _TOP + level * _LEVEL, width)
         made, objects = [], dict[str, int]()
         for frame, start, total, left, top, size in zip(*(column.tolist() for column in columns), strict=True):
-            said = (names[frame], full[frame], f"{total:,} ({100 * (total / whole):.2f} %)")
+            lines = (names[frame], full[frame], f"{total:,} ({100 * (total / whole):.2f} %)")
             place = f'x="{left:.1f}" y="{top}" width="{size:.1f}" height="{_LEVEL - 1}" rx="1"'
             label = fitted(names[frame], size - 6)
             text = f'<text x="{left + 3:.1f}" y="{top + 12}">{_xml(label)}</text>' if label else ""
             made.append(
-                f'<g data-at="{start} {total}"><title>{_xml(chr(10).join(filter(None, said)))}</title>'
+                f'<g data-at="{start} {total}"><title>{_xml(chr(10).join(filter(None, lines)))}</title>'
                 f'<rect class="{_look(frames, frame, objects)}" {place}/>{text}</g>\n'
             )
         return made
@@ -145,10 +145,10 @@ def fitted(text: str, room: float) -> str:
         return ""
     if text.isascii():
         return text if len(text) <= cells else text[: cells - 1] + "…"
-    taken = fits = 0
+    width = fits = 0
     for place, letter in enumerate(text):
-        taken += 2 if _WIDE.match(letter) else 1
-        if taken > cells:
+        width += 2 if _WIDE.match(letter) else 1
+        if width > cells:
             return text[:fits] + "…"
-        fits = place + 1 if taken < cells else fits
+        fits = place + 1 if width < cells else fits
     return text

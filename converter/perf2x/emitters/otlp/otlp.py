@@ -44,12 +44,12 @@ _KEYS = {
 """Keys in OpenTelemetry's semantic conventions. ``process`` is the name of the process's first thread."""
 
 
-def _attribute_columns(profile: Profile, wanted: tuple[str, ...], dictionary: Dictionary) -> list[I64]:
+def _attribute_columns(profile: Profile, names: tuple[str, ...], dictionary: Dictionary) -> list[I64]:
     """Return for each name a column (samples,) of attribute indices; 0 if unknown."""
     strings = StringTable(profile)
     columns = []
     for name, key in _KEYS.items():
-        label = LABELS[name](name, profile, strings.add) if name in wanted else None
+        label = LABELS[name](name, profile, strings.add) if name in names else None
         if label is None:
             continue
         used, place = unique_inverse(label.of_samples(profile))

@@ -47,7 +47,7 @@ from perf2x.emitters.otlp.otlp_schema import Chunks, Sample, ScopeProfiles, Valu
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.otlp.otlp_tables import Dictionary, number_rows
 from perf2x.emitters.pprof.pprof_tables import comment_lines
-from perf2x.emitters.pprof.sample_types import in_style, names_in_style, stated_period
+from perf2x.emitters.pprof.sample_types import fixed_period, in_style, names_in_style
 from perf2x.errors import OptionError, SettingError
 from perf2x.model.profile import Meta, Profile, ProfileEvent, View, plain_names
 from perf2x.model.recording import is_tracepoint
@@ -151,7 +151,7 @@ def _periods(profile: Profile) -> list[int]:
     samples, events = profile.samples, profile.events
     sums, counts = (sum_at(samples.event, column, len(events)) for column in (samples.value, samples.count))
     means = (sums // np.maximum(counts, 1)).tolist()
-    return [stated_period(event) or max(mean, 0) for event, mean in zip(events, means, strict=True)]
+    return [fixed_period(event) or max(mean, 0) for event, mean in zip(events, means, strict=True)]
 
 
 def utc_times(profile: Profile) -> U64:

@@ -33,36 +33,36 @@ _KINDS = {
 }  # fmt: skip
 
 
-def named_places(asked: str) -> frozenset[str]:
+def named_places(spec: str) -> frozenset[str]:
     """Return the kinds of addresses, other than stacks, that these fields may name (Needs.places)."""
-    words = asked.rpartition(":")[2].split(",")
+    words = spec.rpartition(":")[2].split(",")
     names = {word.removeprefix("+") for word in words}
     is_bare = words[0][:1] not in ("+", "-") and not names & {"sym", "dso", "dsoff", "brstacksym"}
     kinds = {"branches": {"brstack", "brstacksym"}, "data": {"addr"}}
     return frozenset(kind for kind, fields in kinds.items() if names & fields and not is_bare)
 
 
-def event_fields(events: Sequence[Event], asked: str, sampled: Container[int], *, chains: bool) -> list[frozenset[str]]:
-    """Return the fields of each event; ``asked`` is the argument of ``-F``: ``ip,sym``, ``+addr,-cpu``, ``trace:comm``.
+def event_fields(events: Sequence[Event], spec: str, sampled: Container[int], *, chains: bool) -> list[frozenset[str]]:
+    """Return the fields of each event; ``spec`` is the argument of ``-F``: ``ip,sym``, ``+addr,-cpu``, ``trace:comm``.
 
     ``chains``: call chains are printed. Raises SettingError for an unknown field, and for a requested field that
     samples of a ``sampled`` event lack.
     """
-    kind, colon, names = asked.rpartition(":")
+    kind, colon, names = spec.rpartition(":")
     if colon and kind not in _KINDS:
-        raise _refused(f"={asked}: no kind of event {kind!r}; there are {', '.join(_KINDS)}")
+        raise _refused(f"={spec}: no kind of event {kind!r}; there are {', '.join(_KINDS)}")
     changes = _parsed(names)
     signs = {sign for sign, _ in changes}
     if "" in signs and len(signs) > 1:
-        raise _refused(f"={asked}: either all fields, or all with + or -")
+        raise _refused(f"={spec}: either all fields, or all with + or -")
     found = []
     for event in events:
-        is_meant = not colon or event.type == _KINDS[kind]
-        fields = set() if is_meant and "" in signs else set(_default(event, chains))
-        for sign, name in changes if is_meant else ():
+        applies = not colon or event.type == _KINDS[kind]
+        fields = set() if applies and "" in signs else set(_default(event, chains))
+        for sign, name in changes if applies else ():
             (fields.discard if sign == "-" else fields.add)(name)
-        named = {name for _, name in changes} if is_meant and event.index in sampled else set()
-        found.append(_available(event, fields, named, asked))
+        named = {name for _, name in changes} if applies and event.index in sampled else set()
+        found.append(_available(event, fields, named, spec))
     return found
 
 
@@ -85,7 +85,7 @@ def _parsed(names: str) -> list[tuple[str, str]]:
     return found
 
 
-def _available(event: Event, fields: set[str], named: set[str], asked: str) -> frozenset[str]:
+def _available(event: Event, fields: set[str], named: set[str], spec: str) -> frozenset[str]:
     """Return the fields that samples of an event have. Raises SettingError for a field in ``named`` that they lack."""
     found = {name for name in fields if not NEEDED[name] or event.sample_type & NEEDED[name]}
     if event.type != EventType.TRACEPOINT:
@@ -93,10 +93,10 @@ def _available(event: Event, fields: set[str], named: set[str], asked: str) -> f
     quiet = (SampleType.RAW, SampleType.BRANCH_STACK)
     lacking = sorted(name for name in fields - found if name in named and NEEDED[name] not in quiet)
     if lacking:
-        raise _refused(f"={asked}: samples of {event.name} have no {lacking[0]}")
+        raise _refused(f"={spec}: samples of {event.name} have no {lacking[0]}")
     for name, other in _BESIDE.items():
         if name in found and other not in found:
-            raise _refused(f"={asked}: {name} needs {other}")
+            raise _refused(f"={spec}: {name} needs {other}")
     return frozenset(found)
 
 

@@ -198,5 +198,5 @@ def _flag_text(flags: int, kind: int, speculation: int) -> str:
     predicted = "P" if flags & 2 else "M" if flags & 1 or not_taken else "-"
     word = TYPES[kind] or "N/A" * (kind > 0)
     transaction, abort = "X" if flags & 4 else "-", "A" if flags & 8 else "-"
-    said = SPECULATIONS[speculation] or "-"
-    return f"/{predicted}{not_taken}/{transaction}/{abort}/{flags >> 4 & 0xFFFF}/{word}/{said} "
+    guess = SPECULATIONS[speculation] or "-"
+    return f"/{predicted}{not_taken}/{transaction}/{abort}/{flags >> 4 & 0xFFFF}/{word}/{guess} "

@@ -46,7 +46,7 @@ from perf2x.emitters.pprof.pprof_tables import (
     without_inlining,
 )
 from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
-from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, stated_period, summed_values, value_kinds
+from perf2x.emitters.pprof.sample_types import ValueKind, fixed_period, heaviest, in_style, summed_values, value_kinds
 from perf2x.model.cgroup_parts import columns_of
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs
 from perf2x.model.profile import Profile, depths, named_functions, paths_of_length, plain_names
@@ -266,7 +266,7 @@ def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], styl
         header.period_type.type, header.period_type.unit = (
             strings.add(in_style(text, style)) for text in (name, event.unit)
         )
-        header.period = stated_period(event)
+        header.period = fixed_period(event)
     header.time_nanos, header.duration_nanos = meta.wall_start_ns, meta.duration_ns
     header.comment.extend(strings.add(line) for line in comment_lines(meta))
     return header

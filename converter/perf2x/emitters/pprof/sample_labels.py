@@ -101,9 +101,9 @@ class Labels:
         return side_by_side(parts) if parts else ListArray.of_empty_rows(len(rows), np.uint8)
 
 
-def labels_of(profile: Profile, wanted: tuple[str, ...], intern: Intern) -> Labels:
+def labels_of(profile: Profile, names: tuple[str, ...], intern: Intern) -> Labels:
     """Return the wanted labels that this profile has, in the order of ``LABELS``."""
-    made = (LABELS[name](name, profile, intern) for name in LABELS if name in wanted)
+    made = (LABELS[name](name, profile, intern) for name in LABELS if name in names)
     columns = [column for column in made if column is not None] + _tags(profile, intern)
     return Labels(columns, profile, intern)
 

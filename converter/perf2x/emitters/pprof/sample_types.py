@@ -45,14 +45,14 @@ def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
 
 def names_in_style(profile: Profile, rows: Iterable[int], style: str) -> dict[int, str]:
     """Return distinct sample type names for these events; none is ``samples``."""
-    names, taken = plain_names(profile.events), dict[str, int]()
+    names, uses = plain_names(profile.events), dict[str, int]()
     mark = "_" if style == "identifiers" else "#"
     for row in rows:
         name = in_style(names[row], style)
-        while name in taken or name == "samples":
+        while name in uses or name == "samples":
             name = f"{name}{mark}{row}"
-        taken[name] = row
-    return {row: name for name, row in taken.items()}
+        uses[name] = row
+    return {row: name for name, row in uses.items()}
 
 
 def in_style(name: str, style: str) -> str:
@@ -60,7 +60,7 @@ def in_style(name: str, style: str) -> str:
     return re.sub(r"\W", "_", name, flags=re.ASCII) if style == "identifiers" else name
 
 
-def stated_period(event: ProfileEvent) -> int:
+def fixed_period(event: ProfileEvent) -> int:
     """Return an event's fixed sampling period, 0 if the kernel adapted it."""
     return 1_000_000_000 // event.frequency if event.unit == "nanoseconds" and event.frequency else event.period
 

@@ -177,22 +177,22 @@ def _first_of_track(spans: Spans) -> I64:
     return first
 
 
-def last_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
+def last_until(known: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
     """Return (wanted,) the last known row (by track, then time) of the track that is not later, −1 for none."""
-    if not len(known[0]) or not len(wanted[0]):
-        return minus_ones(len(wanted[0]))
-    row = rows_until(known, wanted) - 1
-    return np.where((row >= 0) & (known[0][row] == wanted[0]), row, -1)
+    if not len(known[0]) or not len(targets[0]):
+        return minus_ones(len(targets[0]))
+    row = rows_until(known, targets) - 1
+    return np.where((row >= 0) & (known[0][row] == targets[0]), row, -1)
 
 
-def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
+def rows_until(known: tuple[AnyArray, I64], target: tuple[AnyArray, I64]) -> I64:
     """Return (wanted,) the number of known rows, sorted by track, then time, up to each time of a track."""
-    track, time = zip(known, wanted, strict=True)
+    track, time = zip(known, target, strict=True)
     if (_span(track) + 1) * _span(time) > _WORD:
         track, time = _common_ranks(*track), _common_ranks(*time)
     width = _span(time)
-    rows, asked = (as_int64(lane) * width + moment for lane, moment in zip(track, time, strict=True))
-    return searchsorted(rows, asked, "right")
+    rows, targets = (as_int64(lane) * width + moment for lane, moment in zip(track, time, strict=True))
+    return searchsorted(rows, targets, "right")
 
 
 def since(time: U64, origin: int) -> I64:

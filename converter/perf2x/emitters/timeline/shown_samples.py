@@ -74,19 +74,19 @@ class Durations(Frozen):
     is_wait: Bools
 
 
-def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Durations:
+def durations_of(profile: Profile, shown: I64, track: I64 | None = None) -> Durations:
     """Return the time that each wanted sample (rows, ascending) stands for.
 
     ``track`` (samples,) is each sample's, if already known; only events that are no clock need it.
     """
-    samples, rows = profile.samples, slice(None) if len(wanted) == len(profile.samples) else wanted
+    samples, rows = profile.samples, slice(None) if len(shown) == len(profile.samples) else shown
     event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
     is_wait = placed_waits(samples)[rows]
     ran = (samples.waits[rows] == Wait.RAN) & sampled(profile)[rows]
     clock = _clock(profile, flatnonzero(bincount(event[ran])).tolist())
     if clock is not None:
         return Durations(np.where(is_wait | (ran & (event == clock)), value, 0), is_wait)
-    typical = typical_interval(profile, tracks_of(profile)[1] if track is None else track, wanted[ran])
+    typical = typical_interval(profile, tracks_of(profile)[1] if track is None else track, shown[ran])
     return Durations(np.where(is_wait, value, np.where(ran, typical, 0)), is_wait)
 
 
@@ -106,12 +106,12 @@ def typical_interval(profile: Profile, track: I64, rows: I64) -> int:
     count. If it is far longer than the requested interval (``-F``), threads sleep between most samples, and that one is
     returned.
     """
-    asked = sum(profile.events[row].frequency for row in unique(profile.samples.event[rows]).tolist())
+    frequency = sum(profile.events[row].frequency for row in unique(profile.samples.event[rows]).tolist())
     steps = _steps(profile, track, rows)
     busy = steps[steps <= _BUSY * np.median(steps)] if len(steps) else steps
-    typical = busy.mean() if len(busy) else 0 if not asked else _LONGEST_GUESS_NS
-    if asked and typical > _BUSY * 10**9 / asked:
-        typical = 10**9 / asked
+    typical = busy.mean() if len(busy) else 0 if not frequency else _LONGEST_GUESS_NS
+    if frequency and typical > _BUSY * 10**9 / frequency:
+        typical = 10**9 / frequency
     return int(np.clip(typical, _SHORTEST_GUESS_NS, _LONGEST_GUESS_NS))
 
 
@@ -173,14 +173,14 @@ def origin_of(profile: Profile, standing: Durations | None = None) -> int:
     return min(first, int(switches.time[0])) if switches else first
 
 
-def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownSamples:
+def shown_samples(profile: Profile, track: AnyArray, sample: AnyArray) -> ShownSamples:
     """Return when each wanted sample (rows, ascending) is drawn; ``track`` (samples,) is its thread's."""
-    if profile.samples.time is None or not len(wanted):
+    if profile.samples.time is None or not len(sample):
         return no_rows(ShownSamples)
-    standing = durations_of(profile, wanted, track)
-    origin = origin_of(profile, standing if len(wanted) == len(profile.samples) else None)
-    time, waits = since(profile.samples.time, origin), wanted[standing.is_wait]
-    boxes = _boxes(track, wanted, time, standing)
+    standing = durations_of(profile, sample, track)
+    origin = origin_of(profile, standing if len(sample) == len(profile.samples) else None)
+    time, waits = since(profile.samples.time, origin), sample[standing.is_wait]
+    boxes = _boxes(track, sample, time, standing)
     waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
     del standing, time
     waiting, runs = _giving_way(waiting, boxes), runs_of(profile, origin, boxes)
@@ -213,9 +213,9 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
 
 
-def _boxes(track: AnyArray, wanted: AnyArray, time: I64, standing: Durations) -> Boxes:
+def _boxes(track: AnyArray, sample: AnyArray, time: I64, standing: Durations) -> Boxes:
     is_held = (standing.time > 0) & ~standing.is_wait
-    rows, length = (wanted, standing.time) if is_held.all() else (wanted[is_held], standing.time[is_held])
+    rows, length = (sample, standing.time) if is_held.all() else (sample[is_held], standing.time[is_held])
     order = argsort_small(track if len(rows) == len(track) else track[rows])
     rows, length = rows[order], length[order]
     return Boxes(narrow(track[rows]), narrow(rows), time[rows], np.minimum(length, FAR, out=length))

@@ -70,10 +70,10 @@ class _Place(Frozen):
         return next((spot.names[-1] for spot in self.spots if spot.names), "")
 
 
-def _places_of(code: ObjectCode, wanted: I64, syntax: str) -> Iterator[_Place]:
-    """Yield the functions that contain any of the ``wanted`` locations (ascending) of an object."""
+def _places_of(code: ObjectCode, rows: I64, syntax: str) -> Iterator[_Place]:
+    """Yield the functions that contain any of the ``rows`` locations (ascending) of an object."""
     start, end = code.extents(code.address)
-    chosen = np.isin(code.mapped.locations, wanted)
+    chosen = np.isin(code.mapped.locations, rows)
     kinds, _ = group_rows([start[chosen], end[chosen]])
     for row in kinds.tolist():
         first, last = int(start[chosen][row]), int(end[chosen][row])
@@ -100,7 +100,7 @@ def _place(
     return _Place(code, shown, found, begin, locations, rows)
 
 
-def _noted(place: _Place) -> _Place:
+def _with_notes(place: _Place) -> _Place:
     code, found = place.code, place.instructions
     return replace(place, spots=_spots(code, place.begin), notes=_notes(code, found, place.start)) if found else place
 
@@ -120,8 +120,8 @@ def _spot(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -
 def _notes(code: ObjectCode, found: Sequence[Instruction], start: int) -> list[str]:
     """Return ``main+0x10`` for the target or operand of each instruction, "" for inner jumps and unknown ones."""
     size = found[-1].address + found[-1].size - start if found else 0
-    meant = [one.refers if one.target is None else one.target for one in found]
-    outside = [one if one is not None and not start <= one < start + size else None for one in meant]
+    targets = [one.refers if one.target is None else one.target for one in found]
+    outside = [one if one is not None and not start <= one < start + size else None for one in targets]
     address = unique(as_uint64([one for one in outside if one is not None]))
     names = dict(zip(address.tolist(), _names_at(code, code.addresses_of_shown(address)), strict=True))
     return [names[one] if one is not None else "" for one in outside]
@@ -156,7 +156,7 @@ def with_instructions(
     options: ListingOptions,
 ) -> list[FunctionListing]:
     """Add the code of each function, highest cost first; ``entries`` number them in the order of ``listings``."""
-    places = [_noted(place) for place in _places(profile, context, sources, entries.location, options.syntax)]
+    places = [_with_notes(place) for place in _places(profile, context, sources, entries.location, options.syntax)]
     first = offsets_of(as_int64([len(place.instructions) for place in places]))
     own, total = _costs(profile, places, first, stacks)
     result = []
@@ -171,14 +171,14 @@ def with_instructions(
 
 
 def _places(
-    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], wanted: I64, syntax: str
+    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], rows: I64, syntax: str
 ) -> Iterator[_Place]:
     resolver = ObjectResolver(profile, context, [source(context) for source in sources])
     objects = mapped_objects(profile, context.session, trues(len(profile.locations)))
     codes = (
-        ObjectCode(profile, context, resolver, mapped) for mapped in objects if np.isin(mapped.locations, wanted).any()
+        ObjectCode(profile, context, resolver, mapped) for mapped in objects if np.isin(mapped.locations, rows).any()
     )
-    return (place for code in codes for place in _places_of(code, wanted, syntax))
+    return (place for code in codes for place in _places_of(code, rows, syntax))
 
 
 def instruction_addresses(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
@@ -234,9 +234,9 @@ def _texts(codes: Sequence[CodeListing], texts: Sources, locations: I64) -> dict
     for code in codes:
         for row in code.rows:
             numbers.setdefault(row.path, set()).add(row.line)
-    found = {path: (texts.around(path, wanted, locations)[0], wanted) for path, wanted in numbers.items() if path}
+    found = {path: (texts.around(path, lines, locations)[0], lines) for path, lines in numbers.items() if path}
     return {
-        path: {number: line for number, line in text.items() if number in wanted}
-        for path, (text, wanted) in found.items()
+        path: {number: line for number, line in text.items() if number in lines}
+        for path, (text, lines) in found.items()
         if text
     }

@@ -34,12 +34,12 @@ class Sources:
 
         ``locations`` are all locations of the lines; a server is queried with the first one's build id.
         """
-        wanted = {number for number in numbers if number > 0}
-        if not wanted:
+        costly = {number for number in numbers if number > 0}
+        if not costly:
             return {}, "debug info has no lines"
         is_own = self._are_own(locations)
-        found = self._files.find(path, self._build_id(locations), max(wanted), is_own=is_own)
-        near = {line for number in wanted for line in range(number - self._around, number + self._around + 1)}
+        found = self._files.find(path, self._build_id(locations), max(costly), is_own=is_own)
+        near = {line for number in costly for line in range(number - self._around, number + self._around + 1)}
         texts = {number: found.line(number) for number in sorted(near)}
         return {number: text[:_LONGEST] for number, text in texts.items() if text is not None}, found.reason
 

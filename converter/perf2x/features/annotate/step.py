@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
     """Return the result with listings, if requested; kernel code is the first recording's."""
-    wanted, symbols = context.options.of(ListingSettings).listings, context.options.symbols
-    if wanted is None or symbols is None:
+    listing, symbols = context.options.of(ListingSettings).listings, context.options.symbols
+    if listing is None or symbols is None:
         return loaded
     with context.stages.stage("list"):
         from perf2x.features.annotate.make_listings import make_listings
@@ -25,7 +25,7 @@ def _list(loaded: "Loaded", context: "LoadContext") -> "Loaded":
 
         profile = loaded.profile
         facts = context.symbol_facts(profile, loaded.recording, symbols)
-        listings = make_listings(profile, facts, load_symbol_sources(), wanted)
+        listings = make_listings(profile, facts, load_symbol_sources(), listing)
     return with_profile(loaded, replace(profile, listings=listings))
 
 

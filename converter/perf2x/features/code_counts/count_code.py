@@ -49,19 +49,19 @@ class _CountedObject(Frozen):
     """Rows of ``ProcessHistory.mmaps``."""
 
 
-def _counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> _CountedObject:
-    """Find the object called ``wanted``: a path, its last part or (a prefix of) a build id; "": the hottest.
+def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _CountedObject:
+    """Find the object called ``typed``: a path, its last part or (a prefix of) a build id; "": the hottest.
 
     Runtimes are chosen last. Raises OptionError if none or several match.
     """
     mapped = _mapped_files(history)
     weight = _samples_of(profile)
     keys = sorted(mapped, key=lambda key: (not weight[key] or is_runtime("", key[0]), -weight[key], key))
-    found = [key for key in keys if _is_meant(wanted, *key)] if wanted else keys[:1]
+    found = [key for key in keys if _names_object(typed, *key)] if typed else keys[:1]
     if not found:
-        raise OptionError(no_such("object", wanted, [name for name, _ in keys]))
+        raise OptionError(no_such("object", typed, [name for name, _ in keys]))
     if len(found) > 1:
-        raise OptionError(f"{wanted!r} means several objects: {', '.join(map(_in_full, found))}")
+        raise OptionError(f"{typed!r} means several objects: {', '.join(map(_in_full, found))}")
     return _CountedObject(*found[0], as_int64(mapped[found[0]]))
 
 
@@ -87,11 +87,11 @@ def _samples_of(profile: Profile) -> Counter[tuple[str, str]]:
     return weight
 
 
-def _is_meant(wanted: str, name: str, build_id: str) -> bool:
+def _names_object(typed: str, name: str, build_id: str) -> bool:
     plain = without_deleted(name)
-    if wanted in (name, plain, plain.rpartition("/")[2]):
+    if typed in (name, plain, plain.rpartition("/")[2]):
         return True
-    return bool(_BUILD_ID.fullmatch(wanted)) and build_id.startswith(wanted)
+    return bool(_BUILD_ID.fullmatch(typed)) and build_id.startswith(typed)
 
 
 def _in_full(key: tuple[str, str]) -> str:
@@ -121,12 +121,12 @@ def count_code(
         )
     code = found.code
     assert code is not None
-    columns = {name: _stated(getattr(branches, name), code) for name in ("source", "target", "next")}
+    columns = {name: _svma_of(getattr(branches, name), code) for name in ("source", "target", "next")}
     counts = CodeCounts(
         counted.filename,
         counted.build_id,
         sum_branches([replace(branches, **columns)]),
-        sum_addresses([replace(samples, address=_stated(samples.address, code))]),
+        sum_addresses([replace(samples, address=_svma_of(samples.address, code))]),
     )
     return _with_lines(counts, profile, recording, found, context, request.gcc) if request.lines else counts
 
@@ -158,7 +158,7 @@ def _files_of(counted: _CountedObject, recording: Recording, context: LoadContex
     return found
 
 
-def _stated(offset: U64, code: ElfObject) -> U64:
+def _svma_of(offset: U64, code: ElfObject) -> U64:
     """Return (n,) the address of each file offset; EXTERNAL outside all segments; special values stay."""
     address, held = code.svma(offset)
     return np.where(held, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))

@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 def _count_code(loaded: "Loaded", run: SessionRun) -> "Loaded":
     """Count branches and samples of one object's code."""
-    wanted = run.options.of(CodeSettings).code
-    if wanted is None:
+    settings = run.options.of(CodeSettings).code
+    if settings is None:
         return loaded
     from perf2x.features.code_counts.count_code import count_code
 
-    code = count_code(loaded.profile, run.recording, run.filters, run.context, wanted)
+    code = count_code(loaded.profile, run.recording, run.filters, run.context, settings)
     return with_profile(loaded, replace(loaded.profile, code=code))
 
 
 def _check(options: "LoadOptions", files: Sequence[str]) -> None:
     """Refuse options that only affect stacks."""
-    wanted = options.of(CodeSettings).code
-    if wanted is not None:
+    code = options.of(CodeSettings).code
+    if code is not None:
         from perf2x.kernel.options_for_format import refuse_unhonoured
         from perf2x.model.profile import COUNTS_CODE
 
         refuse_unhonoured(options, "code", Needs(honours=frozenset(), why=COUNTS_CODE))
-        if wanted.lines and options.symbols is None:
+        if code.lines and options.symbols is None:
             raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
 
 

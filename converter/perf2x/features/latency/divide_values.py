@@ -27,13 +27,13 @@ def with_latency(
     profile: Profile,
     recording: Recording,
     how: str,
-    wanted: tuple[int, ...] = (),
+    levels: tuple[int, ...] = (),
     pids: tuple[int, ...] = (),
     unmatched: UnmatchedFilters | None = None,
 ) -> Profile:
     """Return a timeline, with a latency column unless ``how`` is empty, and the number of running threads over time.
 
-    ``wanted`` are numbers of running threads: samples taken at other numbers are dropped; empty: none. ``pids`` are the
+    ``levels`` are numbers of running threads: samples taken at other numbers are dropped; empty: none. ``pids`` are the
     processes whose threads count; empty: all. Raises OptionError if the recording has no switches; a wanted number
     without samples is an unmatched filter.
     """
@@ -41,8 +41,8 @@ def with_latency(
     curve = running_threads(profile, recording, pids)
     found = parallelism_at(curve, profile.samples.times, cpus_of(recording))
     profile = replace(profile, running=curve)
-    if wanted:
-        rows = _chosen(found, wanted, unmatched or UnmatchedFilters())
+    if levels:
+        rows = _chosen(found, levels, unmatched or UnmatchedFilters())
         profile, found = keep_samples(profile, rows), found[rows]
     return _with_shares(profile, found) if how else profile
 
@@ -67,14 +67,14 @@ def _check_told(profile: Profile, recording: Recording, setting: str) -> None:
         )
 
 
-def _chosen(found: I32, wanted: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
-    rows = flatnonzero(np.isin(found, wanted))
+def _chosen(found: I32, levels: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
+    rows = flatnonzero(np.isin(found, levels))
     if len(rows):
-        unmatched.matched("parallelism", wanted)
+        unmatched.matched("parallelism", levels)
     elif len(found):
         there = ", ".join(map(str, unique(found).tolist()[:8]))
         words = f": no sample was taken while that many threads ran; samples have {there}"
-        unmatched.failed("parallelism", wanted, lambda: SettingError("", "parallelism", words))
+        unmatched.failed("parallelism", levels, lambda: SettingError("", "parallelism", words))
     return rows
 
 

@@ -72,8 +72,8 @@ def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]
     in exist for a thread, only they count; samples are the fallback.
     """
     if not schedule.is_traced:
-        told = np.append(schedule.entered.tid, schedule.stopped.tid)
-        seen = seen.where(~np.isin(seen.tid, told))
+        switching = np.append(schedule.entered.tid, schedule.stopped.tid)
+        seen = seen.where(~np.isin(seen.tid, switching))
     on = join_tables([schedule.entered, seen])
     # a sample at the time of its thread's switch out was taken while it ran
     off = ThreadTimes(schedule.stopped.tid, schedule.stopped.time + np.uint64(1))

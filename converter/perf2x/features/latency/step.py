@@ -39,13 +39,13 @@ class _Parallelism(FeatureSettings):
 
 
 def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    wanted, pids = run.options.of(_Parallelism), run.options.filters.pids
+    parallelism, pids = run.options.of(_Parallelism), run.options.filters.pids
     profile: Profile = loaded.profile
-    if wanted != _Parallelism():
+    if parallelism != _Parallelism():
         from perf2x.features.latency.divide_values import with_latency
 
         unmatched = run.filters.unmatched
-        profile = with_latency(profile, run.recording, wanted.latency, wanted.parallelism, pids, unmatched)
+        profile = with_latency(profile, run.recording, parallelism.latency, parallelism.parallelism, pids, unmatched)
     elif run.options.timeline and profile.switches is not None:
         from perf2x.features.latency.running_threads import running_threads
 
@@ -53,7 +53,7 @@ def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
     return with_profile(loaded, profile)
 
 
-def _forget_others(loaded: "Loaded", run: SessionRun) -> "Loaded":
+def _drop_unused(loaded: "Loaded", run: SessionRun) -> "Loaded":
     """Remove unused rows from the tables."""
     if not run.options.of(_Parallelism).parallelism:
         return loaded
@@ -71,5 +71,5 @@ def _count_latency(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 FEATURE = Feature(
-    {Place.RUNNING: _count_threads, Place.CHOSEN: _forget_others, Place.VALUED: _count_latency}, _Parallelism
+    {Place.RUNNING: _count_threads, Place.CHOSEN: _drop_unused, Place.VALUED: _count_latency}, _Parallelism
 )

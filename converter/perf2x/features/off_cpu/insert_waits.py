@@ -66,16 +66,16 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
     rows = np.sort(group_rows([left.tid, as_int64(left.time)])[0])  # of departures at the same time, one counts
     start = ThreadTimes(left.tid[rows], left.time[rows])
     later = ThreadTimes(start.tid, start.time + np.uint64(1))
-    told = next_time(start, schedule.entered)
+    entered = next_time(start, schedule.entered)
     guess = np.minimum(next_time(later, start), next_time(start, schedule.exits))
     if schedule.is_traced:
         guess = np.minimum(guess, next_time(later, seen))
     end = np.maximum(start.time, np.uint64(schedule.end))
-    until = np.minimum(np.minimum(told, guess), end)
-    is_open = (told > end) & (guess > end)
+    until = np.minimum(np.minimum(entered, guess), end)
+    is_open = (entered > end) & (guess > end)
     # a thread traced only at its switches out may have been back before the end
     unseen = np.full(len(rows), schedule.is_traced, np.bool_) & ~np.isin(start.tid, schedule.entered.tid)
-    is_guessed = np.where(is_open, unseen, guess < told)
+    is_guessed = np.where(is_open, unseen, guess < entered)
     spans = WaitSpans(rows, start.time, until, is_guessed, is_open)
     return take_rows_of(spans, ~is_open | (until > start.time))
 

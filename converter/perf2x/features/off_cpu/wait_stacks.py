@@ -109,7 +109,7 @@ def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sid
 _GENERATIONS = 64
 
 
-def names_of_threads(sideband: Sideband, wanted: ThreadTimes) -> list[str]:
+def names_of_threads(sideband: Sideband, threads: ThreadTimes) -> list[str]:
     """Return each thread's last name before a time; a new thread has its parent's.
 
     Names come from COMM records, forks from FORK records. Without a name, also after 64 generations, it is perf's
@@ -117,24 +117,24 @@ def names_of_threads(sideband: Sideband, wanted: ThreadTimes) -> list[str]:
     """
     latest_first = slice(None, None, -1)  # of several names at the same time, the last one counts
     comms = ThreadTimes(as_int64(sideband.comms.tid[latest_first]), sideband.comms.time[latest_first])
-    tid, time, name = wanted.tid.copy(), wanted.time.copy(), minus_ones(len(wanted))
+    tid, time, name = threads.tid.copy(), threads.time.copy(), minus_ones(len(threads))
     for _ in range(_GENERATIONS):
         lacking = flatnonzero((name < 0) & (tid >= 0))
         if not len(lacking):
             break
-        asked = ThreadTimes(tid[lacking], time[lacking])
-        said, parent = last_at_or_before(asked, comms), _parents(sideband, asked)
-        is_own = (said >= 0) & (np.append(comms.time, np.uint64(0))[said] >= parent.time)
-        name[lacking[is_own]] = said[is_own]
+        queries = ThreadTimes(tid[lacking], time[lacking])
+        latest, parent = last_at_or_before(queries, comms), _parents(sideband, queries)
+        is_own = (latest >= 0) & (np.append(comms.time, np.uint64(0))[latest] >= parent.time)
+        name[lacking[is_own]] = latest[is_own]
         tid[lacking], time[lacking] = parent.tid, parent.time
     texts = sideband.comms.comm[latest_first]
-    found = zip(name.tolist(), wanted.tid.tolist(), strict=True)
+    found = zip(name.tolist(), threads.tid.tolist(), strict=True)
     return [texts[row] if row >= 0 else f":{number}" for row, number in found]
 
 
-def _parents(sideband: Sideband, wanted: ThreadTimes) -> ThreadTimes:
+def _parents(sideband: Sideband, threads: ThreadTimes) -> ThreadTimes:
     """Return the parent of each thread, and when it forked; thread −1 at 0 without a FORK record."""
     forks = ThreadTimes.of(sideband.forks)
-    born = last_at_or_before(wanted, forks)
+    born = last_at_or_before(threads, forks)
     maker = np.append(as_int64(sideband.forks.ptid), -1)[born]
     return ThreadTimes(maker, np.append(forks.time, np.uint64(0))[born])

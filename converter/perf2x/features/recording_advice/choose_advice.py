@@ -34,7 +34,7 @@ _FEW_STACKS = 20
 """Fewer user stacks do not show how programs were built."""
 _USER, _MAPPED = (1, 2, 4), 8
 """Bits for the first three frames of a stack that are user code, and for a first frame in a mapping."""
-_ASKS_FOR_USER = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
+_USER_ONLY = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
 _OF_NO_ONE = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
 """Modifiers of perf's default event, for commands that name no event."""
 _OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
@@ -186,8 +186,8 @@ def _is_kernel_alone(event: Event) -> bool:
 def _is_kernel_refused(event: Event, session: Session) -> bool:
     is_of_cpu = event.type != EventType.TRACEPOINT and "exclude_kernel" in event.flags
     words = session.command_line[1:]
-    is_asked = any(map(_ASKS_FOR_USER.search, words)) if words else not _OF_NO_ONE.search(event.name)
-    return is_of_cpu and not is_asked
+    is_requested = any(map(_USER_ONLY.search, words)) if words else not _OF_NO_ONE.search(event.name)
+    return is_of_cpu and not is_requested
 
 
 def _is_by_pointer(event: Event) -> bool:
@@ -218,15 +218,15 @@ def _walked_stacks(profile: Profile, by_pointer: Bools) -> tuple[int, int]:
     user = (locations.mode == CpuMode.USER) & ~locations.synthetic
     rows = flatnonzero(parent < 0)
     # each of the first three frames adds a different number, so that sums identify combinations
-    said = zeros(len(parent))
-    said[rows] = _MAPPED * (locations.mapping[at[rows]] >= 0)
+    flags = zeros(len(parent))
+    flags[rows] = _MAPPED * (locations.mapping[at[rows]] >= 0)
     for number, flag in enumerate(_USER):
         if number:
             is_above = falses(len(parent) + 1)
             is_above[rows] = True
             rows = flatnonzero(is_above[parent])
-        said[rows] |= flag * user[at[rows]]
-    sums = path_sums(parent, said)
+        flags[rows] |= flag * user[at[rows]]
+    sums = path_sums(parent, flags)
     first, second, third, mapped = (sums & flag != 0 for flag in (*_USER, _MAPPED))
     weight = stack_weights(profile.samples, len(parent), by_pointer[profile.samples.event])
     return sum_of(weight[first]), sum_of(weight[first & ~third & ~(second & mapped)])

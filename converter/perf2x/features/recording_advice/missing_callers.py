@@ -21,10 +21,10 @@ _MOST = 1000
 
 def missing_callers(profile: Profile, context: Context, weight: I64) -> int:
     """Count samples in user code without a frame; ``weight`` (locations,) is the number taken at each location."""
-    wanted, count = falses(len(weight)), 0
+    candidates, count = falses(len(weight)), 0
     weight = weight * (profile.locations.mode == CpuMode.USER)
-    wanted[argsort(-weight)[:_MOST]] = True
-    for mapped in mapped_objects(profile, context.session, wanted & (weight > 0)):
+    candidates[argsort(-weight)[:_MOST]] = True
+    for mapped in mapped_objects(profile, context.session, candidates & (weight > 0)):
         found = context.find(mapped.key.name, mapped.key.build_id, mapped.pid)
         if found.code is not None and found.code.machine in _ARCHITECTURES:
             x86 = _ARCHITECTURES[found.code.machine]

@@ -28,8 +28,8 @@ def _advise(loaded: "Loaded", context: "LoadContext") -> "Loaded":
 
     profile, is_text = loaded.profile, "text" in loaded.recording.session.features
     chains = next((one for one in loaded.reports if isinstance(one, ChainReport)), ChainReport())
-    given = advice(chains, profile, loaded.symbols, loaded.sources[0], is_text=is_text)
-    return with_profile(loaded, replace(profile, meta=replace(profile.meta, advice=given)))
+    hints = advice(chains, profile, loaded.symbols, loaded.sources[0], is_text=is_text)
+    return with_profile(loaded, replace(profile, meta=replace(profile.meta, advice=hints)))
 
 
 FEATURE = Feature({Place.STITCHED: _count_chains}, finish=_advise)

@@ -96,10 +96,10 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
     return join_tables(parts), last, missed
 
 
-def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
+def unseen_departures(traced: SwitchSamples, entered: ThreadTimes) -> ThreadTimes:
     """Return switches out without a sample, inferred from the next thread that left the CPU.
 
-    Threads with another entry in ``told`` in between are ignored. Samples may be lost, and in recordings of selected
+    Threads with another entry in ``entered`` in between are ignored. Samples may be lost, and in recordings of selected
     threads other threads have none::
 
         samples of a CPU    A → B    B → C             A → D
@@ -111,7 +111,7 @@ def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
     came = traced.next_tid[one]
     is_lost = (traced.cpu[one] == traced.cpu[other]) & (came > 0) & (traced.tid[other] != came)
     one, other, came = one[is_lost], other[is_lost], came[is_lost]
-    following = next_time(ThreadTimes(came, traced.time[one] + np.uint64(1)), told)
+    following = next_time(ThreadTimes(came, traced.time[one] + np.uint64(1)), entered)
     return ThreadTimes(came, traced.time[other]).where(following > traced.time[other])
 
 
@@ -123,8 +123,8 @@ def _fields(recording: Recording, row: int) -> _Fields:
 def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchSamples:
     came, states = (minus_ones(len(batch)) for _ in range(2))
     for name, column in (("next_pid", came), ("prev_state", states)):
-        told, numbers = _numbers(batch.raw, rows, fields.get(name), order)
-        column[told] = np.maximum(numbers, -1)
+        filled, numbers = _numbers(batch.raw, rows, fields.get(name), order)
+        column[filled] = np.maximum(numbers, -1)
     return SwitchSamples(
         tid=as_int64(batch.tid[rows]),
         pid=as_int32(batch.pid[rows]),
@@ -157,12 +157,12 @@ def sampling_intervals(profile: Profile) -> I64:
     samples = profile.samples
     intervals = zeros(len(profile.events))
     for event, rows in rows_by(samples.event):
-        asked = _asked(profile.events[event])
-        intervals[event] = asked or _median_step(profile, rows)
+        by_frequency = _requested_interval(profile.events[event])
+        intervals[event] = by_frequency or _median_step(profile, rows)
     return intervals
 
 
-def _asked(event: ProfileEvent) -> int:
+def _requested_interval(event: ProfileEvent) -> int:
     if event.frequency:
         return 1_000_000_000 // event.frequency
     return event.period if event.unit == "nanoseconds" and not event.is_wait else 0

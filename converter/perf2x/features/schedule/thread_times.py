@@ -32,7 +32,7 @@ def sample_times(profile: Profile) -> ThreadTimes:
     return ThreadTimes(tid, np.zeros(len(tid), np.uint64) if time is None else time)
 
 
-def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
+def first_at_or_after(targets: ThreadTimes, among: ThreadTimes) -> I64:
     """As-of join forwards: (wanted,) the first row of ``among`` with the same thread at or after the time, or −1.
 
     ::
@@ -40,9 +40,9 @@ def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
         one thread's rows by time   w0  a0  w1  w2  a1      (at equal times, w comes before a)
         answer for w                a0      a1  a1
     """
-    tid = np.concatenate([wanted.tid, among.tid])
-    time = np.concatenate([wanted.time, among.time])
-    row = np.concatenate([minus_ones(len(wanted)), arange(len(among))])
+    tid = np.concatenate([targets.tid, among.tid])
+    time = np.concatenate([targets.time, among.time])
+    row = np.concatenate([minus_ones(len(targets)), arange(len(among))])
     order = argsort_rows([tid, time, row >= 0])
     places = np.where(row[order] >= 0, arange(len(order)), len(order))
     ahead = np.minimum.accumulate(places[::-1])[::-1] if len(places) else places
@@ -50,20 +50,20 @@ def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
     found = flatnonzero(ahead < len(order))
     found = found[tid[order[ahead[found]]] == tid[order[found]]]
     answer[order[found]] = row[order[ahead[found]]]
-    return answer[: len(wanted)]
+    return answer[: len(targets)]
 
 
-def last_at_or_before(wanted: ThreadTimes, among: ThreadTimes) -> I64:
+def last_at_or_before(targets: ThreadTimes, among: ThreadTimes) -> I64:
     """As-of join backwards: (wanted,) the last row of ``among`` with the same thread at or before the time, or −1."""
     top = np.uint64(2**64 - 1)
-    return first_at_or_after(ThreadTimes(wanted.tid, top - wanted.time), ThreadTimes(among.tid, top - among.time))
+    return first_at_or_after(ThreadTimes(targets.tid, top - targets.time), ThreadTimes(among.tid, top - among.time))
 
 
-def next_time(wanted: ThreadTimes, among: ThreadTimes) -> U64:
+def next_time(targets: ThreadTimes, among: ThreadTimes) -> U64:
     """Return (wanted,) the first time of the same thread in ``among``, at or after each time; LAST_TIME if none."""
-    return np.append(among.time, np.uint64(LAST_TIME))[first_at_or_after(wanted, among)]
+    return np.append(among.time, np.uint64(LAST_TIME))[first_at_or_after(targets, among)]
 
 
-def last_time(wanted: ThreadTimes, among: ThreadTimes) -> U64:
+def last_time(targets: ThreadTimes, among: ThreadTimes) -> U64:
     """Return (wanted,) the last time of the same thread in ``among``, at or before each time; 0 if none."""
-    return np.append(among.time, np.uint64(0))[last_at_or_before(wanted, among)]
+    return np.append(among.time, np.uint64(0))[last_at_or_before(targets, among)]

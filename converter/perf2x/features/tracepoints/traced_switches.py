@@ -78,10 +78,10 @@ def _followed(traced: SwitchSamples) -> tuple[I64, Bools]:
     An exiting thread has lost its tid; it must be the thread that came before.
     """
     same = traced.cpu[1:] == traced.cpu[:-1]
-    told = same & (traced.next_tid[:-1] >= 0)
+    followed = same & (traced.next_tid[:-1] >= 0)
     tid = traced.tid.copy()
-    tid[1:] = np.where(told & (tid[1:] < 0), traced.next_tid[:-1], tid[1:])
-    fits = told & (tid[1:] == traced.next_tid[:-1])
+    tid[1:] = np.where(followed & (tid[1:] < 0), traced.next_tid[:-1], tid[1:])
+    fits = followed & (tid[1:] == traced.next_tid[:-1])
     enough = sum_of(fits) >= _COMPLETE * sum_of(same)
     return tid, np.append(fits & enough, False)[: len(tid)]
 

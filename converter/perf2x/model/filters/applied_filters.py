@@ -38,8 +38,8 @@ class AppliedFilters:
     ) -> None:
         self._filters, self.unmatched = filters, unmatched or UnmatchedFilters(1, recording.diagnostics)
         ranges = _ranges(filters, recording)
-        asked = {name: value for name, value in filters.given().items() if name in COLUMNS or name in ROWS}
-        self.passing = SampleFilter(asked, ranges)
+        of_samples = {name: value for name, value in filters.set_fields().items() if name in COLUMNS or name in ROWS}
+        self.passing = SampleFilter(of_samples, ranges)
         self._filter = replace(self.passing, times=()) if late_times else self.passing
         self.seen = Seen()
 
@@ -69,10 +69,10 @@ class AppliedFilters:
         return compact(profile) if profile.recorded is None else profile  # its rows refer to all tables
 
     def _filtered(self, profile: Profile, names: Set[str]) -> Profile:
-        asked = self._filters.given()
+        settings = self._filters.set_fields()
         for name, keep in FILTERS.items():
-            if name in asked and name in names:
-                profile = keep(profile, asked[name], self.unmatched)
+            if name in settings and name in names:
+                profile = keep(profile, settings[name], self.unmatched)
         return profile
 
 

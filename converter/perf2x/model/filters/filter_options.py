@@ -93,13 +93,13 @@ class Filters(Frozen):
             patterns_of(name, getattr(self, name))
         renames_of("rename", self.rename)
 
-    def given(self) -> dict[str, object]:
+    def set_fields(self) -> dict[str, object]:
         """Return the filters that are set, by field."""
-        said = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {name: value for name, value in said.items() if value not in ((), None, "") and value is not False}
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in values.items() if value not in ((), None, "") and value is not False}
 
     def __bool__(self) -> bool:
-        return bool(self.given())
+        return bool(self.set_fields())
 
 
 class Grouping(Frozen):

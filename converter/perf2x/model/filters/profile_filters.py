@@ -75,7 +75,7 @@ class Names(Frozen):
                 found.update(*(of_text for text, of_text in named.items() if fnmatchcase(text, pattern)))
             if not found and self.kind == "function":
                 found.update(*(of_text for text, of_text in named.items() if means_function(pattern, text)))
-            unmatched.asked(self.kind, pattern, found, self.known)
+            unmatched.record(self.kind, pattern, found, self.known)
             rows |= found
         return rows
 
@@ -90,13 +90,13 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatche
     ``cpu_core/cycles/`` and ``cycles:P``) or an alias (``cpu-cycles``), a glob, or, for one of several events of the
     same name, the name and a number (``cpu-clock#2``).
     """
-    unmatched, wanted, names = unmatched or UnmatchedFilters(), set[int](), numbered_names(profile.events)
+    unmatched, rows, names = unmatched or UnmatchedFilters(), set[int](), numbered_names(profile.events)
     for text in patterns:
         found = {row for row, name in enumerate(names) if names_event(text, name)}
-        unmatched.asked("event", text, found, names)
-        wanted |= found
-    kept = keep_samples(profile, flatnonzero(np.isin(profile.samples.event, sorted(wanted))))
-    first = int(kept.samples.event.min()) if len(kept.samples) else min(wanted, default=profile.default_event)
+        unmatched.record("event", text, found, names)
+        rows |= found
+    kept = keep_samples(profile, flatnonzero(np.isin(profile.samples.event, sorted(rows))))
+    first = int(kept.samples.event.min()) if len(kept.samples) else min(rows, default=profile.default_event)
     return replace(kept, default_event=first)
 
 
@@ -111,8 +111,8 @@ def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatched
     comms = profile.threads.comm
     used = unique(comms)
     names = Names("thread called", [profile.strings[row] for row in used.tolist()])
-    wanted = used[sorted(names.matching(patterns, unmatched))]
-    return keep_samples(profile, flatnonzero(np.isin(comms, wanted)[profile.samples.thread]))
+    kept = used[sorted(names.matching(patterns, unmatched))]
+    return keep_samples(profile, flatnonzero(np.isin(comms, kept)[profile.samples.thread]))
 
 
 def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
@@ -155,9 +155,9 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched:
     nameless, places = _nameless(profile, weight)
     names = Names("function", [*shown, *nameless], [*linked, *([name] for name in nameless)])
     found = names.matching(patterns, unmatched)
-    wanted = rows[sorted(row for row in found if row < len(rows))]
+    kept = rows[sorted(row for row in found if row < len(rows))]
     chosen = falses(len(locations) + 1)
-    chosen[owner[np.isin(locations.line_function, wanted)]] = True
+    chosen[owner[np.isin(locations.line_function, kept)]] = True
     for row in found:
         if row >= len(rows):
             chosen[places[row - len(rows)]] = True

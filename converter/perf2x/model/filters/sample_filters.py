@@ -19,7 +19,7 @@ from perf2x.model.recording import Recording, Samples
 class SampleFilter(Frozen):
     """Conditions that a sample must all meet to pass."""
 
-    asked: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
     """Values of COLUMNS and ROWS, by field of Filters."""
     times: tuple[Range, ...] = ()
 
@@ -28,20 +28,20 @@ class SampleFilter(Frozen):
         passes = self.passing_numbers(samples)
         if self.times:
             passes &= within(column_of(samples, "time"), self.times)
-        for name in self.asked.keys() & ROWS:
-            passes &= ROWS[name](samples, self.asked[name])
+        for name in self.values.keys() & ROWS:
+            passes &= ROWS[name](samples, self.values[name])
         return passes
 
     def passing_numbers(self, table: Any) -> Bools:
         """Return (n,) bool: which rows, of samples or of a table made from them, have one of the given numbers."""
         passes = trues(len(table))
-        for name, wanted in self.numbers():
-            passes &= np.isin(column_of(table, name), wanted)
+        for name, numbers in self.numbers():
+            passes &= np.isin(column_of(table, name), numbers)
         return passes
 
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
         """Return the filtered columns with the numbers that pass."""
-        return [(COLUMNS[name], wanted) for name, wanted in self.asked.items() if name in COLUMNS]
+        return [(COLUMNS[name], value) for name, value in self.values.items() if name in COLUMNS]
 
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
@@ -61,14 +61,14 @@ class Seen(Struct):
     samples: int = 0
     passed: int = 0
 
-    def look(self, samples: Samples, wanted: SampleFilter) -> Bools:
+    def look(self, samples: Samples, passing: SampleFilter) -> Bools:
         """Record the values of a batch, and return which of its samples pass."""
-        passes = wanted.passing(samples)
+        passes = passing.passing(samples)
         self.samples += len(samples)
         self.passed += sum_of(passes)
-        for name, _ in wanted.numbers():
+        for name, _ in passing.numbers():
             self.numbers.setdefault(name, set()).update(unique(column_of(samples, name)).tolist())
-        if wanted.times and samples.time is not None and len(samples):
+        if passing.times and samples.time is not None and len(samples):
             self.first_ns = min(self.first_ns, int(samples.time.min()))
             self.last_ns = max(self.last_ns, int(samples.time.max()))
         return passes
@@ -81,25 +81,25 @@ class Seen(Struct):
         self.samples += other.samples
         self.passed += other.passed
 
-    def check(self, wanted: SampleFilter, unmatched: UnmatchedFilters) -> None:
+    def check(self, passing: SampleFilter, unmatched: UnmatchedFilters) -> None:
         """Report numbers and times that no sample matched; nothing for an empty recording."""
         if not self.samples:
             return
-        for name, numbers in wanted.numbers():
+        for name, numbers in passing.numbers():
             self._check_numbers(name, numbers, unmatched)
         if self.passed:
-            unmatched.matched("time", wanted.times)
-        elif wanted.times and not wanted.asked:
+            unmatched.matched("time", passing.times)
+        elif passing.times and not passing.values:
             span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
             words = f"no sample in that time; samples range from {span}"
-            unmatched.failed("time", wanted.times, lambda: OptionError(words))
+            unmatched.failed("time", passing.times, lambda: OptionError(words))
 
     def _check_numbers(self, name: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
         known = self.numbers[name]
         if name == "cpu" and not known.isdisjoint(numbers):
             numbers = tuple(number for number in numbers if number in known)  # of 0-7, only CPUs that exist
         for number in numbers:
-            unmatched.asked(name, number, number in known, [str(value) for value in sorted(known)])
+            unmatched.record(name, number, number in known, [str(value) for value in sorted(known)])
 
 
 def column_of(samples: Samples, name: str) -> AnyArray:
@@ -117,10 +117,10 @@ def check_timed(setting: str, profile: Profile, recording: Recording) -> None:
         raise not_recorded(setting)
 
 
-def not_recorded(setting: str, wanted: str = "time") -> SettingError:
+def not_recorded(setting: str, what: str = "time") -> SettingError:
     """Return the error for a setting that needs the ``time``, ``cpu`` or ``cgroup`` of samples."""
-    flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[wanted]
-    words = f": the samples have no {wanted}; record with: perf record {flag}"
+    flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[what]
+    words = f": the samples have no {what}; record with: perf record {flag}"
     return SettingError("", setting, words)
 
 

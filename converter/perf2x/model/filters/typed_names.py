@@ -12,8 +12,8 @@ _DEEPEST = 20
 
 def means_function(typed: str, name: str) -> bool:
     """Return whether a typed name fits a function: ``insert`` or ``Map::insert(int)`` for ``tree::Map<…>::insert``."""
-    wanted = _bare(typed).removeprefix("::")
-    return bool(wanted) and re.search(rf"(?<![\w$~]){re.escape(wanted)}$", _bare(name)) is not None
+    bare = _bare(typed).removeprefix("::")
+    return bool(bare) and re.search(rf"(?<![\w$~]){re.escape(bare)}$", _bare(name)) is not None
 
 
 def last_part(name: str) -> str:

@@ -26,32 +26,32 @@ class UnmatchedFilters:
         self._missed: dict[Hashable, Callable[[], OptionError]] = {}
         self._known: dict[Hashable, dict[str, None]] = {}
 
-    def asked(self, kind: str, wanted: Hashable, found: object, known: Sequence[str]) -> None:
-        """Record whether ``wanted`` was found in a recording that has the ``known`` values."""
+    def record(self, kind: str, typed: Hashable, found: object, known: Sequence[str]) -> None:
+        """Record whether ``typed`` was found in a recording that has the ``known`` values."""
         if found:
-            self.matched(kind, wanted)
+            self.matched(kind, typed)
         else:
-            self.missed(kind, wanted, known)
+            self.missed(kind, typed, known)
 
-    def matched(self, kind: str, wanted: Hashable) -> None:
+    def matched(self, kind: str, typed: Hashable) -> None:
         """Record that a sample matched a filter."""
-        self._matched.add((kind, wanted))
+        self._matched.add((kind, typed))
 
-    def missed(self, kind: str, wanted: Hashable, known: Sequence[str]) -> None:
-        """Record that a recording lacks ``wanted``; ``known`` are the values that it has."""
-        names = self._known.setdefault((kind, wanted), {})
+    def missed(self, kind: str, typed: Hashable, known: Sequence[str]) -> None:
+        """Record that a recording lacks ``typed``; ``known`` are the values that it has."""
+        names = self._known.setdefault((kind, typed), {})
         names.update(dict.fromkeys(known))
         whose = "the file has" if self._recordings == 1 else f"the {self._recordings:,} recordings have"
-        self.failed(kind, wanted, lambda: OptionError(no_such(kind, wanted, list(names), whose)))
+        self.failed(kind, typed, lambda: OptionError(no_such(kind, typed, list(names), whose)))
 
-    def failed(self, kind: str, wanted: Hashable, error: Callable[[], OptionError]) -> None:
+    def failed(self, kind: str, typed: Hashable, error: Callable[[], OptionError]) -> None:
         """Record that no sample of a recording matched, and the error to raise.
 
         The error is raised if this is the only recording.
         """
         if self._recordings == 1:
             raise error()
-        self._missed.setdefault((kind, wanted), error)
+        self._missed.setdefault((kind, typed), error)
 
     def looked_for(self, pattern: str, has_match: bool) -> None:
         """Record whether a pattern matches any frame of a recording; patterns that match in none are counted."""
@@ -66,10 +66,10 @@ class UnmatchedFilters:
                 raise error()
 
 
-def no_such(kind: str, wanted: object, known: Sequence[str], whose: str = "the file has") -> str:
+def no_such(kind: str, typed: object, known: Sequence[str], whose: str = "the file has") -> str:
     """Return ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``."""
     parts = {part: name for name in reversed(known) for part in (last_part(name), name)}
-    close = {parts[part]: None for part in close_names(last_part(str(wanted)), parts)}
-    meant = f"did you mean {' or '.join(close)}? {whose[0].upper()}{whose[1:]}" if close else whose
-    quoted = repr(wanted) if isinstance(wanted, str) else str(wanted)
-    return f"no {kind} {quoted}; {meant}: {first_of(list(dict.fromkeys(known)), _SHOWN) or 'none'}"
+    close = {parts[part]: None for part in close_names(last_part(str(typed)), parts)}
+    suggestion = f"did you mean {' or '.join(close)}? {whose[0].upper()}{whose[1:]}" if close else whose
+    quoted = repr(typed) if isinstance(typed, str) else str(typed)
+    return f"no {kind} {quoted}; {suggestion}: {first_of(list(dict.fromkeys(known)), _SHOWN) or 'none'}"

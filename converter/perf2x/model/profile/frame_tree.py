@@ -196,8 +196,8 @@ def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: Frame
     nodes = np.concatenate([level[1] for level in node_of])
     order = argsort_rows([pairs])
     held = flatnonzero(stack >= 0)
-    wanted = group[held] * stride + rows.row_of_stack[stack[held]]
-    node[held] = nodes[order[searchsorted(pairs[order], wanted)]]
+    keys = group[held] * stride + rows.row_of_stack[stack[held]]
+    node[held] = nodes[order[searchsorted(pairs[order], keys)]]
     return node
 
 

@@ -57,9 +57,9 @@ def chosen_branches(flags: U64, words: Sequence[str]) -> Bools:
     """Return (n,) True for branches that match: for each kind that any of ``words`` belongs to, one word must match."""
     chosen = trues(len(flags))
     for table, numbers in _KINDS:
-        wanted = [place for place, word in enumerate(table) if word and word in words]
-        if wanted:
-            chosen &= np.isin(numbers(flags), wanted)
+        values = [place for place, word in enumerate(table) if word and word in words]
+        if values:
+            chosen &= np.isin(numbers(flags), values)
     return chosen
 
 

@@ -73,9 +73,9 @@ def means(text: str, name: str) -> bool:
     """Return whether a user's event name matches this name; without a PMU or modes, it matches all of them."""
     if text == name:
         return True
-    asked, known = event_name(text), event_name(name)
-    is_alike = asked.counted == known.counted and asked.pmu in ("", "cpu", known.pmu)
-    return is_alike and (not asked.modes or asked.modes == known.modes)
+    typed, recorded = event_name(text), event_name(name)
+    is_alike = typed.counted == recorded.counted and typed.pmu in ("", "cpu", recorded.pmu)
+    return is_alike and (not typed.modes or typed.modes == recorded.modes)
 
 
 def is_tracepoint(name: str) -> bool:

@@ -126,7 +126,7 @@ class UserStacks(Frozen):
     """(n,) first word of each row's dump in ``words``."""
     size: I64
     """(n,) bytes that the kernel copied (dyn_size); 0 without a dump."""
-    asked: int
+    requested: int
     """perf_event_attr.sample_stack_user: the requested size in bytes."""
 
     def __getitem__(self, rows: I64) -> "UserStacks":
@@ -150,7 +150,7 @@ class UserStacks(Frozen):
             words=parts[0].words,
             start=np.concatenate([part.start for part in parts]),
             size=np.concatenate([part.size for part in parts]),
-            asked=max(part.asked for part in parts),
+            requested=max(part.requested for part in parts),
         )
 
     def _spread(self, mask: int) -> U64:

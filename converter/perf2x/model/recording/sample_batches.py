@@ -22,10 +22,10 @@ def take_rows(samples: Samples, rows: I64) -> Samples:
     """Select rows by number, in the given order; numbers may repeat."""
     columns = asdict(samples)
     extra = columns.pop("extra")
-    return replace(samples, extra=_taken(extra, rows), **_taken(columns, rows))
+    return replace(samples, extra=_take_each(extra, rows), **_take_each(columns, rows))
 
 
-def _taken(columns: Mapping[str, Any], rows: I64) -> dict[str, Any]:
+def _take_each(columns: Mapping[str, Any], rows: I64) -> dict[str, Any]:
     return {name: column[rows] for name, column in columns.items() if column is not None}
 
 

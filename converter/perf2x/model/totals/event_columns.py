@@ -12,7 +12,7 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import SettingError
 from perf2x.model.number_format import format_percent
 from perf2x.model.profile import Costs, Measure, Profile
-from perf2x.model.profile.wanted_columns import WantedColumn, wanted_columns
+from perf2x.model.profile.selected_columns import SelectedColumn, selected_columns
 from perf2x.model.totals.sampling_noise import Measured, quantile, ratio_interval
 from perf2x.model.totals.totals import Key, Total, Totals, totals
 
@@ -24,7 +24,7 @@ Cell = int | Estimate | None
 """A cost, or a ratio; None if there are too few samples."""
 
 
-class EventColumn(WantedColumn):
+class EventColumn(SelectedColumn):
     """A column of costs or ratios in a table of functions, objects or threads."""
 
     tables: tuple[Totals, ...] = ()
@@ -72,9 +72,9 @@ def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -
     """Make the columns. Raises SettingError for an unknown event, and for any ``value`` but the period."""
     if names and value != "period":
         raise SettingError("", "columns", " shows counts of events; leave out ", "value")
-    wanted = wanted_columns(profile, names)
-    tables = {row: totals(profile, row, by) for row in {row for one in wanted for row in one.events}}
-    return [EventColumn(one.name, one.events, one.factor, tuple(tables[row] for row in one.events)) for one in wanted]
+    selected = selected_columns(profile, names)
+    tables = {row: totals(profile, row, by) for row in {row for one in selected for row in one.events}}
+    return [EventColumn(one.name, one.events, one.factor, tuple(tables[row] for row in one.events)) for one in selected]
 
 
 class LineColumns(Frozen):
@@ -96,7 +96,7 @@ class LineColumns(Frozen):
 
 def measures_beside(profile: Profile, names: Sequence[str]) -> list[Measure]:
     """Return the measures that `LineColumns` needs."""
-    rows = sorted({row for one in wanted_columns(profile, names) for row in one.events})
+    rows = sorted({row for one in selected_columns(profile, names) for row in one.events})
     return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
 
 

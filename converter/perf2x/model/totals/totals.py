@@ -97,9 +97,9 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
     ``event`` is a name as in emitters, or a row; None is the profile's default. Raises OptionError for an unknown kind
     or value.
     """
-    for setting, given, kinds in (("by", by, get_args(By)), ("value", value, get_args(Value))):
-        if given not in kinds:
-            raise SettingError("", setting, f" {given}: it must be one of {', '.join(kinds)}")
+    for setting, value_of, kinds in (("by", by, get_args(By)), ("value", value, get_args(Value))):
+        if value_of not in kinds:
+            raise SettingError("", setting, f" {value_of}: it must be one of {', '.join(kinds)}")
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
     chosen = event if isinstance(event, int) else find_event(profile, event)

@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import kept_places, take_rows_of
+from perf2x.base.columnar import new_rows, take_rows_of
 from perf2x.model.profile import Profile
 
 
@@ -16,5 +16,5 @@ def without_places(profile: Profile) -> Profile:
     kept = ~(nowhere & (mappings.filename == 0))
     is_place = np.append(nowhere, True)[locations.mapping]
     address, lookup = (np.where(is_place, np.uint64(0), one) for one in (locations.address, locations.lookup))
-    locations = replace(locations, address=address, lookup=lookup, mapping=kept_places(kept)[locations.mapping])
+    locations = replace(locations, address=address, lookup=lookup, mapping=new_rows(kept)[locations.mapping])
     return replace(profile, mappings=take_rows_of(mappings, kept), locations=locations)

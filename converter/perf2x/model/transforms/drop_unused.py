@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, kept_places, take_rows_of
+from perf2x.base.columnar import AnyArray, Bools, falses, flatnonzero, new_rows, take_rows_of
 from perf2x.model.profile import Profile, take_locations, with_callers
 
 TEXTS = {
@@ -34,7 +34,7 @@ def compact(profile: Profile) -> Profile:
 
 def _compact_threads(profile: Profile) -> Profile:
     used = _used(len(profile.threads), profile.samples.thread)
-    parents = None if profile.parents is None else kept_places(used)[profile.parents[used]]
+    parents = None if profile.parents is None else new_rows(used)[profile.parents[used]]
     profile = _renumbered(profile, used, {"samples": ("thread",), "switches": ("thread",)})
     switches = profile.switches and take_rows_of(profile.switches, profile.switches.thread >= 0)
     return replace(profile, threads=take_rows_of(profile.threads, used), switches=switches, parents=parents)
@@ -58,7 +58,7 @@ def _used(count: int, *columns: AnyArray) -> Bools:
 
 def _renumbered(profile: Profile, used: Bools, columns: dict[str, tuple[str, ...]]) -> Profile:
     """Renumber columns for a table reduced to its used rows; references to removed rows become −1."""
-    place, changed = kept_places(used), {}
+    place, changed = new_rows(used), {}
     for table, names in columns.items():
         held = {name: getattr(getattr(profile, table), name, None) for name in names}
         moved = {name: place[column] for name, column in held.items() if column is not None}

@@ -29,23 +29,23 @@ def has_cgroups(command_line: Sequence[str]) -> bool:
 
 
 def with_joined_events(
-    profile: Profile, wanted: Sequence[str], diagnostics: Diagnostics, *, by_cgroup: bool
+    profile: Profile, selected: Sequence[str], diagnostics: Diagnostics, *, by_cgroup: bool
 ) -> Profile:
     """Return the profile with the samples of such events in the first of them; the others stay, without samples.
 
-    ``wanted`` are the events that the user named: those that a name distinguishes stay separate.
+    ``selected`` are the events that the user named: those that a name distinguishes stay separate.
     """
     names = numbered_names(profile.events)
     for rows in _alike(profile):
         events = [profile.events[row] for row in rows]
-        told_apart = wanted and not any(all(names_event(text, names[row]) for row in rows) for text in wanted)
+        kept_apart = selected and not any(all(names_event(text, names[row]) for row in rows) for text in selected)
         is_whole = by_cgroup or len({event_name(event.name).pmu for event in events}) == len(events)
-        if is_whole and not told_apart:
+        if is_whole and not kept_apart:
             profile = _joined(profile, rows)
             listed = ", ".join(names[row] for row in rows)
             words = f"{listed} count the same and are shown as one (select with --event)"
             diagnostics.add("events_joined", words, len(rows))
-        elif profile.default_event in rows and not told_apart:
+        elif profile.default_event in rows and not kept_apart:
             sums = [sum_of(profile.samples.value[profile.samples.event == row]) for row in rows]
             profile = replace(profile, default_event=rows[sums.index(max(sums))])
     return profile

@@ -58,8 +58,8 @@ class SampleValues:
         bits, self.want, words, how = _FIELDS[kind]
         self._has = np.array([event.sample_type & bits for event in events], np.bool_)
         if len(events) and not self._has.any():
-            setting, given = ("data_objects", "") if kind == _DATA else ("value", f" {kind}")
-            raise SettingError("", setting, f"{given}: the recording has no {words}; record with: {how}")
+            setting, typed = ("data_objects", "") if kind == _DATA else ("value", f" {kind}")
+            raise SettingError("", setting, f"{typed}: the recording has no {words}; record with: {how}")
 
     def of(self, samples: Samples) -> Samples:
         """Return the samples of events that have the field, with its values."""

@@ -86,8 +86,8 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
     order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
     if order is None:
         what = named_file(data[:_FIRST].tobytes())
-        said = f"it is {what}" if what else f"starts with {magic!r}, expected {perffile.MAGIC!r}"
-        raise FormatError(f"{name}: not a perf.data file: {said}")
+        reason = f"it is {what}" if what else f"starts with {magic!r}, expected {perffile.MAGIC!r}"
+        raise FormatError(f"{name}: not a perf.data file: {reason}")
     (size,) = struct.unpack_from(order + "Q", data.data, 8)
     if size == perffile.PIPE_HEADER_SIZE:
         return Container(name, data, order, True, FileSection(size, len(data) - size))

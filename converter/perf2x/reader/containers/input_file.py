@@ -150,5 +150,5 @@ def _check_beginning(chunk: bytes, name: str, is_other: IsOther) -> None:
     """Raise FormatError for data that is not a recording, before much is unpacked; short data is checked later."""
     if len(chunk) >= len(MAGIC) and not chunk.startswith(MAGICS) and not is_other(chunk[:FIRST]):
         what = named_file(chunk)
-        said = f"is {what}" if what else f"starts with {chunk[: len(MAGIC)]!r}"
-        raise FormatError(f"{name}: it contains no perf.data file: the unpacked data {said}")
+        reason = f"is {what}" if what else f"starts with {chunk[: len(MAGIC)]!r}"
+        raise FormatError(f"{name}: it contains no perf.data file: the unpacked data {reason}")

@@ -168,8 +168,8 @@ def _last_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Co
         columns["cgroup"] = extra.get("cgroup")
 
 
-def _word(at: FieldCursor, wanted: bool) -> U64 | None:
-    if wanted:
+def _word(at: FieldCursor, keep: bool) -> U64 | None:
+    if keep:
         return at.u64()
     at.skip(1)
     return None

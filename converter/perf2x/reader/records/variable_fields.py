@@ -55,27 +55,27 @@ new_type, priv.
 """
 
 
-def raw_bytes(at: FieldCursor, wanted: bool) -> ListArray | None:
+def raw_bytes(at: FieldCursor, keep: bool) -> ListArray | None:
     """Read PERF_SAMPLE_RAW: { u32 size; u8 data[size]; }, where size + 4 is a multiple of 8."""
     size = at.split(at.peek())[0]
-    return _sized_bytes(at, size, 4, wanted)
+    return _sized_bytes(at, size, 4, keep)
 
 
-def bytes_with_size(at: FieldCursor, wanted: bool) -> ListArray | None:
+def bytes_with_size(at: FieldCursor, keep: bool) -> ListArray | None:
     """Read PERF_SAMPLE_AUX: { u64 size; u8 data[size]; }."""
-    return _sized_bytes(at, at.u64(), 0, wanted)
+    return _sized_bytes(at, at.u64(), 0, keep)
 
 
-def _sized_bytes(at: FieldCursor, size: U64, begin: int, wanted: bool) -> ListArray | None:
+def _sized_bytes(at: FieldCursor, size: U64, begin: int, keep: bool) -> ListArray | None:
     """Read ``size`` (n,) bytes, from byte ``begin`` of the next word on, and skip all words of these fields."""
     end = size + np.uint64(begin)
     first, lengths = at.counted((end >> np.uint64(3)) + ((end & np.uint64(7)) != 0))
-    if not wanted:
+    if not keep:
         return None
     return ListArray.of(at.block.data, first * 8 + begin, np.where(lengths > 0, as_int64(size), 0))
 
 
-def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tuple[Branches | None, ListArray | None]:
+def branch_stack(at: FieldCursor, branch_sample_type: int, keep: bool) -> tuple[Branches | None, ListArray | None]:
     """Read BRANCH_STACK: { u64 nr; [u64 hw_idx]; { from, to, flags } [nr]; [u64 counters[nr]]; }."""
     count = at.u64()
     hw_index = at.u64() if branch_sample_type & BranchSampleType.HW_INDEX else None
@@ -83,8 +83,8 @@ def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tupl
     counters = None
     if branch_sample_type & BranchSampleType.COUNTERS:
         counter, lengths_again = at.counted(as_uint64(lengths))
-        counters = at.ragged(counter, lengths_again) if wanted else None
-    if not wanted:
+        counters = at.ragged(counter, lengths_again) if keep else None
+    if not keep:
         return None, None
     words = take(at.block.words, ranges(first, lengths * ENTRY_WORDS)).reshape(-1, ENTRY_WORDS)
     flags = words[:, 2].copy() if at.block.order == "<" else _flags_from_big_endian(words[:, 2])
@@ -99,7 +99,7 @@ def _flags_from_big_endian(flags: U64) -> U64:
     return moved
 
 
-def registers(at: FieldCursor, mask: int, wanted: bool) -> tuple[U8, U64] | None:
+def registers(at: FieldCursor, mask: int, keep: bool) -> tuple[U8, U64] | None:
     """Read PERF_SAMPLE_REGS_*: { u64 abi; if abi: u64 regs[popcount(mask)], and vector registers if abi has SIMD }.
 
     Returns (n,) abi without its SIMD bit and (n, popcount(mask)) values; rows without registers are zeros. Kernels
@@ -117,7 +117,7 @@ def registers(at: FieldCursor, mask: int, wanted: bool) -> tuple[U8, U64] | None
         at.give_up(unknown)
         present &= ~unknown
         abi &= np.uint64(RegsAbi.GENERAL)
-    if not wanted:
+    if not keep:
         return None
     regs = take(at.block.words, first[:, None] + arange(width), mode="clip")
     regs[~present] = 0
@@ -133,15 +133,15 @@ def _skip_vector_registers(at: FieldCursor, has_some: Bools) -> None:
 
 
 def user_stacks(
-    at: FieldCursor, regs: tuple[U8, U64] | None, mask: int, asked: int, has_stack: bool, wanted: bool
+    at: FieldCursor, regs: tuple[U8, U64] | None, mask: int, requested: int, has_stack: bool, keep: bool
 ) -> UserStacks | None:
     """Read PERF_SAMPLE_STACK_USER, and join it with the registers: { u64 size; [u8 data[size]; u64 dyn_size]; }."""
     none = zeros(len(at))
     start, size = _stack(at) if has_stack else (none, none)
-    if not wanted:
+    if not keep:
         return None
     abi, values = (np.zeros(len(at), np.uint8), np.zeros((len(at), 0), np.uint64)) if regs is None else regs
-    return UserStacks(abi, values, mask, at.block.words, start, size, asked)
+    return UserStacks(abi, values, mask, at.block.words, start, size, requested)
 
 
 def _stack(at: FieldCursor) -> tuple[I64, I64]:

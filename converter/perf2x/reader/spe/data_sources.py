@@ -83,7 +83,7 @@ def data_sources(records: TraceRecords, midr: int, filters: int) -> U64:
     ``midr`` identifies the CPU (0: unknown), ``filters`` are the events that it can filter by.
     """
     access = records.is_of(OpClass.ACCESS)
-    store = access & records.says(1, 1)
+    store = access & records.has(1, 1)
     word = as_uint64(np.where(access, np.where(store, 4, 2), 1))
     word |= _by_packet(records, store, midr)
     no_level = word & _LEVEL == 0
@@ -102,7 +102,7 @@ def data_sources(records: TraceRecords, midr: int, filters: int) -> U64:
 
 def uses_memory(records: TraceRecords) -> Bools:
     """Return (n,) loads, stores and vector operations."""
-    vector = records.says(0x89, 0x08) | records.says(0x89, 0x88) | records.says(0xFC, 0x04)
+    vector = records.has(0x89, 0x08) | records.has(0x89, 0x88) | records.has(0xFC, 0x04)
     return records.is_of(OpClass.ACCESS) | (records.is_of(OpClass.OTHER) & vector)
 
 
@@ -112,8 +112,8 @@ def _by_packet(records: TraceRecords, store: Bools, midr: int) -> U64:
     codes = np.zeros(_CODES, np.uint64)
     codes[list(known)] = list(known.values())
     word = take(codes, as_int64(np.minimum(records.source & np.uint64(0xFFFF), np.uint64(_CODES - 1))))
-    said = (word != 0) if known is _AMPEREONE else np.full(len(word), bool(known), np.bool_)
-    return np.where(store & said, np.uint64(_UNKNOWN | _NO_SNOOP), word)
+    has_source = (word != 0) if known is _AMPEREONE else np.full(len(word), bool(known), np.bool_)
+    return np.where(store & has_source, np.uint64(_UNKNOWN | _NO_SNOOP), word)
 
 
 def _loaded(records: TraceRecords) -> U64:

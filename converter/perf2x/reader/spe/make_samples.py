@@ -68,12 +68,12 @@ class SampleKinds(Frozen):
 
 def sample_kinds(itrace: str) -> SampleKinds:
     """Parse the letters of ``--itrace``, "" for all. Raises SettingError for letters that Arm SPE does not support."""
-    given = {found[0]: found[1:].rstrip("i") for found in re.findall(_TOKEN, itrace or _ALL)}
-    names = tuple(name for name, letter in _KINDS if letter in given)
+    letters = {found[0]: found[1:].rstrip("i") for found in re.findall(_TOKEN, itrace or _ALL)}
+    names = tuple(name for name, letter in _KINDS if letter in letters)
     if not names or not re.fullmatch(f"(?:{_TOKEN}|[ ,])*", itrace):
         raise SettingError("", "itrace", f" {itrace!r} selects no samples; Arm SPE supports {_ALL}, iNi, l and lN")
-    branches = min(int(given["l"] or _MOST_BRANCHES), _MOST_BRANCHES) if "l" in given else 0
-    return SampleKinds(names, max(int(given.get("i") or 1), 1), branches)
+    branches = min(int(letters["l"] or _MOST_BRANCHES), _MOST_BRANCHES) if "l" in letters else 0
+    return SampleKinds(names, max(int(letters.get("i") or 1), 1), branches)
 
 
 _EVENTS = {
@@ -166,7 +166,7 @@ def _branch_flags(records: TraceRecords) -> U64:
         return as_uint64(holds) << np.uint64(place)
 
     missed = records.had(Happened.MISPREDICTED)
-    indirect = records.says(0x02, 0x02) & ~records.says(0x18, 0x08)  # a branch that is not a call counts as a return
+    indirect = records.has(0x02, 0x02) & ~records.has(0x18, 0x08)  # a branch that is not a call counts as a return
     form = np.where(indirect, np.uint64(2), records.operation >> np.uint64(3) & np.uint64(3))
     kind = _TYPES[as_int64(form), as_int64(records.operation & np.uint64(1))]
     flags = bit(missed, 0) | bit(~missed, 1) | bit(records.had(Happened.TRANSACTIONAL), 2)

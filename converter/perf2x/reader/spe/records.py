@@ -79,9 +79,9 @@ class TraceRecords(ColumnTable):
 
     def is_of(self, kind: OpClass) -> Bools:
         """Return (n,) operations of this class."""
-        return self.says(kind, kind)
+        return self.has(kind, kind)
 
-    def says(self, mask: int, value: int) -> Bools:
+    def has(self, mask: int, value: int) -> Bools:
         """Return (n,) operations whose packet has this value under the mask."""
         same: Bools = self.operation & np.uint64(mask) == np.uint64(value)
         return same

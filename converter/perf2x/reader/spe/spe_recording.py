@@ -123,13 +123,13 @@ class _TraceThreads:
     def __init__(self, sideband: Sideband) -> None:
         switches, tables = sideband.switches, (sideband.comms, sideband.forks, sideband.mmaps)
         entered = flatnonzero(~switches.is_out)
-        told = np.concatenate([table.time for table in tables])
-        self._times = unique(np.concatenate([switches.time[entered], told]))
+        table_times = np.concatenate([table.time for table in tables])
+        self._times = unique(np.concatenate([switches.time[entered], table_times]))
         cpu, tid = as_int64(switches.cpu[entered]), as_int64(switches.tid[entered])
         self._entered = KeyedValues(cpu, self._sequence(switches.time[entered]), tid)
         tid = as_int64(np.concatenate([table.tid for table in tables]))
         pid = as_int64(np.concatenate([table.pid for table in tables]))
-        self._process = KeyedValues(tid, self._sequence(told), pid)
+        self._process = KeyedValues(tid, self._sequence(table_times), pid)
 
     def of(self, context: I64, time: U64 | None, tid: int, cpu: int) -> tuple[I32, I32]:
         """Return (n,) process and thread of records; −1: unknown.

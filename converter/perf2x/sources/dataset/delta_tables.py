@@ -99,9 +99,9 @@ class DeltaTables:
                 found = module.DeltaTable(place, storage_options=self.options)
             except module.exceptions.TableNotFoundError:
                 return None
-            said = found.metadata().description
-            if said != description(table):
-                raise FormatError(f"{place}: {said or 'not part of a dataset'}; this perf2x reads {description(table)}")
+            text = found.metadata().description
+            if text != description(table):
+                raise FormatError(f"{place}: {text or 'not part of a dataset'}; this perf2x reads {description(table)}")
             if found.protocol().min_reader_version > 1:
                 raise FormatError(f"{place}: it has features of Delta that perf2x does not read (deletion vectors?)")
         return found
@@ -115,19 +115,19 @@ class DeltaTables:
             raise FormatError(f"{self.root}: {why}")
         return found
 
-    def make(self, asked: Sequence[str]) -> tuple[str, ...]:
+    def make(self, partitions: Sequence[str]) -> tuple[str, ...]:
         """Create missing tables, partitioned by these tags and the day; return the partition columns.
 
         Raises SettingError if an existing dataset is partitioned differently, OutputError if it cannot be written.
         """
-        module, wanted = _deltalake(), (*(key for key in asked if key != DATE), DATE)
-        taken = [key for key in wanted[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
-        if taken:
-            raise SettingError("", "partition", f" {taken[0]}: tables have a column of this name")
+        module, keys = _deltalake(), (*(key for key in partitions if key != DATE), DATE)
+        kept = [key for key in keys[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
+        if kept:
+            raise SettingError("", "partition", f" {kept[0]}: tables have a column of this name")
         for table in reversed(TABLES):
             found = self.open(table)
             if found is None:
-                columns = list(wanted) if table in OF_RECORDINGS else []
+                columns = list(keys) if table in OF_RECORDINGS else []
                 with _told(self.place(table), OutputError):
                     if not is_address(self.root):
                         Path(self.place(table)).mkdir(parents=True, exist_ok=True)
@@ -139,12 +139,12 @@ class DeltaTables:
                     )  # fmt: skip
             if table == "recordings":
                 own = partition_of(self.require(table))
-                if asked and own != wanted:
+                if partitions and own != keys:
                     raise SettingError(
-                        f"{self.root}: partitioned by {', '.join(own)}; ", "partition", f" asks for {', '.join(wanted)}"
+                        f"{self.root}: partitioned by {', '.join(own)}; ", "partition", f" asks for {', '.join(keys)}"
                     )
-                wanted = own
-        return wanted
+                keys = own
+        return keys
 
     def files(self, found: Any) -> list[DataFile]:
         """Return the files of an open table, by name."""

@@ -149,38 +149,38 @@ class ScriptText(TextReader):
         opens = (kind == BEGIN) | (kind == IGNORED) | is_frame & (of_previous(kind, BLANK) == BLANK)
         rows, frames = flatnonzero(opens), as_int64(kind[is_frame])
         lengths = bincount((cumsum(opens) - 1)[is_frame], len(rows))
-        told = flatnonzero(kind[rows] == BEGIN)
-        found = _BEGIN.findall(b"\n".join([lines[row] for row in rows[told].tolist()])) if len(told) else []
+        leading = flatnonzero(kind[rows] == BEGIN)
+        found = _BEGIN.findall(b"\n".join([lines[row] for row in rows[leading].tolist()])) if len(leading) else []
         if not all(one[7] for one in found):
-            begins = [lines[row] for row in rows[told].tolist()]
+            begins = [lines[row] for row in rows[leading].tolist()]
             found = [one if one[7] else _with_period(one, line) for one, line in zip(found, begins, strict=True)]
         columns = tuple(zip(*found, strict=True)) or ((),) * 9
         says = np.fromiter((bool(one[4] or one[7]) for one in found), np.bool_, len(found))
         has_number = np.fromiter((bool(one[2] or one[6]) for one in found), np.bool_, len(found))
-        self._has_begins |= bool((says | has_number & (lengths[told] > 0)).any())
+        self._has_begins |= bool((says | has_number & (lengths[leading] > 0)).any())
         if self._has_begins:
             stray = kind[rows] >= 0
             self.not_read += sum_of(lengths[stray])
             frames, lengths = frames[repeat(~stray, lengths)], np.where(stray, 0, lengths)
-        frames, lengths = self._with_flat(frames, lengths, told, columns[8])
+        frames, lengths = self._with_flat(frames, lengths, leading, columns[8])
         is_sample = (kind[rows] >= 0) & (lengths > 0)
-        is_sample[told] = says | (lengths[told] > 0)
-        self.not_read += len(told) - sum_of(is_sample[told])
+        is_sample[leading] = says | (lengths[leading] > 0)
+        self.not_read += len(leading) - sum_of(is_sample[leading])
         stack = self.stacks.stacks(frames, lengths)
-        return take_rows_of(self._samples(columns, told, is_sample, stack), is_sample)
+        return take_rows_of(self._samples(columns, leading, is_sample, stack), is_sample)
 
-    def _with_flat(self, frames: I64, lengths: I64, told: I64, rest: Sequence[bytes]) -> tuple[I64, I64]:
+    def _with_flat(self, frames: I64, lengths: I64, leading: I64, rest: Sequence[bytes]) -> tuple[I64, I64]:
         """Return frames and the number of each sample's, including frames on the line that begins a sample."""
         offsets = offsets_of(lengths)
         has_source = np.append(self.stacks.is_source(frames), True)[offsets[:-1]]
-        bare = flatnonzero((lengths == 0)[told] | has_source[told])
+        bare = flatnonzero((lengths == 0)[leading] | has_source[leading])
         kind = self.stacks.lines([_own_place(rest[row]) for row in bare.tolist()])
-        flat = told[bare[kind >= 0]]
+        flat = leading[bare[kind >= 0]]
         at, lengths = offsets[flat], lengths.copy()
         lengths[flat] += 1
         return np.insert(frames, at, kind[kind >= 0]), lengths
 
-    def _samples(self, columns: Sequence[Sequence[bytes]], told: I64, is_sample: Bools, stack: I32) -> TextSamples:
+    def _samples(self, columns: Sequence[Sequence[bytes]], leading: I64, is_sample: Bools, stack: I32) -> TextSamples:
         count = len(stack)
         comms, *numbers_of, seconds, fraction, period, events, _ = columns
         width = np.fromiter(map(len, fraction), np.int64, len(fraction))
@@ -189,13 +189,13 @@ class ScriptText(TextReader):
         value = np.minimum(_integers(period, 1), MOST_PERIOD)
         numbers = self.events.add_all(events)
         self.without_period.update(numbers[np.fromiter(map(len, period), np.int64, len(period)) == 0].tolist())
-        nameless = (self.events[b""], self.comms[b""]) if sum_of(is_sample) > sum_of(is_sample[told]) else (0, 0)
+        nameless = (self.events[b""], self.comms[b""]) if sum_of(is_sample) > sum_of(is_sample[leading]) else (0, 0)
         ids = (_integers(one, -1) for one in numbers_of)
         missing = (*nameless, -1, -1, -1, LAST_TIME, 1)  # samples that do not begin with a line of their own
         filled = [np.full(count, one, np.int64) for one in missing]
-        given: tuple[AnyArray, ...] = (numbers, self.comms.add_all(comms), *ids, time, value)
-        for column, values in zip(filled, given, strict=True):
-            column[told] = values
+        fields: tuple[AnyArray, ...] = (numbers, self.comms.add_all(comms), *ids, time, value)
+        for column, values in zip(filled, fields, strict=True):
+            column[leading] = values
         event, comm, pid, tid, cpu = (as_int32(column) for column in filled[:5])
         return TextSamples(
             event=event, comm=comm, pid=pid, tid=tid, cpu=cpu, time=as_uint64(filled[5]), value=filled[6],

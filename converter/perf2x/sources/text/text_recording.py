@@ -101,15 +101,15 @@ class TextRecording(StitchedRecording):
     def session(self) -> Session:
         """The properties in the header that ``perf script --header`` prints, and those of samples."""
         known, samples = self._header, self._profile.samples
-        told = SampleType.TIME if samples.time is not None else 0
-        told |= SampleType.CPU if samples.cpu is not None else 0
+        sample_type = SampleType.TIME if samples.time is not None else 0
+        sample_type |= SampleType.CPU if samples.cpu is not None else 0
         cpus = known.get("nrcpus online", "")
         return Session(
             source=self._profile.meta.source,
             byte_order="<",
             events=tuple(
                 Event(
-                    index=index, name=event.name, type=-1, config=0, sample_period=0, sample_type=int(told),
+                    index=index, name=event.name, type=-1, config=0, sample_period=0, sample_type=int(sample_type),
                     read_format=0, flags=frozenset(), unit=event.unit,
                 )
                 for index, event in enumerate(self._profile.events)
@@ -174,18 +174,18 @@ class TextRecording(StitchedRecording):
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """Return the names in the text, the only ones there are."""
         frames = [self._text.frames[number] for number in profile.locations.address.tolist()]
-        wanted = [lines if symbols.inline else lines[-1:] for _, _, lines in frames]
-        count = as_int64([len(lines) for lines in wanted])
+        shown = [lines if symbols.inline else lines[-1:] for _, _, lines in frames]
+        count = as_int64([len(lines) for lines in shown])
         location = flatnonzero(count)
         numbers: dict[FunctionRow, int] = {}
-        rows = [function_row(Function(name, "", file, 0), symbols.names) for lines in wanted for name, file, _ in lines]
+        rows = [function_row(Function(name, "", file, 0), symbols.names) for lines in shown for name, file, _ in lines]
         names = PlaceNames(
             place=location,
             count=count[location],
             is_exact=falses(len(location)),
             has_inlines=count[location] > 1,
             function=as_int64([numbers.setdefault(row, len(numbers)) for row in rows]),
-            line=as_int64([line for lines in wanted for _, _, line in lines]),
+            line=as_int64([line for lines in shown for _, _, line in lines]),
             functions=list(numbers),
         )
         return LocationNames(names, trues(len(profile.mappings)), kernel_looked_up=True)

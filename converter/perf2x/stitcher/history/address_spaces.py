@@ -211,7 +211,7 @@ class AddressSpaces:
         depth = self._depth[space]
         address = self.ranges.begin_of(self.ranges.intervals(address)[0])
         arriving = zeros(0), zeros(0), np.zeros(0, np.uint64)
-        asked: list[tuple[I64, I64, I64, I64]] = []
+        pending: list[tuple[I64, I64, I64, I64]] = []
         for _, rows in reversed(list(rows_by(np.append(depth, arange(int(depth.max()) + 1))))):
             rows = rows[rows < len(depth)]
             spaces = np.concatenate([arriving[0], space[rows]])
@@ -224,10 +224,10 @@ class AddressSpaces:
             arriving = (
                 self._parent[spaces[up]], np.minimum(sequences[up], self._born[spaces[up]]), addresses[up],
             )  # fmt: skip
-            asked.append((rows, which, answer, up))
+            pending.append((rows, which, answer, up))
         found = minus_ones(len(space))
         above = zeros(0)
-        for rows, which, answer, up in reversed(asked):
+        for rows, which, answer, up in reversed(pending):
             answer[up] = above
             answers = answer[which]
             found[rows] = answers[len(answers) - len(rows) :]

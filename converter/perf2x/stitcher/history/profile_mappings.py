@@ -156,9 +156,9 @@ class AddressLayout:
         start[group] = mmaps.start + merged.shift[:-1]
         # code at address 0 needs special care with return addresses, see FrameKeys
         fits = (length < np.uint64(_MAX_LENGTH)) & (start != 0)
-        taken = np.where(fits, length, np.uint64(0))
-        begin = np.append(np.uint64(0), np.cumsum(taken, dtype=np.uint64))
-        fits &= np.cumsum(taken, dtype=np.float64) < _ROOM  # the integers may have wrapped around
+        size = np.where(fits, length, np.uint64(0))
+        begin = np.append(np.uint64(0), np.cumsum(size, dtype=np.uint64))
+        fits &= np.cumsum(size, dtype=np.float64) < _ROOM  # the integers may have wrapped around
         self._group = flatnonzero(fits & (length > 0))
         self._begin = begin[self._group]
         self._start = start[self._group]

@@ -114,10 +114,10 @@ class StackRowBuilder:
         part = parts.of_frames(len(frames.address))
         context = lookup_contexts(epochs, falses(len(epochs)))
         keys = self._encode(frames, part, context, mode_bits(parts.mode))
-        taken = keys[index]
+        own_keys = keys[index]
         lengths = zeros(len(joined))
-        lengths[joined] = taken.lengths
-        return ListArray(offsets_of(lengths), taken.values)
+        lengths[joined] = own_keys.lengths
+        return ListArray(offsets_of(lengths), own_keys.values)
 
     def _encode(self, frames: ChainFrames, part: I64, context: I64, bits: U64) -> ListArray:
         keys = self._keys.encode(part, context, bits, frames.address)

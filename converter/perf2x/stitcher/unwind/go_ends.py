@@ -66,8 +66,8 @@ def may_be_settled(end: U8) -> Bools:
 def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:
     """Return (n,) ends of chains with outermost frames at ``svma``, given their ends by unwind rules alone."""
     rows, place = unique_inverse(functions.find(svma))
-    told = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[place]
-    return np.where(told == _AS_IT_IS, end, told)
+    ends = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[place]
+    return np.where(ends == _AS_IT_IS, end, ends)
 
 
 def _end_in(functions: GoFunctions, row: int) -> int:

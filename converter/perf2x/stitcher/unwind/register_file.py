@@ -80,7 +80,7 @@ def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
     whole = np.clip(stacks.size, 0, None) >> 3
     room = np.clip(len(stacks.words) - stacks.start, 0, None)
     count = np.where(stacks.start >= 0, np.minimum(whole, room), 0)
-    full = stacks.size + 8 > min(stacks.asked, _MAX_COPY)
+    full = stacks.size + 8 > min(stacks.requested, _MAX_COPY)
     return StackMemory(stacks.words, stacks.start, stack_pointer, count.view(np.uint64), full)
 
 

@@ -48,22 +48,22 @@ def location_names(
     profile: Profile,
     context: Context,
     sources: Sequence[type[SymbolSource]],
-    wanted: Callable[[MappedObject, Context], bool],
+    is_symbolized: Callable[[MappedObject, Context], bool],
 ) -> LocationNames:
-    """Look up the names of the ``wanted`` objects; counts go to the context's diagnostics.
+    """Look up the names of the ``is_symbolized`` objects; counts go to the context's diagnostics.
 
     Locations without a name are not included.
     """
     returns = as_int32(flatnonzero(are_kernel_returns(profile.locations)))
-    asked = [source(context) for source in sources]
-    objects = [mapped for mapped in mapped_objects(profile, context.session) if wanted(mapped, context)]
+    opened = [source(context) for source in sources]
+    objects = [mapped for mapped in mapped_objects(profile, context.session) if is_symbolized(mapped, context)]
     looked_up, answers = falses(len(profile.mappings)), Answers()
     for mapped in objects:
         # names in a recording cover only sampled functions, and files may contain more
         looked_up[mapped.mappings] = not context.session.recorded_files or only_where_recorded(mapped, context)
         for rows in _batches(mapped):
             part, location = _with_twins_of(profile, rows, returns)
-            result = ObjectResolver(part, context, asked).resolve(replace(mapped, locations=arange(len(location))))
+            result = ObjectResolver(part, context, opened).resolve(replace(mapped, locations=arange(len(location))))
             context.diagnostics.absorb(result.counts)
             names = result.names(flatnonzero(result.count))
             answers.add(replace(names, place=location[names.place]))
@@ -111,26 +111,26 @@ def only_where_recorded(mapped: MappedObject, context: Context) -> bool:
     return kind is not DsoKind.MODULE or not build_id
 
 
-class GivenNames:
+class StoredNames:
     """Names of some locations of one profile, and of some of its twins."""
 
-    def __init__(self, given: LocationNames, locations: Locations, twins: I64) -> None:
+    def __init__(self, stored: LocationNames, locations: Locations, twins: I64) -> None:
         """``locations`` are the profile's own, ``twins`` those of them whose twins follow."""
-        self._given, self._answers = given, Answers()
-        self._answers.add(given.names)
+        self._stored, self._answers = stored, Answers()
+        self._answers.add(stored.names)
         self._answers.reason = "no name where it was recorded"
         returns = flatnonzero(are_kernel_returns(locations))
         row = minus_ones(len(locations) + len(returns))
-        row[given.names.place] = arange(len(self._answers))
+        row[stored.names.place] = arange(len(self._answers))
         self._row = np.append(row[: len(locations)], row[len(locations) + searchsorted(returns, twins)])
         self._next = len(self._answers)
 
     def of(self, mapped: MappedObject) -> Known:
         """Return the known names of an object; an object that was looked up where it was recorded has no others."""
         rows = self._row[mapped.locations]
-        given, mappings = self._given, mapped.mappings
-        looked_up = given.looked_up[mappings].any() if len(mappings) else given.kernel_looked_up
-        asked = zeros(0) if looked_up else flatnonzero(rows < 0)
-        rows[asked] = self._next + arange(len(asked))
-        self._next += len(asked)
-        return Known(self._answers, rows, asked)
+        stored, mappings = self._stored, mapped.mappings
+        looked_up = stored.looked_up[mappings].any() if len(mappings) else stored.kernel_looked_up
+        unnamed = zeros(0) if looked_up else flatnonzero(rows < 0)
+        rows[unnamed] = self._next + arange(len(unnamed))
+        self._next += len(unnamed)
+        return Known(self._answers, rows, unnamed)

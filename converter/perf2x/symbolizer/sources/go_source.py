@@ -8,7 +8,7 @@ import numpy as np
 
 from perf2x.base.binaries.go.find_pclntab import go_functions, has_go_table
 from perf2x.base.binaries.go.pclntab import MAX_LINE, GoFunction, GoFunctions
-from perf2x.base.columnar import I64, U64, arange, as_int64, as_uint64, flatnonzero, kept_places, unique_inverse, zeros
+from perf2x.base.columnar import I64, U64, arange, as_int64, as_uint64, flatnonzero, new_rows, unique_inverse, zeros
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
     Dso,
@@ -40,7 +40,7 @@ class GoSource(BuiltInSource):
         rows, which = unique_inverse(table.find(address))
         known = [table.function(row) if row >= 0 else None for row in rows.tolist()]
         is_known = np.array([one is not None for one in known], np.bool_)
-        index = as_int64(kept_places(is_known)[which])
+        index = as_int64(new_rows(is_known)[which])
         functions, line = _functions_and_lines(table, [one for one in known if one is not None], index, address)
         return symbols_from_functions(functions, index, "no function of the Go program", line)
 

@@ -11,14 +11,14 @@ V8_SHIFT = 64
 
 def jit_function(name: str) -> Function:
     """Convert a name in a perf map or jitdump to a function; model/jit_display_names.py names it for display."""
-    told = read_compiled_name(name)
-    return Function(name, told.shown, told.file, told.line)
+    compiled = read_compiled_name(name)
+    return Function(name, compiled.shown, compiled.file, compiled.line)
 
 
 def is_v8(name: str) -> bool:
     """Return whether a name has the form that V8 uses for functions of scripts."""
-    told = read_compiled_name(name)
-    return told.language == "v8js" and told.line > 0
+    compiled = read_compiled_name(name)
+    return compiled.language == "v8js" and compiled.line > 0
 
 
 def injected_symbols(found: Symbols) -> Symbols:

@@ -79,8 +79,8 @@ class KernelSource(BuiltInSource):
         table = self._table
         if isinstance(table, str):
             return "", 0
-        wanted = as_uint64([address]) + np.uint64(table.slide)
-        row = int(table.index.find(wanted)[0])
+        recorded = as_uint64([address]) + np.uint64(table.slide)
+        row = int(table.index.find(recorded)[0])
         if row < 0:
             return "", 0
         return table.kallsyms.name(row), (int(table.kallsyms.start[row]) - table.slide) % 2**64

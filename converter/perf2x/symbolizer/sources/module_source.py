@@ -100,11 +100,11 @@ def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
 
 def _name_offsets(strings: bytes, name: str) -> Iterator[int]:
     """Yield offsets of ``name`` in a string table, in which names may share suffixes."""
-    wanted = name.encode(errors="surrogateescape") + b"\0"
-    at = strings.find(wanted)
+    pattern = name.encode(errors="surrogateescape") + b"\0"
+    at = strings.find(pattern)
     while at >= 0:
         yield at
-        at = strings.find(wanted, at + 1)
+        at = strings.find(pattern, at + 1)
 
 
 class ModuleSource(BuiltInSource):

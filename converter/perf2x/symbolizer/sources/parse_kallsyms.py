@@ -60,11 +60,11 @@ class Kallsyms(Frozen):
 
     def address_of(self, name: str) -> int | None:
         """Return the address of a symbol of the kernel itself; None if there is no such symbol."""
-        wanted = name.encode(errors="surrogateescape")
-        same = (self.name_end - self.name_start == len(wanted)) & (self.module < 0)
+        encoded = name.encode(errors="surrogateescape")
+        same = (self.name_end - self.name_start == len(encoded)) & (self.module < 0)
         for row in flatnonzero(same):
             at = int(self.name_start[row])
-            if self.text[at : at + len(wanted)] == wanted:
+            if self.text[at : at + len(encoded)] == encoded:
                 return int(self.start[row])
         return None
 
@@ -105,9 +105,9 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     starts, ends = _regular(raw, starts, ends, width)
     address, valid = hex_numbers(text, starts, width)
     letter = raw[starts + width + 1]
-    wanted = flatnonzero(valid & _IS_SYMBOL[letter] & (raw[starts + width + 3] != ord("$")))
-    wanted = wanted[~_begin_with(text, starts[wanted] + width + 3, _LIVEPATCH)]
-    starts, ends, address, letter = starts[wanted], ends[wanted], address[wanted], letter[wanted]
+    code = flatnonzero(valid & _IS_SYMBOL[letter] & (raw[starts + width + 3] != ord("$")))
+    code = code[~_begin_with(text, starts[code] + width + 3, _LIVEPATCH)]
+    starts, ends, address, letter = starts[code], ends[code], address[code], letter[code]
     if len(address) == 0:
         raise ObjectError(f"{name}: it has no symbols")
     if not address.any():

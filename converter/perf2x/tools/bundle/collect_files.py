@@ -147,8 +147,8 @@ class _ContentsCollector:
             return
         members: dict[str, Callable[[], bytes]] = {}
         source = VmlinuxSource(context)
-        given = context.options.vmlinux is not None or context.options.kallsyms is None
-        files = source.files if given else None
+        has_kernel = context.options.vmlinux is not None or context.options.kallsyms is None
+        files = source.files if has_kernel else None
         if files is not None and files.files:
             members["elf"] = self._contents(files.symbols or files.files[0])
         text, reason = KernelSource(context).text()

@@ -127,9 +127,9 @@ class Comparison(Frozen, dict=True):
 
         ``among`` has a share of the self costs and one of the total costs, as `parts` computes them.
         """
-        wanted, held = {row.key: row for row in rows}, []
+        by_key, held = {row.key: row for row in rows}, []
         for was, now in self._pairs:
-            if (row := wanted.get(was.key)) is None:
+            if (row := by_key.get(was.key)) is None:
                 continue
             errors = self.hosts.errors.get(row.key, (0.0, 0.0)) if self.hosts else (0.0, 0.0)
             for sort, error, whole in zip(_SORTS, errors, among, strict=True):

@@ -89,25 +89,25 @@ _MOST = 300
 
 
 def match_objects(
-    before: Profile, after: Profile, given: Mapping[str, str] | None = None
+    before: Profile, after: Profile, typed: Mapping[str, str] | None = None
 ) -> tuple[Profile, list[tuple[str, str]]]:
     """Return ``after`` with objects named as in ``before``, and the pairs (old, new) that were found.
 
     Objects that only one side has, by their base names, are paired if the names differ in version alone and the objects
     share a function, or neither has named functions; or if most of the cost of both is in functions of the same names.
-    The most similar pairs win; only the costliest hundreds of objects are compared. An object in ``given`` (new to old)
+    The most similar pairs win; only the costliest hundreds of objects are compared. An object in ``typed`` (new to old)
     is not paired with any other, so ``{"libb.so": "libb.so"}`` excludes it. Raises OptionError for a name that no
     object has. Threads that are named after a program are renamed with it.
     """
-    given = dict(given or {})
+    typed = dict(typed or {})
     olds, news = (_objects(profile) for profile in (before, after))
-    for side, known, names in (("before", olds, given.values()), ("after", news, given)):
+    for side, there, names in (("before", olds, typed.values()), ("after", news, typed)):
         for name in names:
-            if name not in (olds | news if given.get(name) == name else known):
-                raise OptionError(no_such("object", name, sorted(known), f"the recording {side} has"))
-    lone = (olds - news - {*given.values()}, news - olds - given.keys())
+            if name not in (olds | news if typed.get(name) == name else there):
+                raise OptionError(no_such("object", name, sorted(there), f"the recording {side} has"))
+    lone = (olds - news - {*typed.values()}, news - olds - typed.keys())
     found = dict(_paired(before, after, lone)) if all(lone) else {}
-    names = {new: old for new, old in (given | found).items() if new != old}
+    names = {new: old for new, old in (typed | found).items() if new != old}
     return _called(after, before, names), sorted((old, new) for new, old in names.items())
 
 

@@ -18,14 +18,14 @@ Work = tuple[float, float]
 
 def read_object_names(setting: str, texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Parse ``OLD=NEW`` texts to names of objects after and before. Raises SettingError for any other text."""
-    given: dict[str, str] = {}
+    names: dict[str, str] = {}
     for text in texts:
         old, equals, new = text.partition("=")
         if not old or not new or not equals:
             raise SettingError("", setting, f" {text}: expected OLD=NEW, names of objects of BEFORE and AFTER")
-        if given.setdefault(base_name(new), base_name(old)) != base_name(old):
+        if names.setdefault(base_name(new), base_name(old)) != base_name(old):
             raise SettingError("", setting, f" {text}: {new} is given two names of BEFORE")
-    return tuple(given.items())
+    return tuple(names.items())
 
 
 def _read_work(setting: str, text: str) -> Work:

@@ -157,8 +157,8 @@ def load_pair(
     """Load both recordings with the same options; for ``latency`` the options must already request latencies."""
     from perf2x.kernel.load import load
 
-    wanted = how.to_load(replace(options, keep=options.keep | {"host"}))
-    before, after = (load(source, wanted, progress) for source in sources)
+    needed = how.to_load(replace(options, keep=options.keep | {"host"}))
+    before, after = (load(source, needed, progress) for source in sources)
     return pair_of(sources, (before, after), value, how, () if options.keep_other_events else options.events)
 
 

@@ -61,8 +61,8 @@ def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals
     """Yield lines without line ends; ``path`` is as for ``open_recording``. Raises OptionError for an unknown type."""
     unknown = sorted({*options.types} - _RECORD_TYPES.keys())
     if unknown:
-        meant = did_you_mean(unknown[0], _RECORD_TYPES) or ";"
-        raise OptionError(f"no record type {unknown[0]!r}{meant} there are {', '.join(sorted(_RECORD_TYPES))}")
+        suggestion = did_you_mean(unknown[0], _RECORD_TYPES) or ";"
+        raise OptionError(f"no record type {unknown[0]!r}{suggestion} there are {', '.join(sorted(_RECORD_TYPES))}")
     opened = open_input(path, "", diagnostics)
     session = opened.builder
     if options.events:

@@ -88,9 +88,9 @@ def _branch_lines(batch: Samples, row: int, words: Sequence[str]) -> Iterator[st
     begin, end = int(branches.offsets[row]), int(branches.offsets[row + 1])
     entries = begin + flatnonzero(chosen_branches(branches.flags[begin:end], words))
     yield f"... branch stack: nr:{end - begin}" + (f", {len(entries)} shown" if words else "")
-    said = branches.flags[entries]
-    columns = (branches.from_ip[entries], branches.to_ip[entries], said)
-    kinds = (type_numbers(said), speculations(said), privileges(said))
+    flag_words = branches.flags[entries]
+    columns = (branches.from_ip[entries], branches.to_ip[entries], flag_words)
+    kinds = (type_numbers(flag_words), speculations(flag_words), privileges(flag_words))
     rows = zip(entries - begin, *(column.tolist() for column in (*columns, *kinds)), strict=True)
     for number, start, to, flags, kind, speculation, privilege in rows:
         letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAGS)

@@ -31,10 +31,10 @@ class SymbolSourceContract:
 
         Checks the shape of the result.
         """
-        source, wanted = self.source(), as_uint64(addresses)
-        symbols = source.lookup(self.dso(), wanted)
-        assert len(symbols.offsets) == len(wanted) + 1 and symbols.offsets[0] == 0, "offsets are not one longer"
-        assert not len(wanted) or np.diff(symbols.offsets).min() >= 0, "offsets fall"
+        source, queries = self.source(), as_uint64(addresses)
+        symbols = source.lookup(self.dso(), queries)
+        assert len(symbols.offsets) == len(queries) + 1 and symbols.offsets[0] == 0, "offsets are not one longer"
+        assert not len(queries) or np.diff(symbols.offsets).min() >= 0, "offsets fall"
         assert symbols.offsets[-1] == len(symbols.function) == len(symbols.line), "offsets end wrong"
         assert symbols.function.dtype == symbols.line.dtype == np.int32, "function and line are not int32"
         assert symbols.offsets.dtype == np.int64, "offsets are not int64"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.arrays import kept_places, sum_at
+from perf2x.base.columnar.arrays import new_rows, sum_at
 from perf2x.base.columnar.unique import (
     argsort_rows,
     group_alike,
@@ -159,7 +159,7 @@ def test_rows_of_equal_keys_are_summed(rows: list[tuple[int, int]]) -> None:
 def test_kept_rows_have_places(kept: list[bool]) -> None:
     rows = [row for row, is_kept in enumerate(kept) if is_kept]
     expected = [rows.index(row) if is_kept else -1 for row, is_kept in enumerate(kept)]
-    assert kept_places(np.array(kept, np.bool_)).tolist() == [*expected, -1]
+    assert new_rows(np.array(kept, np.bool_)).tolist() == [*expected, -1]
 
 
 @given(st.lists(st.sampled_from("abc")))

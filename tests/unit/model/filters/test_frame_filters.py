@@ -65,10 +65,10 @@ def profile_of(places: Sequence[tuple[int, list[tuple[str, str, int]]]], rows: S
 
 def applied(profile: Profile, filters: Filters, diagnostics: Diagnostics | None = None) -> Profile:
     unmatched = UnmatchedFilters(1, diagnostics)
-    assert filters.given().keys() <= FILTERS.keys()
+    assert filters.set_fields().keys() <= FILTERS.keys()
     for name, keep in FILTERS.items():
-        if name in filters.given():
-            profile = keep(profile, filters.given()[name], unmatched)
+        if name in filters.set_fields():
+            profile = keep(profile, filters.set_fields()[name], unmatched)
     profile = compact(profile)
     profile.check()
     return profile

@@ -7,7 +7,7 @@ import pytest
 
 from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Profile
-from perf2x.model.totals.event_columns import Cell, cell_text, event_columns, wanted_columns
+from perf2x.model.totals.event_columns import Cell, cell_text, event_columns, selected_columns
 from perf2x.model.totals.sampling_noise import Measured, quantile, ratio_interval
 from perf2x.model.totals.totals import totals
 from perf2x.testing import ProfileBuilder
@@ -107,22 +107,22 @@ def test_names() -> None:
     profile = builder.build()
 
     def events(name: str) -> list[tuple[int, ...]]:
-        return [one.events for one in wanted_columns(profile, [name])]
+        return [one.events for one in selected_columns(profile, [name])]
 
     assert events("ipc") == [(1, 0)]
     assert events("cycles") == [(0,)]
     assert events("instructions") == events("cpu_core/instructions/") == [(1,)]
     assert events("cpu/event=0x3c,umask=1//cycles:P") == [(2, 0)]
     assert events("page-faults/task-clock") == [(3, 4)]
-    assert wanted_columns(profile, ["page-faults/task-clock"])[0].factor == 10**9  # a second
-    assert [(one.name, one.events) for one in wanted_columns(profile, ["all"])] == [("page-faults", (3,))]
+    assert selected_columns(profile, ["page-faults/task-clock"])[0].factor == 10**9  # a second
+    assert [(one.name, one.events) for one in selected_columns(profile, ["all"])] == [("page-faults", (3,))]
 
 
 @pytest.mark.parametrize("name", ["bogus", "cycles/bogus", "mpki", "/", "cycles/"])
 def test_what_there_is_not(name: str) -> None:
     profile = profile_of(cycles={"f": 1}, instructions={"f": 1})
     with pytest.raises(SettingError, match=r"is not in this recording; it has cycles, instructions"):
-        wanted_columns(profile, [name])
+        selected_columns(profile, [name])
 
 
 def test_an_event_of_two_cores_must_be_told() -> None:
@@ -132,7 +132,7 @@ def test_an_event_of_two_cores_must_be_told() -> None:
     for event in (0, 1):
         builder.sample([builder.function("f")], builder.thread(), event)
     with pytest.raises(SettingError, match="could be several"):
-        wanted_columns(builder.build(), ["ipc"])
+        selected_columns(builder.build(), ["ipc"])
 
 
 def test_tables_have_rows_for_what_only_other_events_have() -> None:

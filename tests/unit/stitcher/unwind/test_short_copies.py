@@ -31,7 +31,7 @@ from tests.support.unwound_program import by_hand, unwinder_of, unwound
 def test_a_short_copy_gives_the_inner_frames_and_is_marked(words, seed) -> None:
     program = Program("x86_64", [Function(False, [3], 5), Function(True, [12], 2)])
     machine, chain = program.run([0, 1] * 4, Random(seed))
-    result = unwound(program, [machine], asked=8 * words)
+    result = unwound(program, [machine], requested=8 * words)
     found = result.chain.row(0).tolist()
     assert found == chain[: len(found)]
     assert result.end.tolist() == [End.TRUNCATED] or found == chain
@@ -48,7 +48,7 @@ def test_a_copy_is_cut_short_by_the_first_word_that_is_missing(copied, depth, en
         Frame(TEXT + SIZE, SIZE, def_cfa(7, 8) + offset(16, -8)),
         Frame(TEXT + 2 * SIZE, SIZE, def_cfa(7, 8) + b"\x07\x10"),
     ]
-    result = by_hand(frames, [1, 1, 1, middle, outermost, 1, 1], asked=8 * copied)
+    result = by_hand(frames, [1, 1, 1, middle, outermost, 1, 1], requested=8 * copied)
     assert result.end.tolist() == [end]
     assert len(result.chain.row(0)) == depth + (end == End.COMPLETE)
 
@@ -74,7 +74,7 @@ def test_a_frame_that_does_not_rise_is_broken_even_at_the_end_of_the_copy() -> N
     ],
 )
 def test_a_copy_ends_at_a_page_that_is_not_in_memory(copied, frame, end) -> None:
-    """A function with a large frame, pages of which nobody has touched yet; 1,024 bytes were asked for."""
+    """A function with a large frame, pages of which nobody has touched yet; 1,024 bytes were requested for."""
     machine = Machine("x86_64", Random(1))
     machine.registers[7] = STACK_TOP - 0x1000 - 8 * copied + 8 * (copied - 1)
     machine.registers[16] = LOAD_BIAS + TEXT + SITE

@@ -8,12 +8,12 @@ from perf2x.model.recording.events import UserStacks
 from perf2x.stitcher.unwind.register_file import stack_memory
 
 
-def stacks_of(copies, sizes, asked=64) -> UserStacks:
+def stacks_of(copies, sizes, requested=64) -> UserStacks:
     """Copies (bytes, multiples of eight) behind one another, with the sizes that records claim."""
     starts = np.cumsum([0, *(len(copy) // 8 for copy in copies)])[:-1].astype(np.int64)
     words = np.frombuffer(b"".join(copies), "<u8").astype(np.uint64)
     none = np.zeros((len(copies), 0), np.uint64)
-    return UserStacks(np.full(len(copies), 2, np.uint8), none, 0, words, starts, np.array(sizes, np.int64), asked)
+    return UserStacks(np.full(len(copies), 2, np.uint8), none, 0, words, starts, np.array(sizes, np.int64), requested)
 
 
 @settings(deadline=None)

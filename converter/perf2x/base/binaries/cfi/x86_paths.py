@@ -31,7 +31,7 @@ Value = Place | None
 """None: unknown."""
 
 
-class Way(NamedTuple):
+class PathState(NamedTuple):
     """Registers and memory at a point of a path, relative to its beginning; changed in place."""
 
     registers: list[Value]
@@ -39,9 +39,9 @@ class Way(NamedTuple):
     word: int
     """Bytes of an address."""
 
-    def copy(self) -> "Way":
+    def copy(self) -> "PathState":
         """Copy the state, to follow a branch in both directions."""
-        return Way(self.registers.copy(), self.memory.copy(), self.word)
+        return PathState(self.registers.copy(), self.memory.copy(), self.word)
 
     def address(self, base: int, distance: int) -> Value:
         """Return the value of a register plus a number of bytes."""
@@ -72,46 +72,46 @@ class Way(NamedTuple):
 class Ended(NamedTuple):
     """The end of a path: the function returns, or the path reaches the address in question."""
 
-    way: Way
+    state: PathState
     popped: int
     """Bytes that ``ret`` pops, the return address included; 0 if the path ends elsewhere."""
 
     @property
     def frame(self) -> Value:
         """The stack pointer after ``ret``; None if it pops a word that this path has stored (V8's builtins)."""
-        top = self.way.address(STACK, 0)
-        return self.way.address(STACK, self.popped) if self.way.load(top) == (top, 0) else None
+        top = self.state.address(STACK, 0)
+        return self.state.address(STACK, self.popped) if self.state.load(top) == (top, 0) else None
 
 
 def path_ends(code: X86Code, begin: int, within: tuple[int, int], until: int = -1) -> Iterator[Ended]:
-    """Follow all paths from an address in the extent ``within`` to their ends; each instruction is followed once."""
+    """Follow all paths from an address in the span ``within`` to their ends; each instruction is followed once."""
     word = 8 if code.is_64 else 4
-    ways = [(begin, Way([(number, 0) for number in range(16)], {}, word), within)]
+    paths = [(begin, PathState([(number, 0) for number in range(16)], {}, word), within)]
     seen: set[int] = set()
-    while ways:
-        at, way, extent = ways.pop()
+    while paths:
+        at, state, span = paths.pop()
         while at not in seen and len(seen) < _MOST_INSTRUCTIONS:
             seen.add(at)
             if at == until:
-                yield Ended(way, 0)
+                yield Ended(state, 0)
                 break
-            found = code.instruction(at) if extent[0] <= at < extent[1] else None
+            found = code.instruction(at) if span[0] <= at < span[1] else None
             if found is None or found.opcode in _NO_WAY_ON:
                 break
             if found.opcode in (0xC2, 0xC3) or (_is_jump(found) and found.is_memory and found.operand == FIXED):
-                yield Ended(way, word + (found.number & 0xFFFF if found.opcode == 0xC2 else 0))
+                yield Ended(state, word + (found.number & 0xFFFF if found.opcode == 0xC2 else 0))
                 break
             if _is_jump(found):
                 break
             at += found.size
             if found.opcode in (0xE9, 0xEB):
                 at += found.number
-                extent = extent if extent[0] <= at < extent[1] else code.function(at)
+                span = span if span[0] <= at < span[1] else code.function(at)
             elif found.opcode in _CONDITIONAL:
                 target = at + found.number
-                ways.append((target, way.copy(), extent if extent[0] <= target < extent[1] else code.function(target)))
+                paths.append((target, state.copy(), span if span[0] <= target < span[1] else code.function(target)))
             else:
-                _run(found, way)
+                _run(found, state)
 
 
 def exits(code: X86Code, svma: int) -> bool:
@@ -129,56 +129,56 @@ def _is_jump(found: X86Instruction) -> bool:
     return found.opcode == 0xFF and found.register in (4, 5)
 
 
-def _run(found: X86Instruction, way: Way) -> None:
+def _run(found: X86Instruction, state: PathState) -> None:
     """Apply an instruction to a path; one that neither moves nor writes whole registers changes nothing."""
-    opcode, registers = found.opcode, way.registers
+    opcode, registers = found.opcode, state.registers
     if (opcode == 0xE8 and found.number) or (opcode == 0xFF and found.register in (2, 3)):
         registers[RESULT] = None  # hand-written code knows which other registers its callees keep
     elif opcode in (0x68, 0x6A, 0x9C, 0xE8) or (opcode == 0xFF and found.register == 6):
-        way.push(None)
+        state.push(None)
     elif opcode in range(0x50, 0x58):
-        way.push(registers[found.register])
+        state.push(registers[found.register])
     elif opcode in range(0x58, 0x60):
-        registers[found.register] = way.pop()
+        registers[found.register] = state.pop()
     elif opcode in (0x8F, 0x9D):
-        way.pop()
+        state.pop()
     elif opcode == 0xC9:
         registers[STACK] = registers[FRAME]
-        registers[FRAME] = way.pop()
+        registers[FRAME] = state.pop()
     elif opcode in (0x60, 0x61, 0xC8):
         registers[STACK] = None
     elif opcode in (0x89, 0x8B, 0x8D):
-        _move(found, way)
+        _move(found, state)
     else:
-        _compute(found, way)
+        _compute(found, state)
     if found.is_narrow and 0x50 <= opcode < 0x60:
         registers[STACK] = None
 
 
-def _move(found: X86Instruction, way: Way) -> None:
+def _move(found: X86Instruction, state: PathState) -> None:
     """Apply mov or lea to a path."""
-    registers = way.registers
-    place = way.address(found.operand, found.displacement) if found.is_memory else None
+    registers = state.registers
+    place = state.address(found.operand, found.displacement) if found.is_memory else None
     if found.opcode == 0x8D:
         registers[found.register] = place
     elif found.opcode == 0x8B:
-        registers[found.register] = way.load(place) if found.is_memory else registers[found.operand]
+        registers[found.register] = state.load(place) if found.is_memory else registers[found.operand]
     elif found.is_memory:
-        way.store(place, registers[found.register])
+        state.store(place, registers[found.register])
     else:
         registers[found.operand] = registers[found.register]
 
 
-def _compute(found: X86Instruction, way: Way) -> None:
+def _compute(found: X86Instruction, state: PathState) -> None:
     """Apply arithmetic to a path: add a constant, or make a register unknown."""
-    opcode, registers = found.opcode, way.registers
+    opcode, registers = found.opcode, state.registers
     if opcode in (0x80, 0x81, 0x83) and found.register == _COMPARE:
         return
     if opcode in (0x81, 0x83) and not found.is_memory and found.register == _AND:
         registers[found.operand] = ("aligned", 0)
         return
     if opcode in (0x81, 0x83) and not found.is_memory and found.register in (0, 5):
-        registers[found.operand] = way.address(found.operand, -found.number if found.register else found.number)
+        registers[found.operand] = state.address(found.operand, -found.number if found.register else found.number)
         return
     writes = opcode in _WRITES_OPERAND or (opcode in (0xF6, 0xF7, 0xFE, 0xFF) and found.register < 4)
     written = [found.register] if opcode in _WRITES_REGISTER else []

@@ -18,7 +18,7 @@ from itertools import islice
 from perf2x.base.abi.cfi_numbers import Operator
 from perf2x.base.binaries.cfi.dwarf_expressions import Operation
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
-from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, Place, Value, Way, path_ends
+from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, PathState, Place, Value, path_ends
 from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
 _ENOUGH = 4
@@ -39,7 +39,7 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
     frames = {(ended.frame, ended.popped) for ended in ends}
     frame, popped = frames.pop() if len(frames) == 1 else (None, 0)
     if frame is not None:
-        ended = {register: {one.way.registers[register] for one in ends} for register in _SAVED[code.is_64]}
+        ended = {register: {one.state.registers[register] for one in ends} for register in _SAVED[code.is_64]}
         agreed = {register: values.pop() for register, values in ended.items() if len(values) == 1}
         return _rule(code.is_64, frame, popped, agreed, table)
     return _rule_from_start(code, within, svma, table) if within != ANYWHERE and within[0] <= svma else None
@@ -53,25 +53,25 @@ def _rule_from_start(code: X86Code, within: tuple[int, int], svma: int, table: R
     """
     caller: Place = (STACK, 0)
     for ended in path_ends(code, within[0], within, until=svma):
-        if ended.way.load(caller) != (caller, 0):
+        if ended.state.load(caller) != (caller, 0):
             continue
         for register in () if ended.popped else (FRAME, STACK):  # callees may pop their arguments
-            now = ended.way.registers[register]
+            now = ended.state.registers[register]
             if now is not None and now[0] == STACK and now[1] <= 0:
-                frame = (register, ended.way.word - now[1])
-                return _rule(code.is_64, frame, ended.way.word, _saved_so_far(code.is_64, ended.way, frame), table)
+                frame = (register, ended.state.word - now[1])
+                return _rule(code.is_64, frame, ended.state.word, _saved_so_far(code.is_64, ended.state, frame), table)
     return None
 
 
-def _saved_so_far(is_64: bool, way: Way, frame: tuple[int, int]) -> dict[int, Value]:
+def _saved_so_far(is_64: bool, state: PathState, frame: tuple[int, int]) -> dict[int, Value]:
     """Return where the caller's values of callee-saved registers are, given what the function has pushed so far."""
     found: dict[int, Value] = {}
     for register in _SAVED[is_64]:
-        slots = [place[1] for place, value in way.memory.items() if value == (register, 0) and place[0] == STACK]
-        if way.registers[register] == (register, 0):
+        slots = [place[1] for place, value in state.memory.items() if value == (register, 0) and place[0] == STACK]
+        if state.registers[register] == (register, 0):
             found[register] = (register, 0)
         elif slots:
-            found[register] = ((frame[0], frame[1] - way.word + slots[0]), 0)
+            found[register] = ((frame[0], frame[1] - state.word + slots[0]), 0)
     return found
 
 

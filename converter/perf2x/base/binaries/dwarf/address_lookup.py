@@ -180,11 +180,11 @@ def scopes_around(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
     function is the innermost one that is not a nameless call operator. Entries of units that cannot be read, or whose
     walk would exceed the file's budget, are left out.
     """
-    wanted: dict[Unit, set[int]] = {}
+    die_offsets: dict[Unit, set[int]] = {}
     for unit, offset in entries:
-        wanted.setdefault(unit, set()).add(offset)
+        die_offsets.setdefault(unit, set()).add(offset)
     found: dict[Entry, tuple[str, str]] = {}
-    for unit, offsets in wanted.items():
+    for unit, offsets in die_offsets.items():
         with contextlib.suppress(ObjectError, IndexError, ValueError):
             unit.file.nesting_budget.spend(unit.end - unit.start)
             for offset, around in _parents_of(unit, sorted(offsets)).items():

@@ -197,14 +197,14 @@ class AbbreviationTable:
             self._read(code)
         return self._table.get(code)
 
-    def _read(self, wanted: int) -> None:
+    def _read(self, number: int) -> None:
         """Read up to a code, or to the end. An error is remembered and raised again at the next attempt."""
         if self._error:
             raise ObjectError(self._error)
         start = self._at
         try:
             try:
-                self._parse_up_to(wanted)
+                self._parse_up_to(number)
             finally:
                 self._budget.spend(self._end - start)
         except IndexError:
@@ -214,9 +214,9 @@ class AbbreviationTable:
             self._error = str(error)
             raise
 
-    def _parse_up_to(self, wanted: int) -> None:
+    def _parse_up_to(self, number: int) -> None:
         data, table, known, code = self._data, self._table, self._known, 0
-        while code != wanted and not self._ended:
+        while code != number and not self._ended:
             code, begin = uleb128(data, self._at)
             self._end = begin
             if code > _SPARSE and code > len(table) * 3 // 2:

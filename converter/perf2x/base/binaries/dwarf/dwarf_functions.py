@@ -139,19 +139,19 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
             body = at
             at = at + abbreviation.size if abbreviation.size >= 0 else skip(data, at, abbreviation.steps)
             if passed:
-                wanted = False
+                entered = False
             elif abbreviation.tag in c.TAGS_WITH_CODE:
-                wanted = (abbreviation.may_have_code and enter(body, abbreviation)) or everything
+                entered = (abbreviation.may_have_code and enter(body, abbreviation)) or everything
             else:
-                wanted = abbreviation.tag not in c.TAG_TYPES
+                entered = abbreviation.tag not in c.TAG_TYPES
             if abbreviation.has_children:
                 back, size = abbreviation.sibling
-                if size and not wanted:
+                if size and not entered:
                     sibling = start + encoding.integer(data, at - back, size)
                     at = sibling if sibling >= at else _backwards(unit)
                 else:
                     depth += 1
-                    passed = passed or (0 if wanted else depth)
+                    passed = passed or (0 if entered else depth)
                     if depth > MAX_DEPTH:
                         raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
     except (IndexError, ValueError, struct.error):

@@ -249,8 +249,8 @@ def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, en
     advance[rows] = found.integers(rows, machine.byte_order)
     total = np.cumsum(advance, dtype=np.uint64)
     rows = flatnonzero(found.kind == _ADDRESS)
-    given = found.integers(rows, machine.byte_order)
-    return total + _in_effect(len(total), [(rows, given - total[rows]), (ends, -total[ends])], 0)
+    operands = found.integers(rows, machine.byte_order)
+    return total + _in_effect(len(total), [(rows, operands - total[rows]), (ends, -total[ends])], 0)
 
 
 def _lines(opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> I64:

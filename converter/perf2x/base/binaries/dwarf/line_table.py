@@ -113,9 +113,9 @@ class LineTables:
         except (IndexError, ValueError, struct.error):
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
 
-    def at(self, wanted: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
+    def at(self, lookups: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
         """Yield a table with the rows of the given addresses for each unit; None if `of` has to be called instead."""
-        parts = [self._part(unit, address) for unit, address in wanted]
+        parts = [self._part(unit, address) for unit, address in lookups]
         small: dict[Machine, dict[int, bytes]] = {}
         for number, part in enumerate(parts):
             if part is not None and len(part[1]) <= _SMALL:
@@ -123,7 +123,7 @@ class LineTables:
         known: dict[int, LineRows] = {}
         for machine, programs in small.items():
             known.update(zip(programs, run_line_programs(machine, [*programs.values()]), strict=True))
-        for number, (part, (_, address)) in enumerate(zip(parts, wanted, strict=True)):
+        for number, (part, (_, address)) in enumerate(zip(parts, lookups, strict=True)):
             if part is None:
                 yield None
             else:

@@ -151,8 +151,8 @@ def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
         return {}
     rows = relocations(elf, section)
     symbols, strings = raw_symbols(elf, elf.sections[section.link])
-    asked = as_uint64([slot for slot in slots if slot >= 0])
-    named = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, asked)
+    valid = as_uint64([slot for slot in slots if slot >= 0])
+    named = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, valid)
     offsets = symbols["name"][rows.symbol[named]]
     return {int(a): string_at(strings, int(o)) for a, o in zip(rows.offset[named], offsets, strict=True)}
 

@@ -130,8 +130,8 @@ def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
     # SHN_XINDEX: the section number is stored elsewhere, and functions are always loaded
     by_section[SHN_XINDEX] = _FUNCTION
     meeting = _BY_INFO[rows["info"]] & by_section[rows["section"]] & _BY_OTHER[rows["other"]]
-    wanted: Bools = (meeting != 0) & (rows["name"] != 0)
-    return wanted
+    nameable: Bools = (meeting != 0) & (rows["name"] != 0)
+    return nameable
 
 
 _KINDS = {

@@ -51,7 +51,7 @@ def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: b
     yield from finder.search_paths.cached(build_id, "debug", "elf")
     for directory in finder.search_paths.debug_directories():
         yield from debug_dir_paths(directory, "", build_id)
-    yield from _stated_paths(finder, file, "", link)
+    yield from _recorded_paths(finder, file, "", link)
     for directory in finder.search_paths.debug_directories():  # where distributions put them: /usr/lib/debug/.dwz
         tail = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
         yield from paths_in_root(directory, tail)
@@ -78,7 +78,7 @@ def _package_paths(finder: Finder, found: ObjectFiles, recorded: str) -> Iterato
 
 def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
     """Yield candidates for a unit's ``.dwo``: the stated path (under symfs), next to the program, debug directories."""
-    yield from _stated_paths(finder, file, comp_dir, name)
+    yield from _recorded_paths(finder, file, comp_dir, name)
     last = name.rpartition("/")[2]
     if file.path is not None and last.strip("."):
         yield file.path.with_name(last)
@@ -86,7 +86,7 @@ def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> It
         yield from paths_in_root(directory, posixpath.join(comp_dir, name), last)
 
 
-def _stated_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
+def _recorded_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
     """Yield the path that debug info states: absolute as on the recorded machine, else relative to the file.
 
     With a symfs, a relative path is used only for a file inside it: elsewhere it could lead anywhere.

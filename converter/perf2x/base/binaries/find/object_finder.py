@@ -134,11 +134,11 @@ class Finder(Struct, eq=False):
         found = ObjectFiles(doubtful=doubtful)
         self._find_mapped_file(found, name, build_id, pid, refusal)
         build_id = build_id or (found.files[0].build_id if found.files else b"")
-        taken = {file.name for file in found.files}
+        names = {file.name for file in found.files}
         for path in self._debug_paths(found, name, build_id):
-            if str(path) not in taken and _exists(found, path):
+            if str(path) not in names and _exists(found, path):
                 self._take(found, path, build_id)
-                taken.add(str(path))
+                names.add(str(path))
         _add_mini_debug_info(found)
         self._fetch_missing(found, build_id)
         return found

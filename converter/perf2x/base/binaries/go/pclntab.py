@@ -139,13 +139,13 @@ class GoFunctions:
         ``offset`` and ``entry`` (n,) are those of functions, ``function`` (m,) is the function of each address.
         """
         layout = self._layout
-        known = flatnonzero(offset != 0)
-        row = searchsorted(known, function)
-        asked = flatnonzero(offset[function] != 0)
+        tabled = flatnonzero(offset != 0)
+        row = searchsorted(tabled, function)
+        covered = flatnonzero(offset[function] != 0)
         result = zeros(len(svma))
-        inside = svma[asked] - entry[function[asked]]
-        at = min(layout.values, len(self._data)) + offset[known]
-        result[asked] = values_at(self._data, at, layout.quantum, row[asked], inside)
+        inside = svma[covered] - entry[function[covered]]
+        at = min(layout.values, len(self._data)) + offset[tabled]
+        result[covered] = values_at(self._data, at, layout.quantum, row[covered], inside)
         return result
 
     def filename(self, number: int, first_file: int) -> str:

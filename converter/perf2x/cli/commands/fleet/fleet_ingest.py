@@ -35,7 +35,7 @@ def fleet_ingest(
     crew: WorkerFlags,
     leave_unfinished: Leave = "1m",
     fail_above_errors: FailAbove = "100",
-    asked: Annotated[
+    request: Annotated[
         LoadOptions, Only("symfs", "kallsyms", "debug_dirs", "buildid_dir", "perf_map_dir", "max_unpacked")
     ],
     quiet: Quiet = False,
@@ -60,7 +60,7 @@ def fleet_ingest(
     sources = expanded(inputs, lists)
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
-    job = labels.job(output, asked, leave_ns, sources)
+    job = labels.job(output, request, leave_ns, sources)
     progress = FleetProgress(quiet)
     count = min(crew.workers or available_cores(), -(-len(sources) // _ALONE))
     with crew.begin(count) as workers:

@@ -42,8 +42,8 @@ def fleet_query(
     from perf2x.fleet.query import answered
 
     shape = form.shape()
-    asked = _standard_input() if sql == "-" else sql
-    with limit_unpacking(bounds.max_unpacked), answered(dataset, asked, limits) as answer:
+    query = _standard_input() if sql == "-" else sql
+    with limit_unpacking(bounds.max_unpacked), answered(dataset, query, limits) as answer:
         left_out = form.write(answer, shape)
     if left_out and not quiet:
         print_message(f"{left_out:,} more rows; --limit 0 shows all")

@@ -33,7 +33,7 @@ def fleet_symbolize(
     objects: Objects = (),
     *,
     crew: WorkerFlags,
-    asked: Annotated[
+    request: Annotated[
         LoadOptions,
         Only(SymbolOptions, "max_unpacked"),
         Without("perf_map_dir", "allow_mismatch", "names", "inline"),
@@ -52,19 +52,19 @@ def fleet_symbolize(
         perf2x fleet symbolize profiles/ build/bin/myserver build/lib/
         perf2x fleet symbolize profiles/ --debug-dir debug/ --debuginfod https://debuginfod.debian.net
     """
-    from perf2x.base.binaries.find.given_objects import given_objects
+    from perf2x.base.binaries.find.temporary_buildid_cache import temporary_buildid_cache
     from perf2x.fleet.symbolize_dataset import NamingJob, symbolize
     from perf2x.sources.dataset.dataset_address import DatasetAddress
     from perf2x.sources.dataset.names.unnamed_places import unnamed_objects
     from perf2x.sources.dataset.read.dataset_part import DatasetPart
     from perf2x.sources.dataset.sql.duckdb_engine import engine
 
-    totals, options, builds = None, asked.symbols or SymbolOptions(), None
+    totals, options, builds = None, request.symbols or SymbolOptions(), None
     part = DatasetPart(DatasetAddress(dataset, {}))
     with contextlib.ExitStack() as stack:
         if objects:
             try:
-                builds, cache = stack.enter_context(given_objects(objects))
+                builds, cache = stack.enter_context(temporary_buildid_cache(objects))
             except ObjectError as error:
                 raise FormatError(*error.args) from None
             options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)  # nothing is at recorded paths here
@@ -75,7 +75,7 @@ def fleet_symbolize(
             )
         if unnamed.objects:
             root = dataset if is_address(dataset) else str(Path(dataset).absolute())
-            job, progress = NamingJob(root, options, asked.max_unpacked), FleetProgress(quiet, "objects")
+            job, progress = NamingJob(root, options, request.max_unpacked), FleetProgress(quiet, "objects")
             count = crew.workers or (available_cores() if unnamed.places > _HERE else 1)
             workers = stack.enter_context(crew.begin(min(count, unnamed.objects)))
             totals = symbolize(workers, unnamed.each, job, progress, unnamed.objects)

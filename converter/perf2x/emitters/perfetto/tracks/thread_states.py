@@ -75,8 +75,8 @@ def _switches_of(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
     if switches is None:
         return no_rows(_CpuSwitches)
     asleep = np.where(switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP)
-    told = np.where(switches.state >= 0, states_of(switches.state), asleep)
-    state = np.where(switches.is_out, told, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
+    when_out = np.where(switches.state >= 0, states_of(switches.state), asleep)
+    state = np.where(switches.is_out, when_out, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
     thread = as_int64(ids.number[switches.thread])
     return _CpuSwitches(switches.time, thread, switches.is_out, switches.cpu, state)
 

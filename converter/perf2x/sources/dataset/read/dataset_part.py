@@ -175,8 +175,8 @@ class DatasetPart:
         places = self._rows_of("places", ())
         if self._made is None or self._made[0] is not places:
             code, known = texts(self._rows_of("symbols", ()), "object_id")
-            wanted = set(texts(places, "object_id")[1])
-            chosen = np.array([*(one in wanted for one in known), False], np.bool_)
+            objects = set(texts(places, "object_id")[1])
+            chosen = np.array([*(one in objects for one in known), False], np.bool_)
             self._made = places, make(taken(self._rows_of("symbols", ()), flatnonzero(chosen[code])))
         made: Made = self._made[1]
         return made
@@ -194,10 +194,10 @@ def _numbers_of(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
     return found
 
 
-def _has_tags(row: Row, wanted: Mapping[str, str]) -> bool:
+def _has_tags(row: Row, selected: Mapping[str, str]) -> bool:
     """Return whether a recording has these tags; ``date`` is the day of its start."""
     tags = {DATE: date_of(row.values["start_ns"]), **row.tags}
-    return all(tags.get(key, "") == value for key, value in wanted.items())
+    return all(tags.get(key, "") == value for key, value in selected.items())
 
 
 def _check_row(values: Mapping[str, Any], source: str) -> None:

@@ -127,11 +127,11 @@ class StoredPart(StitchedRecording):
 
     def _events(self) -> Iterator[Event]:
         bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
-        told = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
+        types = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
         for index, event in enumerate(restore_events(self.rows[0])):
             yield Event(
                 index=index, name=event.name, type=-1, config=0, sample_period=event.period or event.frequency,
-                sample_type=told, read_format=0, flags=frozenset(["freq"] if event.frequency else []), unit=event.unit,
+                sample_type=types, read_format=0, flags=frozenset(["freq"] if event.frequency else []), unit=event.unit,
             )  # fmt: skip
 
     @property

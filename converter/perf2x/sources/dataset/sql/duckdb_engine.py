@@ -54,7 +54,7 @@ def _duckdb() -> ModuleType:
 
 
 @contextlib.contextmanager
-def engine(part: DatasetPart, asked: str = "", limits: QueryLimits | None = None) -> Iterator[Any]:
+def engine(part: DatasetPart, query: str = "", limits: QueryLimits | None = None) -> Iterator[Any]:
     """Provide a connection with the tables and views of a part of a dataset, ready for the user's SQL.
 
     Raises FormatError if the dataset is damaged, OptionError for SQL that DuckDB rejects and without DuckDB.
@@ -81,7 +81,7 @@ def engine(part: DatasetPart, asked: str = "", limits: QueryLimits | None = None
             memory = memory if room_left is None else min(memory, room_left)
             connection.execute(f"SET memory_limit = '{memory}B'")
             connection.execute("SET enable_progress_bar = false")  # it would go to standard output, among the rows
-            _define(connection, part, scans, asked)
+            _define(connection, part, scans, query)
             connection.execute("SET TimeZone = 'UTC'")
             for setting in _NO_MORE:
                 connection.execute(f"SET {setting}")
@@ -131,10 +131,10 @@ def query_errors(root: str) -> Iterator[None]:
     except module.Error as error:
         if os.strerror(errno.ENOSPC) in str(error):
             raise _shortage(root) from None
-        said = _sentence(error)
-        if _ERROR not in str(error) or said.startswith(DAMAGED) or "registered as 'stored_" in said:  # of files
-            raise FormatError(f"{root}: damaged: {said.removeprefix(DAMAGED)}") from None
-        raise OptionError(f"SQL: {said}") from None
+        message = _sentence(error)
+        if _ERROR not in str(error) or message.startswith(DAMAGED) or "registered as 'stored_" in message:  # of files
+            raise FormatError(f"{root}: damaged: {message.removeprefix(DAMAGED)}") from None
+        raise OptionError(f"SQL: {message}") from None
 
 
 def _shortage(root: str) -> Perf2xError:
@@ -180,8 +180,8 @@ def ended_by_signals(connection: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _watched(connection: Any, seen: list[int]) -> Iterator[None]:
-    ours, told = socket.socketpair()
-    told.setblocking(False)
+    ours, signals = socket.socketpair()
+    signals.setblocking(False)
 
     def watch() -> None:
         with ours:
@@ -193,9 +193,9 @@ def _watched(connection: Any, seen: list[int]) -> Iterator[None]:
     thread.start()
     with contextlib.ExitStack() as stack:
         stack.callback(thread.join)
-        stack.callback(told.close)  # which ends the thread
-        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
-        stack.callback(_listen_again, told.fileno(), before)
+        stack.callback(signals.close)  # which ends the thread
+        before = signal.set_wakeup_fd(signals.fileno(), warn_on_full_buffer=False)
+        stack.callback(_listen_again, signals.fileno(), before)
         yield
 
 

@@ -60,9 +60,9 @@ class RowsOfRecordings(Struct):
 
     def _write(self) -> None:
         for table in OF_RECORDINGS[:-1]:
-            taken, self._rows[table] = self._rows[table], {}
-            if taken:
-                whole = {parts: arrow().concat_tables(many).combine_chunks() for parts, many in taken.items()}
+            rows, self._rows[table] = self._rows[table], {}
+            if rows:
+                whole = {parts: arrow().concat_tables(many).combine_chunks() for parts, many in rows.items()}
                 self._tables.append(table, whole, self._attempt)
         self._size = 0
 

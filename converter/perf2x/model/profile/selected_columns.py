@@ -15,7 +15,7 @@ _SECOND = 1_000_000_000
 """Ratios to a clock are per second."""
 
 
-class WantedColumn(Frozen):
+class SelectedColumn(Frozen):
     """An event whose costs to show, or two events whose ratio to show."""
 
     name: str
@@ -25,7 +25,7 @@ class WantedColumn(Frozen):
     factor: int = 1
 
 
-def wanted_columns(profile: Profile, names: Sequence[str]) -> list[WantedColumn]:
+def selected_columns(profile: Profile, names: Sequence[str]) -> list[SelectedColumn]:
     """Parse event names (``all``: each but the default one), ratio names and ``A/B``.
 
     Raises SettingError for unknown ones.
@@ -33,7 +33,7 @@ def wanted_columns(profile: Profile, names: Sequence[str]) -> list[WantedColumn]
     return [one for name in names for one in _wanted(profile, name)]
 
 
-def offered_columns(profile: Profile) -> list[WantedColumn]:
+def offered_columns(profile: Profile) -> list[SelectedColumn]:
     """Return every event with samples, and the named ratios of two such events."""
     sampled = list(_sampled(profile))
     known = {row for one in sampled for row in one.events}
@@ -41,12 +41,12 @@ def offered_columns(profile: Profile) -> list[WantedColumn]:
     return [*sampled, *(each[0] for each in found if len(each) == 1 and known.issuperset(each[0].events))]
 
 
-def _sampled(profile: Profile) -> Iterator[WantedColumn]:
+def _sampled(profile: Profile) -> Iterator[SelectedColumn]:
     known = plain_names(profile.events)
-    return (WantedColumn(known[row], (row,)) for row in flatnonzero(bincount(profile.samples.event)).tolist())
+    return (SelectedColumn(known[row], (row,)) for row in flatnonzero(bincount(profile.samples.event)).tolist())
 
 
-def _wanted(profile: Profile, name: str) -> list[WantedColumn]:
+def _wanted(profile: Profile, name: str) -> list[SelectedColumn]:
     if name == "all":
         return [one for one in _sampled(profile) if one.events != (profile.default_event,)]
     found = _called(profile, name)
@@ -58,13 +58,13 @@ def _wanted(profile: Profile, name: str) -> list[WantedColumn]:
     return found
 
 
-def _called(profile: Profile, name: str) -> list[WantedColumn]:
+def _called(profile: Profile, name: str) -> list[SelectedColumn]:
     """Return all events and ratios that a name matches."""
     ways = [_RATIOS[name]] if name in _RATIOS else [
         ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # names may have slashes
     ]  # fmt: skip
-    return [WantedColumn(name, (row,)) for row in events_called(profile, name)] or [
-        WantedColumn(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
+    return [SelectedColumn(name, (row,)) for row in events_called(profile, name)] or [
+        SelectedColumn(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
         for parts, wholes, factor in ways
         for part in _first(profile, parts)
         for whole in _first(profile, wholes)

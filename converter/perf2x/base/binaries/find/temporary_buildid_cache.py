@@ -12,7 +12,7 @@ from perf2x.errors import ObjectError
 
 
 @contextlib.contextmanager
-def given_objects(names: Iterable[str]) -> Iterator[tuple[list[str], Path]]:
+def temporary_buildid_cache(names: Iterable[str]) -> Iterator[tuple[list[str], Path]]:
     """Yield the build ids of the ELF files that are named or lie below named folders, and a folder with links to them.
 
     The folder has the layout of ``~/.debug``, and is removed at the end. Raises ObjectError for a file that is not ELF
