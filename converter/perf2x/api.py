@@ -229,7 +229,7 @@ def top(
     """Return the hottest functions, objects or threads, with the numbers of ``perf2x top``.
 
     ``limit`` is the number of rows, 0: all; ``columns`` are those of ``--column``. A recording that was read already is
-    taken as it is: latencies, weights, mispredicts and data objects must have been asked for when it was read. Raises
+    taken as it is: latencies, weights, mispredicts and data objects must have been selected when it was read. Raises
     Perf2xError.
 
     >>> from perf2x import top

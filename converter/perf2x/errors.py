@@ -56,7 +56,7 @@ class ObjectError(Perf2xError):
 
 
 class OutputError(Perf2xError):
-    """The output cannot be written where it was asked for."""
+    """The output cannot be written at the requested path."""
 
 
 def reason(before: str, error: Exception) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 ::
 
-    def top(inputs: Inputs = (), *, rows: RowFlags, asked: Annotated[LoadOptions, Hidden("names")]) -> None:
-        options = asked.but(**rows.part())
+    def top(inputs: Inputs = (), *, rows: RowFlags, request: Annotated[LoadOptions, Hidden("names")]) -> None:
+        options = request.but(**rows.part())
 
 typer only splits the command line. Values are parsed here, as their settings declare: typer would make a pydantic model
 of each parameter, given or not, which takes longer than a small conversion, and its messages change between versions.

@@ -81,7 +81,7 @@ def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def sum_reports(reports: Sequence[Report]) -> Report:
-    """Add numbers, and mappings of numbers key by key; sizes (``asked``, ``near_ns``) become their maximum."""
+    """Add numbers, and mappings of numbers key by key; sizes (``requested``, ``near_ns``) become their maximum."""
     merged = {
         field: _add_values([getattr(report, field) for report in reports], field)
         for field in reports[0].__struct_fields__
@@ -111,4 +111,4 @@ def _add_values(values: Sequence[Any], name: str) -> Any:
         for value in values:
             total.update(value)
         return dict(total)
-    return max(values) if name in ("asked", "near_ns") else sum(values)
+    return max(values) if name in ("requested", "near_ns") else sum(values)

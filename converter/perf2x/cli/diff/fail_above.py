@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class DiffGate(Frozen):
     """All limits, and the rule that distinguishes changes from noise."""
 
-    asked: "ComparisonFlags"
+    flags: "ComparisonFlags"
     sort: str
     """self or total: the column that limits apply to."""
 
@@ -37,18 +37,18 @@ class DiffGate(Frozen):
         ``by`` is the table for limits that name none. Raises OptionError for a limit that could never be exceeded, and
         for a name that neither recording has.
         """
-        if compared(by).normalize and any(limit.kind == "total" for limit in self.asked.fail_above):
+        if compared(by).normalize and any(limit.kind == "total" for limit in self.flags.fail_above):
             raise OptionError(
                 "--fail-above total=… could never fail when shares are compared, because scaled totals are equal; "
                 "share=5% limits the shares of functions"
             )
         kinds = {"": by, "total": by}
-        checks = [_Check.of(one, kinds.get(one.kind, one.kind), compared) for one in self.asked.fail_above]
+        checks = [_Check.of(one, kinds.get(one.kind, one.kind), compared) for one in self.flags.fail_above]
         rows = {(check.kind, row.key): (check, row) for check in checks for row in check.rows}
         among = sum(check.comparison.parts([row], self.sort) for check, row in rows.values())
         among += any(check.whole for check in checks)
         unknown = [check.unknown for check in checks if check.unknown]
-        if unknown and not self.asked.allow_unknown:
+        if unknown and not self.flags.allow_unknown:
             raise OptionError(f"{unknown[0]} (--allow-unknown accepts that)")
         functions, verdict = compared("function"), GateVerdict(notes=unknown)
         if strange := functions.strange():
@@ -84,16 +84,16 @@ class DiffGate(Frozen):
         verdict: "GateVerdict",
     ) -> None:
         """Add the outcome of one limit."""
-        judged = check.comparison.judged(check.rows, self.asked.confidence, (among, among))
+        judged = check.comparison.judged(check.rows, self.flags.confidence, (among, among))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
         large = [row for row in judged if row.moved(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
             large = self._dearer(large, functions, among, verdict)
-        if callers and not self.asked.any_change and check.kind in ("function", "share"):
+        if callers and not self.flags.any_change and check.kind in ("function", "share"):
             large = self._not_moved(large, check, functions, callers, verdict)
         found = {(check.kind, *row.key): row for row in sorted(large, key=lambda row: (-row.moved(self.sort), row.key))}
         if check.whole:
-            whole = check.comparison.whole_change(self.asked.confidence, among)
+            whole = check.comparison.whole_change(self.flags.confidence, among)
             verdict.intervals[WHOLE] = whole.interval(self.sort)
             found = {WHOLE: whole} | found if whole.moved(self.sort) > check.allowed else found
         noise = []
@@ -114,7 +114,7 @@ class DiffGate(Frozen):
         self, shares: Sequence["Change"], functions: "Comparison", among: float, verdict: "GateVerdict"
     ) -> list["Change"]:
         """Return the shares of functions whose own cost grew; add a note on the others."""
-        costs = functions.judged(shares, self.asked.confidence, (among, among))
+        costs = functions.judged(shares, self.flags.confidence, (among, among))
         dearer = {row.key for row in costs if self._is_growth(row)}
         if cheap := [row.name for row in shares if row.key not in dearer]:
             verdict.notes.append(f"shares that grew only because others shrank: {first_of(cheap, _NAMED)}")
@@ -143,14 +143,14 @@ class DiffGate(Frozen):
 
     def _is_growth(self, row: "Change") -> bool:
         """Return whether a cost grew, beyond noise unless any change counts."""
-        return (row.moved(self.sort) if self.asked.any_change else row.interval(self.sort)[0]) > 0
+        return (row.moved(self.sort) if self.flags.any_change else row.interval(self.sort)[0]) > 0
 
     def _failure(self, name: str, of: str, row: "Change", check: "_Check") -> str:
         whole = check.comparison.before.whole
         was, now = (format_percent(value, whole) for value in row.sides(self.sort))
         of += f", from {was} to {now}" * (check.kind == "share")
         low, high = (format_change(limit, whole) for limit in row.interval(self.sort))
-        span = "" if self.asked.any_change else f" ({low} to {high})"
+        span = "" if self.flags.any_change else f" ({low} to {high})"
         change = format_change(row.moved(self.sort), whole)
         return f"{name} grew by {change}{of}{span}, more than {check.limit.percent:g} % (--fail-above)"
 

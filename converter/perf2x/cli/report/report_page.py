@@ -47,7 +47,7 @@ def recording_report(
     facts["next"] = advice_facts(steps)
 
     found = _parts(loaded, tables, facts, steps, changes)
-    parts = [part for part in found if part.said or part.table is not None]
+    parts = [part for part in found if part.texts or part.table is not None]
 
     def for_people(screen: Screen) -> Iterator[str]:
         ahead = verdict.lines(screen) if verdict else ()
@@ -65,7 +65,7 @@ class _Part(Frozen):
     """Part of a page: sentences, or a table and its layouts, from wide to narrow."""
 
     title: str
-    said: Sequence[str | Advice] = ()
+    texts: Sequence[str | Advice] = ()
     table: ResultTable | None = None
     layouts: Sequence[Layout] = ()
 
@@ -121,13 +121,13 @@ def _sections(parts: Iterable[_Part]) -> Iterator[Section]:
         yield Section(part.title and f"#### {part.title}", ())
         if part.table is not None:
             yield section(part.table, part.layouts)
-        yield Section("\n".join(f"- {_sentence(line, code)}" for line in part.said), ())
+        yield Section("\n".join(f"- {_sentence(line, code)}" for line in part.texts), ())
 
 
 def _terminal(parts: Iterable[_Part], screen: Screen) -> Iterator[str]:
     for part in parts:
         yield from ("", screen.paint(part.title, "bold underline")) if part.title else ()
-        for line in part.said:
+        for line in part.texts:
             yield from screen.sentence(f"- {_sentence(line, short)}", indent="  ")
         yield from lines(part.table, part.layouts, screen) if part.table is not None else ()
 
