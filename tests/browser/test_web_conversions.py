@@ -78,6 +78,16 @@ def test_names_come_from_files(site: Path, tmp_path: Path, recorded: str, progra
     assert name in (tmp_path / "named.folded").read_bytes()
 
 
+def test_a_bundle_has_its_names(site: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "calls.tar.gz"
+    assert perf2x("bundle", CALLS, "--symfs", PROGRAMS.parent, "--output", bundle).code == 0
+    _, errors = dropped(site, tmp_path, [("open",), ("until", "Ready"), *saved([bundle], "bundled")])
+    assert errors == []
+    for form, suffix in FORMATS.items():
+        assert (tmp_path / f"bundled{suffix}").read_bytes() == native(bundle, tmp_path / f"native{suffix}", form), form
+    assert b"descend" in (tmp_path / "bundled.folded").read_bytes()
+
+
 def test_the_next_visit_needs_no_network(site: Path, tmp_path: Path) -> None:
     told, errors = dropped(
         site, tmp_path,

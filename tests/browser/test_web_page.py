@@ -10,6 +10,7 @@ from perf2x.cli.web import write_folder
 from tests.browser.dropped import dropped
 from tests.support.command import perf2x
 from tests.support.pinned_pyodide import packages, pin
+from tests.support.recordings import CORPUS
 
 pytestmark = pytest.mark.browser
 
@@ -27,8 +28,10 @@ addEventListener("message", async ({ data: { files, words, output } }) => {
   if (texts[0] === "slow") return;
   const bad = "a remark\\nperf2x: bad.data: it is bad\\n";
   if (texts[0] === "bad") return postMessage({ code: 1, said: bad, content: null });
+  if (texts[0] === "thrown") return setTimeout(() => { throw new Error("\\nTypeError: it\\n"); });
   if (texts[0] === "broken") return postMessage({ failed: "perf2x failed: KeyError" });
-  const content = new TextEncoder().encode(`<!doctype html><title>made</title><p>${words.join(" ")} ${foreign}`);
+  const page = texts[0].split("PAGE ")[1] ?? `<!doctype html><title>made</title><p>${words.join(" ")} ${foreign}`;
+  const content = new TextEncoder().encode(page);
   const said = `40 % of the samples and 99 % of 10 frames have names\\nwrote html to /output/${output}\\n`;
   postMessage({ code: 0, said, content, facts: { events: [{ name: "cycles" }] } });
 });
@@ -64,7 +67,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("files")
     texts = {"one.data": "PERFILE2 one", "two.data": "PERFILE2 two", "slow.data": "slow", "bad.data": "bad"}
-    for name, text in {**texts, "broken.data": "broken", "perf-7.map": "1 2 f"}.items():
+    for name, text in {**texts, "broken.data": "broken", "thrown.data": "thrown", "perf-7.map": "1 2 f"}.items():
         (folder / name).write_text(text)
     (folder / "app").write_bytes(b"\x7fELF")
     (folder / "photo.png").write_bytes(b"\x89PNG\r\n")
@@ -90,6 +93,14 @@ def test_a_recording_is_shown_and_saved(site: Path, files: dict[str, Path], tmp_
     assert told[4] == []
     assert told[5] == "one.data.pb.gz"
     assert "--to pprof --output /output/one.data.pb.gz" in (tmp_path / "saved").read_text()
+
+
+def test_the_graph_runs_under_the_policy(site: Path, tmp_path: Path) -> None:
+    page, recording = tmp_path / "page.html", tmp_path / "page.data"
+    assert perf2x("convert", "-q", CORPUS / "calls" / "perf.data", "--to", "html", "--output", page).code == 0
+    recording.write_bytes(b"PERFILE2 PAGE " + page.read_bytes())
+    told = opened(site, tmp_path, ("files", [recording]), ("until", SHOWN), ("inside", "#rows tr"))
+    assert "%" in told[2]
 
 
 def test_the_drop_zone_says_which_files_it_takes(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
@@ -198,6 +209,12 @@ def test_errors_are_sentences(site: Path, files: dict[str, Path], tmp_path: Path
     assert told[2]["instead"] == "perf2x convert bad.data --to html --output bad.data.html --names short"
     assert told[6]["problem"] == "perf2x failed: KeyError"
     assert told[11]["problem"] == ""  # the worker was started again
+
+
+def test_an_error_that_nobody_catches_is_told(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    steps: list[tuple[object, ...]] = [("open",), ("until", "Ready"), ("files", [files["thrown.data"]])]
+    told, errors = dropped(site, tmp_path, [*steps, ("until", "Nothing"), ("state",)])
+    assert told[-1]["problem"] == "perf2x failed: TypeError: it" and len(errors) <= 2
 
 
 def test_what_is_no_recording_is_said(site: Path, files: dict[str, Path], tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ def field(*, default=dataclasses.MISSING, default_factory=dataclasses.MISSING, n
 
 
 class _StructMeta(type):
-    def __new__(cls, name, bases, namespace, *, frozen=False, eq=True, kw_only=False, **rest):
+    def __new__(cls, name, bases, namespace, *, frozen=None, eq=True, kw_only=False, **rest):
         made = super().__new__(cls, name, bases, namespace)
+        made._frozen = frozen = any(getattr(base, "_frozen", False) for base in bases) if frozen is None else frozen
         if not bases:
             return made
         for key, value in namespace.items():
@@ -65,7 +66,12 @@ def _decode(data, type=None):
         raise DecodeError(str(error)) from None
 
 
-structs, json = types.ModuleType("msgspec.structs"), types.ModuleType("msgspec.json")
+def _no_decode(data, type=None):
+    raise DecodeError("a stand-in cannot read what it wrote")
+
+
+structs, json, msgpack = (types.ModuleType(f"msgspec.{name}") for name in ("structs", "json", "msgpack"))
 structs.replace, structs.asdict = dataclasses.replace, asdict
 json.decode, json.encode = _decode, lambda value: _json.dumps(to_builtins(value)).encode()
-sys.modules |= {"msgspec.structs": structs, "msgspec.json": json}
+msgpack.decode, msgpack.encode = _no_decode, lambda value: b""
+sys.modules |= {"msgspec.structs": structs, "msgspec.json": json, "msgspec.msgpack": msgpack}

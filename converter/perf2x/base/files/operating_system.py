@@ -219,9 +219,12 @@ def replace_file(new: Path, old: Path) -> None:
 
 
 def path_of_open_file(file: IO[bytes]) -> Path | None:
-    """Return a path to an open file, which may have no name; None if the system has no such paths."""
+    """Return a path to an open file, which may have no name; None if the system has no such paths.
+
+    A browser's system lists them, and opens none.
+    """
     path = Path(f"{PROC_FILES}/{file.fileno()}")
-    return path if path.exists() else None
+    return path if sys.platform == "linux" and path.exists() else None
 
 
 def user_cache_dir() -> Path | None:

@@ -33,15 +33,15 @@ def prepare() -> None:
 
 def run(words: Sequence[str], listener: Progress) -> tuple[int, str]:
     """Run a command; return its exit code and its standard error. ``listener`` is called with progress."""
-    errors = io.StringIO()
+    errors, code = io.StringIO(), 0
     progress.listener = listener
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         try:
             with report_errors():
                 app(list(words), prog_name="perf2x")
         except SystemExit as end:
-            return int(end.code or 0), errors.getvalue()
-    return 0, errors.getvalue()
+            code = int(end.code or 0)
+    return code, errors.getvalue()
 
 
 def link_by_build_id(folder: str, cache: str) -> None:
@@ -49,7 +49,7 @@ def link_by_build_id(folder: str, cache: str) -> None:
     for path in sorted(Path(folder).iterdir()):
         with contextlib.suppress(ObjectError):
             file = open_object(path)
-            text = file.build_id.hex() or "none"
+            text = file.build_id.hex()
             entry = Path(cache, ".build-id", text[:2], text[2:])
             entry.mkdir(parents=True, exist_ok=True)
             link = entry / ("elf" if has_code(file) else "debug")

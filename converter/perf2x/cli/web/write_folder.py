@@ -50,8 +50,7 @@ def write_folder(folder: Path, pyodide: str) -> int:
         (folder / "pyodide").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"cannot write {folder}: {error.strerror}") from None
-    own = {name: _page_file(name) for name in _OWN}
-    own |= {"index.html": _with_digests(_page_file("index.html")), SOURCES: _sources()}
+    own = {name: _page_file(name) for name in _OWN} | {"index.html": _index_page(), SOURCES: _sources()}
     parts |= {name: _part(name, content) for name, content in own.items()}
     contents = {name: part.content for name, part in parts.items() if part.content is not None}
     contents["service_worker.js"] = _kept(parts) + _page_file("service_worker.js")
@@ -81,14 +80,17 @@ def _kept(parts: dict[str, _PageFile]) -> bytes:
     return f"const KEPT = {json.dumps({'name': f'perf2x-{name}', 'files': listed})};\n".encode()
 
 
-def _with_digests(page: bytes) -> bytes:
-    """Return the page with a policy that allows only the scripts and styles of the flame graph inside it."""
-    out = io.BytesIO()
+def _index_page() -> bytes:
+    """Return the page of the folder with a policy that allows only the scripts and styles of the flame graph inside it.
+
+    Among them are the scripts that the graph's page contains as text, and runs once it has unpacked them.
+    """
+    page, out = _page_file("index.html"), io.BytesIO()
     write_page("", iter([b"{}"]), out, compress=False)
     for name in (b"style", b"script"):
-        (text,) = re.findall(rb"<%s>(.*?)</%s>" % (name, name), out.getvalue(), re.DOTALL)
-        digest = f"'{_integrity(hashlib.sha256(text).digest())}'"
-        page = page.replace(b"{{%s}}" % name.upper(), digest.encode())
+        texts = re.findall(rb"<%s[^>]*>(.*?)</%s>" % (name, name), out.getvalue(), re.DOTALL)
+        digests = " ".join(f"'{_integrity(hashlib.sha256(text).digest())}'" for text in texts)
+        page = page.replace(b"{{%s}}" % name, digests.encode())
     return page
 
 
@@ -123,12 +125,12 @@ def _source_files() -> Iterator[tuple[str, bytes]]:
 def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
     """Yield Pyodide's files and packages by their path in the page; SettingError for any version but the pinned one."""
     pinned = json.loads(_page_file("pyodide.json"))
-    base, lock = f"{source.rstrip('/')}/" if source else "", pinned["lock"]
+    base, lock = source and f"{source.rstrip('/')}/", pinned["lock"]
     digests = {one["file_name"]: _integrity(bytes.fromhex(one["sha256"])) for one in lock["packages"].values()}
     for url, listed in ((pinned["core_url"], pinned["core"]), (pinned["packages_url"], digests)):
         for file, integrity in listed.items():
             name, part = f"pyodide/{file}", _PageFile((base or url) + file, integrity)
-            if source and not source.startswith(("https://", "http://")):
+            if source and not re.match("https?://", source):
                 part = _part(name, _content(Path(source, file)))
             if part.integrity != integrity:
                 refusal = f"{file} is not that of Pyodide {pinned['version']}, which the page needs"

@@ -68,6 +68,14 @@ def test_temporary_files_have_a_name_only_in_a_browser(other: str) -> None:
         assert isinstance(file.name, str) == (other == "emscripten")
 
 
+def test_an_open_file_has_a_path_only_on_linux(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A browser's system may list open files, too, but not open them."""
+    with (tmp_path / "it").open("wb") as file:
+        assert (system.path_of_open_file(file) is not None) == (sys.platform == "linux")
+        monkeypatch.setattr(sys, "platform", "emscripten")
+        assert system.path_of_open_file(file) is None
+
+
 def test_time_is_not_limited_without_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     become("emscripten", monkeypatch)
     with system.processor_time_limited(0.01, ValueError("too slow")):

@@ -1,6 +1,7 @@
 """``perf2x web``: the folder is whole, its digests are those of its files, and its sources run by themselves."""
 
 import base64
+import gzip
 import hashlib
 import io
 import json
@@ -89,6 +90,8 @@ def test_the_policy_lets_the_flame_graph_run(site: Path) -> None:
     for name in ("style", "script"):
         (text,) = re.findall(f"<{name}>(.*?)</{name}>", out.getvalue().decode(), re.DOTALL)
         assert f"{name}-src 'self'" in policy and f"'{integrity(text.encode())}'" in policy
+    (packed,) = re.findall(b'<script id="scripts"[^>]*>(.*?)</script>', out.getvalue(), re.DOTALL)
+    assert f"'{integrity(gzip.decompress(base64.b64decode(packed)))}'" in policy
     assert "http" not in policy and "default-src 'none'" in policy and "unsafe-inline" not in policy
 
 

@@ -32,7 +32,10 @@ function startWorker() {
   const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   worker = new Worker(url, { type: "module", name: "perf2x" });
   worker.onmessage = ({ data }) => hear(data);
-  worker.onerror = () => hear({ failed: "The converter could not be loaded: the browser refused a script of this page" });
+  worker.onerror = ({ message = "" }) => {
+    const why = message || "the browser refused a script of this page"; // of that a browser says no more
+    hear({ failed: isReady ? `perf2x failed: ${why.trim().split("\n").at(-1)}` : `The converter could not be loaded: ${why}` });
+  };
 }
 
 function hear(told) {
