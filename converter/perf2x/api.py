@@ -138,9 +138,9 @@ def convert(
 ) -> Loaded:
     """Convert to a file, whole or not at all, and return what was converted.
 
-    ``to`` names the format; left out, the suffix of the output does. ``settings`` are the format's options
-    (``perf2x formats -v`` lists them), the others are those of ``read``. ``to`` may be an emitter, whose class type
-    checkers know, or, of a plugin, ``perf2x.plugins.build_emitter(name, settings)``. Raises Perf2xError.
+    ``to`` names the format; left out, the suffix of the output does. ``settings`` are the format's options (``perf2x
+    formats -v`` lists them), the others are those of ``read``. ``to`` may also be an emitter, whose options type
+    checkers know; for a plugin's format, pass ``perf2x.plugins.build_emitter(name, settings)``. Raises Perf2xError.
 
     >>> import tempfile
     >>> from perf2x import convert
@@ -263,10 +263,10 @@ def diff(
 ) -> DiffTable:
     """Return the functions, objects or threads that changed most, with the numbers of ``perf2x diff``.
 
-    ``normalize`` compares shares; ``per`` compares costs per unit of work and has the units done before and after, or
-    ``per_value`` names another event that counts them. ``map`` has names before and after of objects that are one;
-    without it those are matched whose functions tell. ``confidence`` is that of all intervals together, between 0 and
-    1; ``unmoved`` also keeps rows that did not change. The rest is as in ``top``. Raises Perf2xError.
+    ``normalize`` compares shares. ``per`` has the units of work done before and after, to compare costs per unit;
+    ``per_value`` names an event that counts them instead. ``map`` pairs names of the same object before and after;
+    other objects are matched by their functions. ``confidence`` is that of all intervals together, between 0 and 1;
+    ``unmoved`` also keeps rows that did not change. The rest is as in ``top``. Raises Perf2xError.
 
     >>> from perf2x import diff
     >>> same = "examples/deferred/perf.data"

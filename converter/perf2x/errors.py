@@ -15,16 +15,18 @@ _MEMORY_WORDS = (
     "index-sized integer",
     "too large to convert to c ssize_t",
 )
-"""Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads, the two that CPython
-words for a C function that failed without a reason, as extensions do whose allocation failed, and what it and numpy
-say of sizes that 32 bits cannot hold."""
+"""Texts of other exceptions that a lack of memory causes.
+
+Libraries cannot be loaded, threads cannot start, C functions fail without a reason because an allocation failed (two
+texts of CPython), or sizes do not fit 32 bits (CPython and numpy).
+"""
 
 
 class Perf2xError(Exception):
     """Base of every error that perf2x raises on purpose; its text is one sentence for the user.
 
-    Its arguments, joined, are the text. Every second one is a setting: the library's name for it, in whose place the
-    command line has its own.
+    The text is its arguments, joined. Every second argument is the library's name of a setting, which the command line
+    replaces by its own name.
     """
 
     def __str__(self) -> str:
@@ -40,7 +42,7 @@ class OptionError(Perf2xError):
 
 
 class SettingError(OptionError):
-    """A setting that cannot be taken."""
+    """A setting with a value that cannot be accepted."""
 
 
 class SeveralFunctionsError(OptionError):

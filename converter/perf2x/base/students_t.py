@@ -9,7 +9,7 @@ def student(confidence: float, comparisons: int, freedom: int) -> float:
     """Return the half-width, in standard errors, of simultaneous two-sided intervals for all comparisons.
 
     It is found by bisection on the closed form of the distribution for whole degrees of freedom (Abramowitz and Stegun,
-    26.7.3). Without a degree of freedom, which leaves everything open, it is 0.
+    26.7.3). Without a degree of freedom nothing can be estimated, and it is 0.
     """
     if freedom < 1:
         return 0.0

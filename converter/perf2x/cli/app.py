@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 LINES = {
     "convert": "Convert a perf.data recording.",
-    "top": "Show the hottest functions: what each costs itself, and with all that it calls.",
+    "top": "Show the hottest functions: the cost of each by itself, and including everything it calls.",
     "annotate": "Show what each source line or instruction of a function costs.",
     "diff": "Compare two recordings: the functions that changed most.",
-    "report": "Summarize a recording on one page: what it cost, where, and what to look at next.",
+    "report": "Summarize a recording on one page: costs, where they arise, and what to look at next.",
     "view": "Open a recording as a flame graph in the browser.",
     "info": "Show what is in a recording: events, samples, threads, time span, records, losses and stacks.",
     "explain": "Show which symbols, lines and unwinding information ELF files have, and what would help.",
@@ -41,7 +41,7 @@ LINES = {
     "fleet query": "Run SQL on a dataset with DuckDB.",
     "fleet rm": "Remove recordings from a dataset by name or tags.",
     "fleet maintain": "Keep a dataset in order: merge small files, remove old recordings.",
-    "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
+    "mcp": "Answer questions about recordings over the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
 }
 """Descriptions of perf2x's own commands in ``perf2x --help``, in order; other commands have theirs in their docstrings.

@@ -51,7 +51,7 @@ def _replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> 
             yield f"{found}, so {what} cannot be judged ({typed})"
 
 
-def untold_changes(pair: "RecordingPair", limits: Sequence[object]) -> list[str]:
+def unchecked_growth(pair: "RecordingPair", limits: Sequence[object]) -> list[str]:
     """Return sentences on why limits of growth cannot be checked for a pair of recordings."""
     return [*_replaced_objects((pair.before, pair.after), "changes", "--fail-above")] if limits else []
 
@@ -70,7 +70,7 @@ def quality_percentages(loaded: "Loaded") -> dict[str, float]:
 def exit_for_failed_gates(sentences: list[str]) -> None:
     """Print the sentences in the format of the current CI, and exit with code 3; do nothing without sentences."""
     for sentence in sentences:
-        _say("error", sentence)
+        _print_line("error", sentence)
     if sentences:
         raise typer.Exit(GATE)
 
@@ -78,7 +78,7 @@ def exit_for_failed_gates(sentences: list[str]) -> None:
 def warn(sentences: Iterable[str]) -> None:
     """Print the sentences in the format of the current CI."""
     for sentence in sentences:
-        _say("warning", sentence)
+        _print_line("warning", sentence)
 
 
 def warn_of_losses(loaded: "Loaded") -> None:
@@ -90,7 +90,7 @@ def _is_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def _say(level: str, sentence: str) -> None:
+def _print_line(level: str, sentence: str) -> None:
     """Print one line on standard error: for GitHub as an annotation, escaped; for GitLab in red."""
     if _is_github():
         print_message(f"::{level} title=perf2x::{message(sentence).replace('%', '%25')}")

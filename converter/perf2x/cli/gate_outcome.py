@@ -47,8 +47,8 @@ class Verdict(Frozen):
             return cls("unreliable" if quality else "failed", failed, notes)
         if limits and not flags.any_change and (few := [*_too_few(whole)]):
             return cls(_TOO_FEW, few, notes)
-        if limits and (growth is None or growth.strange):
-            why = growth.strange if growth else "there is no earlier recording to compare with"
+        if limits and (growth is None or growth.other_program):
+            why = growth.other_program if growth else "there is no earlier recording to compare with"
             return cls("no baseline", [why], notes)
         text = "nothing exceeds its limit" + (f" ({', '.join(one.text for one in limits)})" if limits else "")
         if growth is not None and not whole.normalize:

@@ -67,7 +67,7 @@ class Collapsed(Format):
     ] = None
     value: Annotated[
         Literal["period", "samples"],
-        Setting("What the number is: the event's period summed, or samples.", ("--value",)),
+        Setting("Number on each line: the sum of the periods, or of the samples.", ("--value",)),
     ] = "period"
     kernel_suffix: Annotated[bool, Setting("Mark kernel functions with _[k].", ("--kernel-suffix",))] = False
     jit_suffix: Annotated[bool, Setting("Mark just-in-time compiled functions with _[j].")] = False

@@ -97,7 +97,7 @@ class LoadOptions(Frozen):
     deferred_missing: Annotated[
         Literal["mark", "kernel-only", "drop"],
         Setting(
-            "What to do with samples whose deferred user stack is missing: mark, kernel-only or drop.",
+            "Mark samples without their deferred user stack, keep only their kernel part, or drop them.",
             metavar="HOW",
             panel=CallGraphOptions.PANEL,
             rare=True,

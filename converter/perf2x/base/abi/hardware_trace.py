@@ -1,4 +1,4 @@
-"""Kinds of hardware trace by the number of AUXTRACE_INFO, and how perf makes samples of each.
+"""Kinds of hardware trace by the number of AUXTRACE_INFO, and how perf makes samples from each.
 
 Source of truth: enum auxtrace_type in tools/perf/util/auxtrace.h, tools/perf/Documentation/itrace.txt.
 """
@@ -10,7 +10,7 @@ from perf2x.base.frozen_struct import Frozen
 
 
 class TraceKind(Frozen):
-    """A kind of hardware trace; ``itrace``: the options with which perf inject makes samples of it, "" if it cannot."""
+    """A kind of hardware trace; ``itrace``: options for perf inject to make samples from it, "" if it cannot."""
 
     name: str
     itrace: str = ""

@@ -163,7 +163,7 @@ def flatnonzero(values: AnyArray) -> I64:
 
 
 def searchsorted(values: AnyArray, targets: npt.ArrayLike, side: Literal["left", "right"] = "left") -> I64:
-    """Return (wanted,) where to insert each wanted value in ascending values, as np.searchsorted does."""
+    """Return (targets,) where to insert each target into the ascending values, as np.searchsorted does."""
     return values.searchsorted(targets, side).astype(np.int64, copy=False)
 
 

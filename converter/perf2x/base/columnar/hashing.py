@@ -104,15 +104,15 @@ def hash_columns(*columns: U64 | I64) -> U64:
 def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     """(n,) uint64: one hash per row words[start : start + length].
 
-    The words of a row are the coefficients of a polynomial. All rows lie end to end, so that one table of powers does
-    for all of them; what the place of a row added is divided out (modulo 2⁶⁴, where every odd number has an inverse)::
+    The words of a row are the coefficients of a polynomial. All rows lie end to end, so that one table of powers serves
+    all of them; the power of a row's place is divided out (modulo 2⁶⁴, where every odd number has an inverse)::
 
         words            a    b    c  |  d    e
         times            1    r    r² |  r³   r⁴
         sum / r^begin    a + br + cr² |  d + er
 
     Long rows can be made to collide whatever r is (two words in the order of the Thue–Morse sequence, and thousands of
-    them); who looks rows up by their hash has to bear with that.
+    them); callers that look up rows by their hash must tolerate this.
     """
     if sum_of(lengths) > _WORDS_AT_ONCE and len(lengths) > 1:
         runs = row_batches(lengths, _WORDS_AT_ONCE)

@@ -44,8 +44,8 @@ class HashIndex:
         runs    | 1·0  4·2  7·1 |   | 3·3 |        hash 4: row 2, if it is equal
                                                    hash 5: a new row
 
-    Rows with the hash of a row that is not their equal are numbered by a dictionary of digests. By chance that is one
-    row in thousands; and rows that are made to collide cost a digest each, no search.
+    Rows with the hash of a row that is not their equal are numbered by a dictionary of digests. By chance this happens
+    to one row in thousands; rows made to collide cost one digest each, not a search.
     """
 
     def __init__(self) -> None:
@@ -247,7 +247,7 @@ def _rows_equal(
 
 
 def prefix_tree(rows: ListArray, innermost_first: bool = False) -> tuple[I32, I32, I32]:
-    """Rows of item numbers, root first, to a tree: (parent, item) of every node and the last node of each row, or −1.
+    """Build a tree from rows of item numbers, root first: (parent, item) of every node, and each row's last node or −1.
 
     ``innermost_first``: the rows have their roots at the end.
 

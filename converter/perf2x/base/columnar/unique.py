@@ -198,8 +198,8 @@ def argsort_rows(columns: Sequence[AnyArray]) -> I64:
 
     np.lexsort, whose last column is the primary key, takes several times as long.
 
-    Rows are packed into words that are sorted themselves: numpy does that with vector instructions, and does not order
-    indices so. The row's number stands lowest, so that equal rows keep their order::
+    Rows are packed into words that are sorted themselves: numpy sorts words with vector instructions, but not indices.
+    The row's number stands lowest, so that equal rows keep their order::
 
         columns   3 7     word   3 7 | 0     sorted   2 9 | 1     order   1
                   2 9            2 9 | 1              3 7 | 0             0

@@ -68,7 +68,7 @@ class AgentTools:
         return _answer([*top_report(table, (recording,)).lines(_SCREEN), *remarks(table, loaded)])
 
     def callers(self, recording: str, function: str, limit: int = 20) -> str:
-        """List who calls a function of a perf.data recording, and which share of its total cost each caller has.
+        """List who calls a function of a perf.data recording, and the share of its total cost due to each caller.
         ``function`` is a name as ``top`` shows it, or a glob."""
         from perf2x.features.annotate.make_listings import choose_functions
 
@@ -102,10 +102,9 @@ class AgentTools:
         map: dict[str, str] | None = None,  # noqa: A002  as the command's option is called
         limit: int = 20,
     ) -> str:
-        """Compare two perf.data recordings: what changed most. ~ marks changes that sampling noise explains.
-        For recordings of different length: ``normalize`` compares shares; ``per`` has the units of work done before and
-        after, or ``per_value`` names an event that counts them. ``map``: names of objects before and after that are
-        one."""
+        """Compare two perf.data recordings: what changed most. ~ marks changes within sampling noise. For recordings of
+        different length: ``normalize`` compares shares; ``per`` has the units of work done before and after, or
+        ``per_value`` names an event that counts them. ``map``: names of objects before and after that are one."""
         from perf2x.cli.render.diff_table import diff_report
 
         sides = (self._loaded(before), self._loaded(after))

@@ -22,7 +22,7 @@ from perf2x.model.plugin_options import FINISHED, LISTINGS
 from perf2x.model.setting import Argument, Setting
 
 Function = Annotated[str, Argument("Name of a function, with or without its scope, or a glob.", metavar="FUNCTION")]
-Value = Annotated[Literal["period", "samples"], Setting("What to count.", panel="Table")]
+Value = Annotated[Literal["period", "samples"], Setting("Value to sum.", panel="Table")]
 
 
 def annotate(
@@ -40,7 +40,7 @@ def annotate(
 ) -> None:
     """Show what each source line or instruction of a function costs.
 
-    Without --source, the numbers of lines and their costs; source files are read only if you say where they are.
+    Without --source, it shows line numbers and their costs; source files are read only if you name their places.
 
     ::
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec.structs import replace
 
 from perf2x.cli.diff.fail_above import DiffGate, GateVerdict
-from perf2x.cli.fail_if import untold_changes
+from perf2x.cli.fail_if import unchecked_growth
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags
@@ -38,8 +38,8 @@ def diff(
 ) -> None:
     """Compare two recordings: the functions that changed most.
 
-    perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling
-    noise explains.
+    perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes within sampling
+    noise.
 
     ::
 
@@ -64,11 +64,11 @@ def diff(
     for line in pair.notes:
         print_message(f"perf2x: {line}")
     verdict = DiffGate(compared, rows.sort).verdict(rows.by, pair.compared, pair.callers)
-    untold = untold_changes(pair, compared.fail_above)
+    unchecked = unchecked_growth(pair, compared.fail_above)
     shown = Shown(rows.by, rows.sort, rows.limit, rows.show_all)
     table = verdict.table(pair, shown, compared.confidence, rows.columns)
     written = write_difference(file_format, file.output, pair) if file_format else ""
-    outcome = Verdict.of(compared, untold, verdict, table.comparison) if compared.fail_above else None
+    outcome = Verdict.of(compared, unchecked, verdict, table.comparison) if compared.fail_above else None
     if file.output != STDOUT:
         form.show(diff_report(table, compared.confidence, outcome))
         if table.rows and table.unmoved and not quiet:

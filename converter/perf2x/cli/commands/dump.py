@@ -25,8 +25,8 @@ def dump(
 ) -> None:
     """Show the records of a recording in file order, one per line, without symbols.
 
-    Samples and deferred chains are worded as perf script -D words them, other records by the names of their fields.
-    What is damaged or missing is counted on standard error at the end.
+    Samples and deferred chains look as in perf script -D; other records have names and values of their fields. Damage
+    and losses are counted on standard error at the end.
 
     ::
 

@@ -31,7 +31,7 @@ def explain(
 ) -> None:
     """Show which symbols, lines and unwinding information ELF files have, and what would help.
 
-    Debug files are looked for where a conversion looks for them; every path that was looked at is listed.
+    Debug files are searched for in the same places as in a conversion; every path that was searched is listed.
 
     ::
 

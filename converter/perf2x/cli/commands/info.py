@@ -61,10 +61,10 @@ def info(
             reasons = _missing_name_reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
     form.show(info_report(loaded, reasons))
     if not loaded.samples and not loaded.recording.session.counts:
-        _tell_empty(loaded, quiet)
+        _report_empty(loaded, quiet)
 
 
-def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
+def _report_empty(loaded: "Loaded", quiet: bool) -> None:
     """Print why there are no samples; exit with code 1 if damage is the reason."""
     from perf2x.kernel.no_samples import damage, reason
 

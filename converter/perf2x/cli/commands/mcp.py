@@ -22,10 +22,10 @@ def mcp(
     skill: Skill = False,
     request: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Only(SymbolOptions, "max_unpacked", "source_dirs")],
 ) -> None:
-    """Answer questions about recordings, by the Model Context Protocol on standard input and output.
+    """Answer questions about recordings over the Model Context Protocol on standard input and output.
 
-    Its tools are report, top, callers, annotate, diff, explain and query. They read recordings, objects and datasets
-    below the folders alone, and change nothing. Needs the extra mcp.
+    Its tools are report, top, callers, annotate, diff, explain and query. They read only recordings, objects and
+    datasets inside the folders, and change nothing. Needs the extra mcp.
 
     ::
 

@@ -6,7 +6,7 @@ from perf2x.cli.diff.fail_above import DiffGate
 from perf2x.cli.fail_if import (
     check_gates,
     failed_gates,
-    untold_changes,
+    unchecked_growth,
 )
 from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_messages
@@ -33,9 +33,9 @@ def report(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Summarize a recording on one page: what it cost, where, and what to look at next.
+    """Summarize a recording on one page: costs, where they arise, and what to look at next.
 
-    For a job summary, a pull request or a language model; limited in size. With --before, it also says what changed.
+    For a job summary, a pull request or a language model; limited in size. With --before, it also shows what changed.
     With limits, it begins with the verdict.
 
     ::
@@ -73,7 +73,7 @@ def report(
     if pair:
         growth = DiffGate(compared, "self").verdict("function", pair.compared, pair.callers)
         changes = changes_of(pair, growth, compared.confidence, shown.limit)
-        quality += untold_changes(pair, compared.fail_above)
+        quality += unchecked_growth(pair, compared.fail_above)
     verdict = None
     if compared.fail_above or gates != GateFlags():
         if pair:

@@ -19,7 +19,7 @@ def script(
 ) -> None:
     """Print the samples of a recording as perf script does, in order of time.
 
-    What flamegraph.pl, inferno, Firefox Profiler, llvm-profgen and other readers of perf script's text expect.
+    For flamegraph.pl, inferno, Firefox Profiler, llvm-profgen and other readers of perf script's text.
 
     ::
 

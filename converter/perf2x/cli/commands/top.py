@@ -21,7 +21,7 @@ def top(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show the hottest functions: what each costs itself, and with all that it calls.
+    """Show the hottest functions: the cost of each by itself, and including everything it calls.
 
     ::
 

@@ -51,14 +51,14 @@ class DiffGate(Frozen):
         if unknown and not self.flags.allow_unknown:
             raise OptionError(f"{unknown[0]} (--allow-unknown accepts that)")
         functions, verdict = compared("function"), GateVerdict(notes=unknown)
-        if strange := functions.strange():
+        if why := functions.mismatch():
             checks = [replace(check, rows=()) for check in checks if check.whole and functions.same_command]
             if not checks:
-                return GateVerdict(notes=unknown, strange=f"the earlier recording is of another program: {strange}")
-            unknown.append(f"only the total is compared: {strange}")
+                return GateVerdict(notes=unknown, other_program=f"the earlier recording is of another program: {why}")
+            unknown.append(f"only the total is compared: {why}")
         for check in checks:
             self._judge(check, among, functions, callers, verdict)
-        return replace(verdict, cause=self._cause(functions, callers, verdict)) if callers and not strange else verdict
+        return replace(verdict, cause=self._cause(functions, callers, verdict)) if callers and not why else verdict
 
     def _cause(self, functions: "Comparison", callers: "CallersOf", verdict: "GateVerdict") -> str:
         """Return a sentence on the likely cause of everything that failed; "" if there is no single one."""
@@ -88,7 +88,7 @@ class DiffGate(Frozen):
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
         large = [row for row in judged if row.moved(self.sort) > check.allowed]
         if check.kind == "share" and not functions.normalize:
-            large = self._dearer(large, functions, among, verdict)
+            large = self._costlier(large, functions, among, verdict)
         if callers and not self.flags.any_change and check.kind in ("function", "share"):
             large = self._not_moved(large, check, functions, callers, verdict)
         found = {(check.kind, *row.key): row for row in sorted(large, key=lambda row: (-row.moved(self.sort), row.key))}
@@ -110,7 +110,7 @@ class DiffGate(Frozen):
                 "noise (--fail-above); record longer to be sure"
             )
 
-    def _dearer(
+    def _costlier(
         self, shares: Sequence["Change"], functions: "Comparison", among: float, verdict: "GateVerdict"
     ) -> list["Change"]:
         """Return the shares of functions whose own cost grew; add a note on the others."""
@@ -171,8 +171,8 @@ class GateVerdict(Frozen):
     """A sentence on the likely cause of the failures, if there is a single one."""
     notes: list[str] = field(default_factory=list)
     """Sentences on names that neither recording has, and on changes that would be too large but for noise."""
-    strange: str = ""
-    """A sentence if the earlier recording is of another program, so that nothing was compared."""
+    other_program: str = ""
+    """A sentence if the earlier recording is of another program; then nothing was compared."""
     intervals: dict["RowKey", "Interval"] = field(default_factory=dict)
     """The interval of every row that a limit applies to, and of WHOLE if one does."""
 

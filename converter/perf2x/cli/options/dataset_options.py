@@ -25,7 +25,7 @@ Dataset = Annotated[
     str, Argument("A folder, or an address (s3://…); ?KEY=VALUE chooses by tag or date.", metavar="DATASET")
 ]
 Output = Annotated[str, Setting("The dataset; created if missing.", ("--output", "-o"), "DIR")]
-DryRun = Annotated[bool, Setting("Only say which recordings would be removed.", ("--dry-run", "-n"))]
+DryRun = Annotated[bool, Setting("Only print which recordings would be removed.", ("--dry-run", "-n"))]
 _AGE = re.compile(r"(\d{1,6})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 
@@ -69,7 +69,7 @@ class LabelFlags(Frozen):
         tuple[str, ...],
         Setting(
             "Tags of each recording: a path with names ('{service}/{version}/*.data'), a table with a column "
-            "recording (FILE.csv), a file beside it (.json), a variable (env:NAME), or its containers (cgroup); "
+            "recording (FILE.csv), a file next to it (.json), a variable (env:NAME), or its containers (cgroup); "
             "repeatable.",
             metavar="SOURCE",
         ),
@@ -77,7 +77,7 @@ class LabelFlags(Frozen):
     start_time: Annotated[
         str,
         Setting(
-            "When recordings without a date began: by the date of the file, or its name ('{host}-%Y%m%d-%H%M.data').",
+            "Start of recordings without a date: the date of the file, or in its name ('{host}-%Y%m%d-%H%M.data').",
             metavar="file|NAME",
         ),
     ] = ""
@@ -85,7 +85,7 @@ class LabelFlags(Frozen):
         str, Setting("Tags that tables are partitioned by, before the day of the start.", metavar="KEY,…")
     ] = ""
     timeline: Annotated[bool, Setting("Keep a row for each sample, with time and CPU.")] = False
-    replace: Annotated[bool, Setting("Add recordings again that the dataset has, with these tags and dates.")] = False
+    replace: Annotated[bool, Setting("Replace recordings that the dataset has, with their tags and dates.")] = False
 
     def job(self, output: str, options: "LoadOptions", leave_ns: int, sources: Sequence[str]) -> "Job":
         """Return the data shared by all tasks of a run. Raises OptionError for labels that cannot be found."""

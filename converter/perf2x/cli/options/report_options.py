@@ -27,7 +27,7 @@ class ReportFlags(Frozen):
             "Maximum size of the page; lines beyond it are counted.", metavar="N", least=8000, shown_default="60000"
         ),
     ] = None
-    value: Annotated[Literal["period", "samples"], Setting("What to count.")] = "period"
+    value: Annotated[Literal["period", "samples"], Setting("Value to sum.")] = "period"
     columns: Columns = ()
 
     def shape(self) -> str:

@@ -32,7 +32,7 @@ class RowFlags(Frozen):
     value: Annotated[
         Value,
         Setting(
-            "What to count; latency: period divided by running threads; weight: of memory accesses; "
+            "Value to sum; latency: period divided by running threads; weight: of memory accesses; "
             "mispredicts: of branches."
         ),
     ] = "period"

@@ -31,9 +31,9 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 
 
 def change_layouts(table: DiffTable) -> list[Layout]:
-    """Return layouts from wide to narrow: all columns; fewer of the column not sorted by; no objects; none of it.
+    """Return layouts from wide to narrow.
 
-    Changes only.
+    Each drops more: details of the cost that is not the sort column, objects, that cost, and all but the changes.
     """
     parts, changes = [], []
     for column in COLUMNS:

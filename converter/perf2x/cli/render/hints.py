@@ -1,4 +1,4 @@
-"""Advice whose commands can be copied: with the places of symbols that were typed for the recording."""
+"""Completes the commands in advice with the symbol options typed for the recording, so that they can be copied."""
 
 import shlex
 import sys

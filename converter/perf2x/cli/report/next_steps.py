@@ -36,7 +36,7 @@ def next_steps(facts: Facts, recording: Sequence[Advice] = ()) -> Iterator[Advic
 
 
 def lacks_callers(advice: Sequence[Advice]) -> bool:
-    """Return whether callers are missing in so many stacks that no caller is a fact."""
+    """Return whether callers are missing in so many stacks that the callers shown are unreliable."""
     return not {"cut_stacks", "missing_callers"}.isdisjoint(one.about for one in advice)
 
 
@@ -69,7 +69,7 @@ def _changed(found: Facts) -> Advice:
 def _shares(facts: Facts, found: Facts) -> Iterator[Advice]:
     """Yield sentences on idle CPUs, waiting, the kernel, and a single thread.
 
-    A clock counts the time on CPUs; if that is short, the program waited, or other programs had the CPUs.
+    A clock event counts CPU time; if there is little of it, the program waited, or other programs had the CPUs.
     """
     whole, idle, span, threads = found["value"], facts["idle"], facts["duration_ns"], facts["recorded_threads"]
     if idle >= max(_IDLE * whole, 1):

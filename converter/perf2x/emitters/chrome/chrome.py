@@ -48,19 +48,19 @@ class Chrome(Format, dict=True):
     )
 
     event: Annotated[str | None, Setting("Draw the samples of this event only; default: of all events.")] = None
-    per_cpu: Annotated[bool, Setting("A track for each CPU, too, with what ran there.")] = False
-    args: Annotated[bool, Setting("Object and source file of each slice (Speedscope shows them behind its name).")] = (
+    per_cpu: Annotated[bool, Setting("Also write a track for each CPU, with the stacks that ran there.")] = False
+    args: Annotated[bool, Setting("Object and source file of each slice (Speedscope shows them after its name).")] = (
         False
     )
     states: Annotated[
         bool,
-        Setting("When threads ran, on which CPU, and how many at once, where context switches were recorded."),
+        Setting("When threads ran, on which CPU, and how many at once, if context switches were recorded."),
     ] = True
     markers: Annotated[
-        bool, Setting("Instants for samples that stand for no time: other events beside a clock event.")
+        bool, Setting("Instants for samples that represent no time: other events next to a clock event.")
     ] = True
     counters: Annotated[
-        bool, Setting("A curve for each other event and process; what perf stat recorded always has one.")
+        bool, Setting("A curve for each other event and process; counts of perf stat always have one.")
     ] = False
     min_duration: Annotated[int, Setting("Leave out slices shorter than this many microseconds.", least=0)] = 0
     max_events: Annotated[int, Setting("Refuse to write more slices than this; 0: no limit.", least=0)] = 0

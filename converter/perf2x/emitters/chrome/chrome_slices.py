@@ -168,7 +168,7 @@ _SLICES_PER_WRITE = 1 << 13
 _COLOURS = {
     Wait.BLOCKED: b"thread_state_sleeping",
     Wait.PREEMPTED: b"thread_state_runnable",
-    Wait.UNTOLD: b"grey",
+    Wait.UNKNOWN: b"grey",
     Wait.UNPLACED: b"grey",
 }
 

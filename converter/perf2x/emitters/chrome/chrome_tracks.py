@@ -160,7 +160,7 @@ def _sums(step: I64, value: I64) -> tuple[I64, I64]:
 
 
 def marker_events(profile: Profile, tracks: Tracks, origin: int, wanted: I64) -> Iterator[bytes]:
-    """Yield an instant, named after its event, for each of the ``wanted`` samples, which nothing else shows."""
+    """Yield an instant, named after its event, for each of the ``wanted`` samples (rows) that nothing else shows."""
     samples = profile.samples
     if samples.time is None or not len(wanted):
         return

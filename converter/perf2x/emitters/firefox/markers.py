@@ -33,7 +33,7 @@ from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.printable_text import one_line, printable
 from perf2x.model.profile import FieldColumn, Profile, TracepointFields, placed_waits
 
-_TAKEN = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
+_RESERVED = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
 """Members of a payload that the viewer interprets itself."""
 
 _FORMATS = {"integer": "integer", "text": "string"}
@@ -66,7 +66,7 @@ def _values(column: FieldColumn, rows: I64) -> AnyArray:
 
 def _key(column: FieldColumn) -> str:
     name = printable(column.name)
-    return f"{name}_" if name in _TAKEN else name
+    return f"{name}_" if name in _RESERVED else name
 
 
 def events_with_fields(profile: Profile) -> list[int]:

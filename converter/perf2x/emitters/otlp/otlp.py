@@ -84,7 +84,7 @@ class Otlp(Format):
         bool, Setting("Name unresolved frames after their object; no: leave them to the receiver.")
     ] = True
     references: Annotated[
-        bool, Setting("Let resources refer to the table of texts: for files that Collectors of 2026 read.")
+        bool, Setting("Let resources refer to the string table: for files that Collectors of 2026 read.")
     ] = False
     original_payload: Annotated[
         int,

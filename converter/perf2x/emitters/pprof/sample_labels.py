@@ -102,7 +102,7 @@ class Labels:
 
 
 def labels_of(profile: Profile, names: tuple[str, ...], intern: Intern) -> Labels:
-    """Return the wanted labels that this profile has, in the order of ``LABELS``."""
+    """Return the labels called ``names`` that this profile has, in the order of ``LABELS``."""
     made = (LABELS[name](name, profile, intern) for name in LABELS if name in names)
     columns = [column for column in made if column is not None] + _tags(profile, intern)
     return Labels(columns, profile, intern)

@@ -178,7 +178,7 @@ def _first_of_track(spans: Spans) -> I64:
 
 
 def last_until(known: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I64:
-    """Return (wanted,) the last known row (by track, then time) of the track that is not later, −1 for none."""
+    """Return (targets,) the last known row of the same track that is not later than the target, −1 for none."""
     if not len(known[0]) or not len(targets[0]):
         return minus_ones(len(targets[0]))
     row = rows_until(known, targets) - 1
@@ -186,7 +186,7 @@ def last_until(known: tuple[AnyArray, I64], targets: tuple[AnyArray, I64]) -> I6
 
 
 def rows_until(known: tuple[AnyArray, I64], target: tuple[AnyArray, I64]) -> I64:
-    """Return (wanted,) the number of known rows, sorted by track, then time, up to each time of a track."""
+    """Return (targets,) the number of known rows, sorted by track, then time, up to each target."""
     track, time = zip(known, target, strict=True)
     if (_span(track) + 1) * _span(time) > _WORD:
         track, time = _common_ranks(*track), _common_ranks(*time)

@@ -3,9 +3,9 @@
 perf records nothing while a thread sleeps. Showing each stack until the next sample would draw hours of work that never
 happened. So a stack is drawn for the CPU time that its sample stands for, up to the sample's time:
 
-- If the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then.
-  The first stack of a run is drawn from the switch in, the last one to the switch out. A run without a sample is drawn
-  with the next stack if that one's period reaches back so far.
+- If the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then. The
+  first stack of a run is drawn from the switch in, the last one to the switch out. A run without a sample is drawn with
+  the next stack if the period of its sample reaches back to the run.
 - Otherwise boxes of known lengths are placed before their samples (box_layout.py). If samples have CPUs, boxes of one
   CPU do not overlap either: another thread's sample ends a box, and at most as many threads run at the same time as
   there are CPUs (running_spans.py).
@@ -16,7 +16,7 @@ context switches they sum to the time between the switches, which is the same to
 
 A sample of a clock event stands for its period: the CPU time since the sample before. All other events together stand
 for the typical interval between two samples. If a clock is drawn, it alone determines how long a thread ran, and
-samples of other events have no duration. A wait is not CPU time: it begins at its sample and lasts for its value.
+samples of other events have no duration.
 """
 
 import numpy as np
@@ -65,7 +65,7 @@ _BUSY = 1.5
 
 
 class Durations(Frozen):
-    """One row per wanted sample: ``time`` is 0 for instants.
+    """One row per sample to draw: ``time`` is 0 for instants.
 
     ``is_wait``: the time follows the sample, not precedes it.
     """
@@ -75,9 +75,9 @@ class Durations(Frozen):
 
 
 def durations_of(profile: Profile, shown: I64, track: I64 | None = None) -> Durations:
-    """Return the time that each wanted sample (rows, ascending) stands for.
+    """Return the time that each of the ``shown`` samples (rows, ascending) stands for.
 
-    ``track`` (samples,) is each sample's, if already known; only events that are no clock need it.
+    ``track`` (samples,) is each sample's, if already known; only events other than clocks need it.
     """
     samples, rows = profile.samples, slice(None) if len(shown) == len(profile.samples) else shown
     event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
@@ -102,9 +102,9 @@ def _clock(profile: Profile, events: list[int]) -> int | None:
 def typical_interval(profile: Profile, track: I64, rows: I64) -> int:
     """Return the nanoseconds between two of these samples while their thread runs.
 
-    The mean of all steps between a thread's samples that are not much longer than the median, so that sleeps do not
-    count. If it is far longer than the requested interval (``-F``), threads sleep between most samples, and that one is
-    returned.
+    It is the mean of all steps between a thread's samples that are not much longer than the median, so that sleeps do
+    not count. If it is far longer than the requested interval (``-F``), threads sleep between most samples, and the
+    requested interval is returned.
     """
     frequency = sum(profile.events[row].frequency for row in unique(profile.samples.event[rows]).tolist())
     steps = _steps(profile, track, rows)
@@ -174,7 +174,7 @@ def origin_of(profile: Profile, standing: Durations | None = None) -> int:
 
 
 def shown_samples(profile: Profile, track: AnyArray, sample: AnyArray) -> ShownSamples:
-    """Return when each wanted sample (rows, ascending) is drawn; ``track`` (samples,) is its thread's."""
+    """Return when each sample in ``sample`` (rows, ascending) is drawn; ``track`` (samples,) is its thread's."""
     if profile.samples.time is None or not len(sample):
         return no_rows(ShownSamples)
     standing = durations_of(profile, sample, track)

@@ -33,11 +33,11 @@ def with_latency(
 ) -> Profile:
     """Return a timeline, with a latency column unless ``how`` is empty, and the number of running threads over time.
 
-    ``levels`` are numbers of running threads: samples taken at other numbers are dropped; empty: none. ``pids`` are the
-    processes whose threads count; empty: all. Raises OptionError if the recording has no switches; a wanted number
+    ``levels`` are numbers of running threads: samples taken at other numbers are dropped; empty: all are kept. ``pids``
+    are the processes whose threads count; empty: all. Raises OptionError if the recording has no switches; a level
     without samples is an unmatched filter.
     """
-    _check_told(profile, recording, "latency" if how else "parallelism")
+    _check_is_recorded(profile, recording, "latency" if how else "parallelism")
     curve = running_threads(profile, recording, pids)
     found = parallelism_at(curve, profile.samples.times, cpus_of(recording))
     profile = replace(profile, running=curve)
@@ -47,7 +47,7 @@ def with_latency(
     return _with_shares(profile, found) if how else profile
 
 
-def _check_told(profile: Profile, recording: Recording, setting: str) -> None:
+def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> None:
     if profile.samples.wait is not None:
         raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu")
     check_timed(setting, profile, recording)

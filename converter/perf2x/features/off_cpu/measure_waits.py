@@ -64,13 +64,13 @@ def off_cpu(
         waits = _measured_waits(profile.samples, held, passing.times)
         report = report_of(waits)
     else:
-        _check_told(profile, recording)
+        _check_is_recorded(profile, recording)
         profile, waits, report = _scheduled_waits(profile, recording, passing, diagnostics)
         profile, waits = with_wait_frames(profile, waits)
     return _with_waits(profile, waits, how, passing), report
 
 
-def _check_told(profile: Profile, recording: Recording) -> None:
+def _check_is_recorded(profile: Profile, recording: Recording) -> None:
     check_timed("off_cpu", profile, recording)
     if not has_schedule(recording):
         raise SettingError(
@@ -133,7 +133,7 @@ def _measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range])
     until, duration = time[held], samples.value[held]
     placed = (until < _NO_TIME) & (as_uint64(duration) <= until)
     since = np.where(placed, until - as_uint64(np.where(placed, duration, 0)), np.minimum(until, last))
-    kind = np.where(placed, Wait.UNTOLD, Wait.UNPLACED).astype(np.uint8)
+    kind = np.where(placed, Wait.UNKNOWN, Wait.UNPLACED).astype(np.uint8)
     waits = Waits(held, samples.thread[held], samples.stack[held], samples.cpus[held], since, duration, kind)
     return take_rows_of(waits, within(until, ranges))
 

@@ -1,4 +1,4 @@
-"""Chooses the advice on a recording, such as one made in a way that beginners regret."""
+"""Chooses the advice on a recording: which perf options would have made it more useful."""
 
 import math
 import re
@@ -35,7 +35,7 @@ _FEW_STACKS = 20
 _USER, _MAPPED = (1, 2, 4), 8
 """Bits for the first three frames of a stack that are user code, and for a first frame in a mapping."""
 _USER_ONLY = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
-_OF_NO_ONE = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
+_DEFAULT_MODIFIERS = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
 """Modifiers of perf's default event, for commands that name no event."""
 _OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
 """Samples of branches and of memory accesses are useful without a stack."""
@@ -186,7 +186,7 @@ def _is_kernel_alone(event: Event) -> bool:
 def _is_kernel_refused(event: Event, session: Session) -> bool:
     is_of_cpu = event.type != EventType.TRACEPOINT and "exclude_kernel" in event.flags
     words = session.command_line[1:]
-    is_requested = any(map(_USER_ONLY.search, words)) if words else not _OF_NO_ONE.search(event.name)
+    is_requested = any(map(_USER_ONLY.search, words)) if words else not _DEFAULT_MODIFIERS.search(event.name)
     return is_of_cpu and not is_requested
 
 

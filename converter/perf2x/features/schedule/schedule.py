@@ -274,13 +274,13 @@ def _departures_of_records(switches: Switches, session: Session) -> Departures:
     rows = flatnonzero(switches.is_out)
     rows = rows[argsort(switches.time[rows])]
     preempted = switches.preempted[rows]
-    slept = Wait.BLOCKED if preempted.any() or _says_preempted(session.os_release) else Wait.UNTOLD
+    slept = Wait.BLOCKED if preempted.any() or _marks_preempted(session.os_release) else Wait.UNKNOWN
     kind = np.where(preempted, Wait.PREEMPTED, slept).astype(np.uint8)
     return Departures(as_int64(switches.tid[rows]), switches.time[rows], kind, switches.cpu[rows],
                       switches.pid[rows])  # fmt: skip
 
 
-def _says_preempted(release: str) -> bool:
+def _marks_preempted(release: str) -> bool:
     """Return whether a kernel marks context switches of preempted threads: since Linux 4.17."""
     parts = release.split("-")[0].split(".")
     numbers = [int(part) if part.isdecimal() and len(part) < 6 else 0 for part in parts[:2]]
@@ -298,7 +298,7 @@ def _departures_of_samples(traced: SwitchSamples) -> Departures:
 def kinds_of_states(state: I64) -> U8:
     """Return (n,) the Wait of each prev_state; −1: unknown."""
     kind = np.where(state & _STATES == 0, Wait.PREEMPTED, Wait.BLOCKED)
-    return np.where(state < 0, Wait.UNTOLD, kind).astype(np.uint8)
+    return np.where(state < 0, Wait.UNKNOWN, kind).astype(np.uint8)
 
 
 def _without_idle(times: ThreadTimes) -> ThreadTimes:

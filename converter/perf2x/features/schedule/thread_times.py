@@ -33,7 +33,7 @@ def sample_times(profile: Profile) -> ThreadTimes:
 
 
 def first_at_or_after(targets: ThreadTimes, among: ThreadTimes) -> I64:
-    """As-of join forwards: (wanted,) the first row of ``among`` with the same thread at or after the time, or −1.
+    """As-of join forwards: (targets,) the first row of ``among`` with the same thread at or after the time, or −1.
 
     ::
 
@@ -54,16 +54,16 @@ def first_at_or_after(targets: ThreadTimes, among: ThreadTimes) -> I64:
 
 
 def last_at_or_before(targets: ThreadTimes, among: ThreadTimes) -> I64:
-    """As-of join backwards: (wanted,) the last row of ``among`` with the same thread at or before the time, or −1."""
+    """As-of join backwards: (targets,) the last row of ``among`` with the same thread at or before the time, or −1."""
     top = np.uint64(2**64 - 1)
     return first_at_or_after(ThreadTimes(targets.tid, top - targets.time), ThreadTimes(among.tid, top - among.time))
 
 
 def next_time(targets: ThreadTimes, among: ThreadTimes) -> U64:
-    """Return (wanted,) the first time of the same thread in ``among``, at or after each time; LAST_TIME if none."""
+    """Return (targets,) the first time of the same thread in ``among``, at or after each time; LAST_TIME if none."""
     return np.append(among.time, np.uint64(LAST_TIME))[first_at_or_after(targets, among)]
 
 
 def last_time(targets: ThreadTimes, among: ThreadTimes) -> U64:
-    """Return (wanted,) the last time of the same thread in ``among``, at or before each time; 0 if none."""
+    """Return (targets,) the last time of the same thread in ``among``, at or before each time; 0 if none."""
     return np.append(among.time, np.uint64(0))[last_at_or_before(targets, among)]

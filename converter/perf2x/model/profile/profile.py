@@ -71,7 +71,7 @@ class Wait(IntEnum):
     """It slept until woken."""
     PREEMPTED = 2
     """It was runnable, but another thread got the CPU."""
-    UNTOLD = 3
+    UNKNOWN = 3
     """Either of the two: the recording does not distinguish them."""
     UNPLACED = 4
     """A sum of waits, or a wait whose start is unknown: it cannot be drawn, and ``time`` is meaningless."""

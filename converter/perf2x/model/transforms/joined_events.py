@@ -2,7 +2,7 @@
 
 perf opens ``cycles`` once for each kind of core (``cpu_core/cycles/P``, ``cpu_atom/cycles/P``), and an event once for
 each control group (``-G a,b``, ``--for-each-cgroup``) under one name: each part has only some of the samples. Other
-events of one name count the same twice: only the largest is shown.
+events of the same name count the same thing several times: only the one with most samples is shown.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Counts of perf stat as samples without a stack: one for each counter and round, whose period is its growth.
 
-Totals are those of ``perf stat report``: what a counter grew by is extrapolated where it had to share the hardware
-(perf_counts_values__scale in tools/lib/perf/evsel.c), and readings behind the last round are left out.
+Totals are those of ``perf stat report``: growth is extrapolated where a counter had to share the hardware
+(perf_counts_values__scale in tools/lib/perf/evsel.c), and readings after the last round are left out.
 
 ::
 

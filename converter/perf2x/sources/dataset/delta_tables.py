@@ -94,7 +94,7 @@ class DeltaTables:
         module, place = _deltalake(), self.place(table)
         if not is_address(place) and not Path(place, "_delta_log").is_dir():
             return None
-        with _told(place):
+        with _in_one_sentence(place):
             try:
                 found = module.DeltaTable(place, storage_options=self.options)
             except module.exceptions.TableNotFoundError:
@@ -128,7 +128,7 @@ class DeltaTables:
             found = self.open(table)
             if found is None:
                 columns = list(keys) if table in OF_RECORDINGS else []
-                with _told(self.place(table), OutputError):
+                with _in_one_sentence(self.place(table), OutputError):
                     if not is_address(self.root):
                         Path(self.place(table)).mkdir(parents=True, exist_ok=True)
                     module.DeltaTable.create(
@@ -149,7 +149,7 @@ class DeltaTables:
     def files(self, found: Any) -> list[DataFile]:
         """Return the files of an open table, by name."""
         columns = partition_of(found)
-        with _told(found.table_uri):
+        with _in_one_sentence(found.table_uri):
             pa = arrow()
             actions = pa.RecordBatchReader.from_stream(found.get_add_actions(flatten=True))  # pa.table imports pandas
             files = [
@@ -168,7 +168,7 @@ class DeltaTables:
         Raises FormatError for files that are damaged or would take more memory than their size allows.
         """
         place, source = self.place(table), self.scan(table, found, files)
-        with _told(place):
+        with _in_one_sentence(place):
             # one thread takes a fifth less processor time, and other work runs meanwhile
             rows = source.to_table(list(columns or source.schema.names), use_threads=False)
             holes = [field.name for field in rows.schema if not field.nullable and rows[field.name].null_count]
@@ -184,7 +184,7 @@ class DeltaTables:
         Raises FormatError for files without a column of the table, whose values pyarrow would take to be null.
         """
         module, pa, place = import_module("pyarrow.dataset"), arrow(), self.place(table)
-        with _told(place):
+        with _in_one_sentence(place):
             schema, store = schema_of(table, partition_of(found)), self._readable(place)
             texts = [field.name for field in schema if field.name in COLUMNS[table] and field.type == pa.string()]
             form = module.ParquetFileFormat(
@@ -217,7 +217,7 @@ class DeltaTables:
         found = self.require(table)
         columns, store, actions = partition_of(found), self._stored(self.place(table)), []
         add = import_module("deltalake.transaction").AddAction
-        with _told(self.place(table), OutputError):
+        with _in_one_sentence(self.place(table), OutputError):
             for parts, each in rows.items():
                 path = "/".join([*map(_folder, columns, parts), f"{attempt}-{os.urandom(4).hex()}.parquet"])
                 with store.open_output_stream(path) as out:
@@ -241,7 +241,7 @@ class DeltaTables:
         """
         conflict = _deltalake().exceptions.CommitFailedError
         for number in range(_TRIES):
-            with _told(self.place(table), OutputError), contextlib.suppress(conflict):
+            with _in_one_sentence(self.place(table), OutputError), contextlib.suppress(conflict):
                 return act(self.require(table))
             time.sleep(min(0.01 * (number + 1), 0.5))
         raise OutputError(f"cannot write {self.place(table)}: other commands keep changing it")
@@ -330,7 +330,7 @@ def _storage_options(root: str) -> dict[str, str] | None:
 
 
 @contextlib.contextmanager
-def _told(place: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
+def _in_one_sentence(place: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
     """Convert errors of deltalake and pyarrow to one sentence; commit conflicts pass through."""
     module, pa = _deltalake(), arrow()
     try:

@@ -82,7 +82,7 @@ class TextRecording(StitchedRecording):
         self._text = text = read_text(file.data, source, done)
         self._header = {key.decode(): value.decode("utf-8", "surrogateescape") for key, value in _HEADER.findall(head)}
         self._profile = _text_profile(text, Meta(source=source))
-        diagnostics.add("text_lines_not_read", "nothing could be made of them.", text.not_read)
+        diagnostics.add("text_lines_not_read", "they could not be interpreted.", text.not_read)
         diagnostics.add("text_stacks_cut", "only their innermost frames are shown.", text.cut)
 
     @property

@@ -62,7 +62,7 @@ def find_lives(
 
     The sequence numbers are those from which each record is in effect.
 
-    Lives of before the recording are those of processes that are first seen by anything but their fork.
+    Processes first seen by anything but their fork are older than the recording.
     """
     forking, executing = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
     heirs = forking[~forks.is_exec[forking]]

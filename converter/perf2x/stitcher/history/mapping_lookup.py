@@ -2,7 +2,7 @@
 
 The ends of all processes' mappings divide the address space into intervals; in each, a process has one mapping or none
 at a time. One search finds the interval, and whether any process maps it: programs without frame pointers leave many
-words that are no addresses. Other results are cached by process image and interval.
+words that are not addresses. Other results are cached by process image and interval.
 
 Addresses in the kernel's largest mapping, where most frames of a system-wide recording are, need no process if no other
 mapping ever overlaps it::

@@ -176,7 +176,7 @@ class FrameKeys:
         keys: U64 = repeat(self._unmapped_user, len(address))
         rows = flatnonzero(is_mapped)
         keys[rows] = self._encode_mapped(take(part, rows), context, bits, take(interval, rows), take(address, rows))
-        rows = flatnonzero(take(self._tells(bits), part) & ~is_mapped)
+        rows = flatnonzero(take(self._is_meaningful(bits), part) & ~is_mapped)
         if len(rows):
             keys[rows] = self._side_keys(minus_ones(len(rows)), address[rows], bits[part[rows]])
         return keys
@@ -191,7 +191,7 @@ class FrameKeys:
             keys[outside] = self._encode_outside(mmap[outside], bits[part[outside]], address[outside])
         return keys
 
-    def _tells(self, bits: U64) -> Bools:
+    def _is_meaningful(self, bits: U64) -> Bools:
         """Return (n,) whether the address of a frame without a mapping is meaningful."""
         tells: Bools = bits >> _MODE_AT & _MODE_BITS != np.uint64(CpuMode.USER)
         return tells | self._per_process
@@ -216,7 +216,7 @@ class FrameKeys:
 
     def _encode_outside(self, mmap: I64, bits: U64, address: U64) -> U64:
         keys = repeat(self._unmapped_user, len(mmap))
-        rows = flatnonzero((mmap >= 0) | self._tells(bits))
+        rows = flatnonzero((mmap >= 0) | self._is_meaningful(bits))
         if len(rows):
             mmap = mmap[rows]
             keys[rows] = self._side_keys(

@@ -10,7 +10,8 @@ resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
     branches            from0→to0  from1→to1  from2→to2
     result              KERNEL k0 k1 USER u0 USER from0 USER from1 USER from2
 
-The address of a call instruction is no return address; a USER marker in front of each says so (see ``callchain``).
+The address of a call instruction is not a return address; a USER marker in front of each one shows this (see
+``callchain``).
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Ends of chains in Go programs, whose runtime starts threads and switches stacks in assembly.
 
-Above such a frame is no return address, whatever its call frame information says::
+There is no return address above these frames, whatever their call frame information states::
 
     start     main.main.func1, runtime.goexit                complete: newproc put goexit above the function
     switch    runtime.gcDrain, …, runtime.systemstack        the caller is on the goroutine's stack

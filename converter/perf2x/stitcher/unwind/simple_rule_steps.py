@@ -5,7 +5,8 @@ stack at the CFA plus a number; or if it says that there is no caller. Caller-sa
 `any_rule_steps.step_by_rules` handles all other rules, and plain ones with anything missing or odd: such samples are
 left unchanged.
 
-A step costs per call more than per sample, so samples are columns of one array, and so are rules::
+The cost of a step depends on the number of numpy calls more than on that of samples, so samples are columns of one
+array, and so are rules::
 
     rule        CFA's row, value    learned    places of the caller's counter, rbp, rbx
     sample      row, depth    counter    known    stack pointer    rbp    rbx    where its stack is

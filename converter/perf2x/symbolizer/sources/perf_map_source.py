@@ -217,7 +217,7 @@ class PerfMapSource(BuiltInSource):
             yield options.perf_map_dir / f"perf-{pid}.map"
         if options.symfs is not None:
             yield from paths_in_root(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")
-        elif not self._context.recorded.made_elsewhere:  # process ids of another machine are meaningless here here
+        elif not self._context.recorded.made_elsewhere:  # process ids of another machine are meaningless here
             yield from self._on_this_machine(pid)
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:

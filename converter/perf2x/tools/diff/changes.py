@@ -148,7 +148,7 @@ class Comparison(Frozen, dict=True):
         )
         return was, round(now * self.scale), self._interval((was, first), (now, second), quantile(confidence))
 
-    def strange(self) -> str:
+    def mismatch(self) -> str:
         """Return a sentence if hardly any cost is in functions of both recordings, or with similar names; else ""."""
         wholes, rows = (self.before.whole, self.after.whole * self.scale), self.lines
         if not all(wholes) or not rows:

@@ -1,6 +1,6 @@
-"""The likely cause of a growth: the function that explains more than half of it, and the caller that does for that.
+"""Finds the likely cause of growth: the function that explains most of it, and the caller that explains most of that.
 
-What grew only in proportion, as on a slower machine, explains nothing.
+Functions that only grew in proportion, as on a slower machine, explain nothing.
 """
 
 import re
@@ -13,17 +13,17 @@ from perf2x.tools.diff.changes import Comparison
 from perf2x.tools.diff.moved_code import CallersOf, CostColumn
 
 _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
-"""Names of functions that a compiler takes from its language's library into the program; paths are of others' types."""
+"""Functions of the language's library that are compiled into the program, such as instances of templates."""
 
 _MOST = 0.9
-"""Part of the earlier whole that a function with what it calls has less of: the growth of ``main`` tells nothing."""
+"""The largest share of the earlier total that a candidate may have, with its callees: ``main`` explains nothing."""
 
 
 def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> str:
     """Return ``caller → function, +growth of +growth`` for functions that grew by themselves, or for all.
 
-    Callers are the nearest ones that belong to no runtime or library. "" where no single function explains more than
-    half, and where one function grew whose callers do not explain it.
+    Callers are the nearest ones outside runtimes and libraries. Returns "" if no single function explains more than
+    half, or if only one function grew and none of its callers explains that.
     """
     rows = [row for row in costs.lines if row.key in grown]
     libraries = {row.key for row in costs.lines if is_runtime(*row.key) or _LIBRARY.match(row.name)}
@@ -54,7 +54,7 @@ def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> s
 
 
 def _explaining(parts: Mapping[Key, tuple[int, int]], before: int, after: int) -> list[tuple[int, Key]]:
-    """Return parts, and their growth, without which less than half of the growth beyond proportion is left."""
+    """Return growth and key of the parts that account for more than half of the growth beyond proportion."""
     growth, before, found = after - before, max(before, 1), []
     for key, (was, now) in parts.items():
         beyond = (now - was) * before - growth * was

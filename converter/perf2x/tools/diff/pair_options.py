@@ -57,7 +57,7 @@ class PairOptions(Frozen):
     per_value: Annotated[
         str,
         Setting(
-            "Likewise, per count of another event that both recorded, such as a tracepoint of requests.",
+            "The same per count of an event that both recorded, such as a tracepoint of requests.",
             metavar="EVENT",
             rare=True,
         ),
@@ -66,7 +66,7 @@ class PairOptions(Frozen):
         tuple[tuple[str, str], ...],
         Setting(
             "Compare the object OLD of BEFORE with NEW of AFTER; repeatable. Without it, objects that differ only "
-            "in name or version are matched by their functions; OLD=OLD keeps one out of that.",
+            "in name or version are matched by their functions; OLD=OLD excludes one from that.",
             metavar="OLD=NEW",
             rare=True,
             read=read_object_names,

@@ -61,10 +61,10 @@ class RecordingPair:
         """
 
     def callers(self, side: int, skipped: Set[Key], column: CostColumn) -> dict[Key, dict[Key, int]]:
-        """Return the costs of all functions by their nearest callers but those, before (0) or after (1).
+        """Return the cost of each function by its nearest caller that is not ``skipped``, before (0) or after (1).
 
-        ``column``: their costs with all that they call, or by themselves (own); no callers of these where many samples
-        lack the caller of the sampled function.
+        ``column`` selects costs including callees (total), or self costs (own). There are no callers of self costs if
+        many samples lack the caller of the sampled function.
         """
         profile = (self.before, self.after)[side].profile
         if column == "own" and any(one.about == "missing_callers" for one in profile.meta.advice):

@@ -63,7 +63,7 @@ class DumpOptions(Frozen):
     branch_filter: Annotated[
         tuple[str, ...],
         Setting(
-            "With -v, only branches of such a type, speculation or privilege: call.",
+            "With -v, only branches of these types, speculation or privilege: call.",
             metavar="WORD,…",
             read=_read_branches,
         ),

@@ -31,7 +31,7 @@ def with_waits() -> Profile:
     place = [builder.function("main"), builder.function("read")]
     builder.sample(place[:1], one, value=5, time=10, wait=Wait.BLOCKED)
     builder.sample(place, one, value=10, time=15, wait=Wait.PREEMPTED)
-    builder.sample(place[:1], other, value=7, time=20, wait=Wait.UNTOLD)
+    builder.sample(place[:1], other, value=7, time=20, wait=Wait.UNKNOWN)
     builder.sample(place, one, value=3, time=40, wait=Wait.RAN)
     builder.sample(place, one, value=6, time=50, wait=Wait.UNPLACED)
     return builder.build(timeline=True)

@@ -223,7 +223,7 @@ def test_a_wait_keeps_its_thread_from_running() -> None:
     builder.sample(stack, time=160, value=PERIOD)
     profile = builder.build(timeline=True)
     assert rows(shown(profile), origin_of(profile)) == [(0, 94, 100), (2, 100, 106), (1, 106, 156), (2, 156, 160)]
-    builder.sample(stack, event=off, time=170, value=30, wait=Wait.UNTOLD)
+    builder.sample(stack, event=off, time=170, value=30, wait=Wait.UNKNOWN)
     builder.sample(stack, time=200, value=PERIOD)
     profile = builder.build(timeline=True)
     assert rows(shown(profile), origin_of(profile))[-2:] == [(3, 170, 190), (4, 190, 200)]

@@ -155,7 +155,7 @@ def test_measured_waits_begin_as_long_before_their_sample_as_they_last(tmp_path:
     assert (last.name, last.unit, last.is_wait) == ("off-cpu" if how == "apart" else name, "nanoseconds", True)
     assert how == "beside" or (last.period, last.frequency) == (0, 0)
     assert samples.wait is not None
-    assert samples.wait.tolist() == [Wait.UNTOLD, Wait.RAN][: len(samples)]
+    assert samples.wait.tolist() == [Wait.UNKNOWN, Wait.RAN][: len(samples)]
     found.profile.check()
 
 
@@ -171,7 +171,7 @@ def test_sums_of_waits_have_no_place(tmp_path: Path) -> None:
     assert samples.time is not None
     assert samples.wait is not None
     rows = zip(samples.time.tolist(), samples.value.tolist(), samples.wait.tolist(), strict=True)
-    assert list(rows) == [(0, 8_000, Wait.UNTOLD), (8_500, 900, Wait.UNPLACED), (8_500, 8_501, Wait.UNPLACED)]
+    assert list(rows) == [(0, 8_000, Wait.UNKNOWN), (8_500, 900, Wait.UNPLACED), (8_500, 8_501, Wait.UNPLACED)]
 
 
 def test_sums_of_waits_do_not_stretch_the_recording(tmp_path: Path) -> None:

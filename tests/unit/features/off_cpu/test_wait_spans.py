@@ -101,5 +101,5 @@ def test_all_of_time_is_no_limit() -> None:
 def test_states_of_threads_that_leave() -> None:
     """R, R+ of Linux 4.14 and of before, S, D, S and R+ at once (never seen), parked before 4.14, no state."""
     states = np.array([0, 0x100, 0x400, 1, 2, 0x101, 0x200, -1])
-    kinds = [Wait.PREEMPTED] * 3 + [Wait.BLOCKED] * 4 + [Wait.UNTOLD]
+    kinds = [Wait.PREEMPTED] * 3 + [Wait.BLOCKED] * 4 + [Wait.UNKNOWN]
     assert kinds_of_states(states).tolist() == kinds

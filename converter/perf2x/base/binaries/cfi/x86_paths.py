@@ -11,7 +11,7 @@ _MOST_INSTRUCTIONS = 4096
 RESULT, STACK, FRAME = 0, 4, 5
 """Register numbers as the processor encodes them."""
 _CONDITIONAL = opcodes("70-7f e0-e3 180-18f")
-_NO_WAY_ON = opcodes("ca cb cc cf ea f4 10b")
+_DEAD_ENDS = opcodes("ca cb cc cf ea f4 10b")
 """Far returns and jumps, int3, iret, hlt, ud2: no path continues here."""
 _WRITES_OPERAND = opcodes(
     "00 01 08 09 10 11 18 19 20 21 28 29 30 31 80-83 86-88 c0 c1 c6 c7 d0-d3 190-19f 1a4 1a5 1ab-1ad 1b0 1b1 1b3 1bb "
@@ -96,7 +96,7 @@ def path_ends(code: X86Code, begin: int, within: tuple[int, int], until: int = -
                 yield Ended(state, 0)
                 break
             found = code.instruction(at) if span[0] <= at < span[1] else None
-            if found is None or found.opcode in _NO_WAY_ON:
+            if found is None or found.opcode in _DEAD_ENDS:
                 break
             if found.opcode in (0xC2, 0xC3) or (_is_jump(found) and found.is_memory and found.operand == FIXED):
                 yield Ended(state, word + (found.number & 0xFFFF if found.opcode == 0xC2 else 0))

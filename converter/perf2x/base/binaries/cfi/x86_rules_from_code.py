@@ -8,8 +8,8 @@ so the path from an instruction to ``ret`` shows where the return address and th
               pop %rbx
               ret
 
-If all paths end in calls that do not return, the path from the function's start to the instruction serves, provided
-that a symbol gives the start. Paths that disagree give no rule.
+If all paths end in calls that do not return, the path from the function's start to the instruction is used, if a symbol
+gives the start. Paths that disagree give no rule.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 _ENOUGH = 4
 """The number of path ends that have to agree."""
 _SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
-"""Callee-saved registers, by whether the code has 64 bits."""
+"""Callee-saved registers of 32-bit (False) and 64-bit code."""
 _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
 """The register numbers that DWARF counts differently in 64-bit code."""
 

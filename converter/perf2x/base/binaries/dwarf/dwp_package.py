@@ -116,7 +116,7 @@ class DwoFiles:
     def unit(self, path: Path, dwo_id: int) -> Unit | None:
         """Return the unit with that id, None if the file lacks it. Raises ObjectError when it cannot be read.
 
-        A file that is no object file raises once, and then has no units.
+        For a file that is not an object file it raises once; after that, the file has no units.
         """
         size = self._sizes.get(path)
         if size == -1:

@@ -21,7 +21,7 @@ _LONGEST = 24
 
 
 def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
-    """Return the sequences of a program that may contain some addresses: for each, those that begin last before it.
+    """Return the sequences that may contain the addresses: for each address, those with the highest start up to it.
 
     Returns b"" if they cannot be found: the program has other instructions, or a sequence sets its address twice.
     """

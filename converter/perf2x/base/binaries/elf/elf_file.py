@@ -194,8 +194,8 @@ def is_compressed(section: ElfSection) -> bool:
 def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
     """Read the headers of an ELF file from a path, or from the bytes of an ELF file.
 
-    ``name`` is its name in messages (default: the path). Raises ObjectError when it is no ELF file, or its section or
-    segment headers lie outside it; section contents are checked when they are read.
+    ``name`` is its name in messages (default: the path). Raises ObjectError when it is not an ELF file, or its section
+    or segment headers lie outside it; section contents are checked when they are read.
     """
     if isinstance(source, bytes):
         return ElfObject(source, name or "(bytes)")

@@ -34,7 +34,7 @@ _USED = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_li
 
 
 def section_addresses(module: ElfObject, start: int = MODULE_BASE) -> dict[int, int]:
-    """Return {section number: address} of a module's executable sections but init code, laid out as by the kernel."""
+    """Return {section number: address} of a module's executable sections, as the kernel places them; no init code."""
     return dict(_laid_out(module, start, init=False))
 
 

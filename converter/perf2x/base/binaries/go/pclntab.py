@@ -74,7 +74,7 @@ class GoFunctions:
     def __init__(self, data: bytes, text: int, name: str) -> None:
         """``text``: the svma that offsets count from (since Go 1.18).
 
-        Raises ObjectError when ``data`` is no such table.
+        Raises ObjectError when ``data`` is not a table of Go functions.
         """
         self._data, self._name = data, name
         self._layout = layout = _read_layout(data, name)

@@ -42,9 +42,9 @@ def fleet_ingest(
 ) -> None:
     """Add many recordings to a dataset, on all cores or on a Dask cluster.
 
-    Recordings are read, stitched and unwound; names are looked up later. Content that the dataset has is skipped, so
-    the same command goes on where it was interrupted. A recording that cannot be read is a row with its error, and
-    one that is unfinished or cut a row that says so, until more of it comes.
+    Recordings are read, stitched and unwound; names are looked up later. Recordings that the dataset already has are
+    skipped, so you can repeat a command that was interrupted. A recording that cannot be read becomes a row with its
+    error; one that is unfinished or truncated becomes a row that is marked as such, until there is more of it.
 
     ::
 

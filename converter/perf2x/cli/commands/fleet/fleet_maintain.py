@@ -17,8 +17,8 @@ def fleet_maintain(
 ) -> None:
     """Keep a dataset in order: merge small files, remove old recordings and what killed commands left.
 
-    This is OPTIMIZE, DELETE and VACUUM of Delta Lake. Files that are no longer part of the dataset go after a day. The
-    command may be killed at any moment, and run while recordings are added.
+    This is OPTIMIZE, DELETE and VACUUM of Delta Lake. Files that are no longer part of the dataset are deleted after a
+    day. The command may be killed at any moment, and run while recordings are added.
 
     ::
 

@@ -14,8 +14,9 @@ Recordings = Annotated[tuple[str, ...], Argument("Paths, file names or ids of re
 def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun = False, quiet: Quiet = False) -> None:
     """Remove recordings from a dataset by name or tags.
 
-    Without names, all with the tags behind the dataset's name go. Files go with a later fleet maintain. The command may
-    be killed at any moment, and run while recordings are added; run it again if it was killed.
+    Without names, all recordings with the tags after the dataset's name are removed. A later fleet maintain deletes
+    their files. The command may be killed at any moment, and run while recordings are added; run it again if it was
+    killed.
 
     ::
 

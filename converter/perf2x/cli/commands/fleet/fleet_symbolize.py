@@ -42,9 +42,9 @@ def fleet_symbolize(
 ) -> None:
     """Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.
 
-    Only what has no name yet is looked up, so that later runs with more debug files fill in what is missing. OBJECT:
-    names come from these files alone, by build id. What could be named only where it was recorded (just-in-time
-    compiled code) was named when it was added.
+    Only addresses without a name are looked up, so later runs with more debug files fill the gaps. With OBJECT, names
+    come only from these files, by build id. Code that only the recorded machine could name (JIT-compiled code) was
+    named when it was added.
 
     ::
 

@@ -199,7 +199,7 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
     return interned_packet(tables, sequence)
 
 
-_NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNTOLD: "waiting"}
+_NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNKNOWN: "waiting"}
 
 
 def _wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.columnar.hashing import hash_columns
 from perf2x.model.profile import FunctionRow, PlaceNames, Profile
-from perf2x.sources.dataset.arrow_columns import coded, flat, is_known, numbers, taken, texts
+from perf2x.sources.dataset.arrow_columns import coded, flat, is_known, numbers, rows_of_table, texts
 from perf2x.sources.dataset.dataset_schema import LINE
 from perf2x.sources.dataset.place_keys import PlaceKeys, keys_of_rows
 from perf2x.sources.dataset.read.dataset_part import DatasetPart
@@ -72,7 +72,7 @@ def known_names(
     ``restored`` is the profile's origin, ``ident`` the recording of kernel code outside all mappings. Without
     ``inline``, only the outermost function of each place is returned.
     """
-    own = PlaceLines(taken(restored.places, flatnonzero(is_known(restored.places, "lines"))))
+    own = PlaceLines(rows_of_table(restored.places, flatnonzero(is_known(restored.places, "lines"))))
     of_objects = part.of_symbols(PlaceLines)
     places, answers = profile_places(profile.locations, restored.objects, bytes.fromhex(ident)), Answers()
     found = own.rows_of(places)

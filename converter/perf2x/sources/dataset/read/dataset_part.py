@@ -21,7 +21,7 @@ from perf2x.base.columnar import (
 from perf2x.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.sources.dataset.arrow_columns import numbers, taken, texts, with_texts
+from perf2x.sources.dataset.arrow_columns import numbers, rows_of_table, texts, with_texts
 from perf2x.sources.dataset.dataset_address import DatasetAddress
 from perf2x.sources.dataset.dataset_schema import COLUMNS, DATE, OF_ATTEMPT, OF_RECORDINGS, date_of
 from perf2x.sources.dataset.delta_tables import DataFile, DeltaTables, Parts, partition_of
@@ -130,7 +130,7 @@ class DatasetPart:
         if key:
             value = as_int64(numbers(held, key))
             kept = kept[argsort_rows([number[kept], value[kept]])]
-        found = Rows(taken(held, kept), number[kept], len(rows))
+        found = Rows(rows_of_table(held, kept), number[kept], len(rows))
         if key and (value[kept] != arange(len(kept)) - found.start[found.number]).any():
             raise FormatError(f"{self.tables.root}: damaged: {key} numbers are missing or twice")
         return found
@@ -141,7 +141,7 @@ class DatasetPart:
         Raises FormatError if samples are missing.
         """
         if table == "recordings":
-            return taken(self._table, as_int64([row.place for row in self.rows]))
+            return rows_of_table(self._table, as_int64([row.place for row in self.rows]))
         found, files = self.files(table, self.rows)
         if table == "samples":
             self.check_samples(self.rows, _numbers_of(self.tables.read(table, found, files, OF_ATTEMPT), self.rows))
@@ -177,7 +177,7 @@ class DatasetPart:
             code, known = texts(self._rows_of("symbols", ()), "object_id")
             objects = set(texts(places, "object_id")[1])
             chosen = np.array([*(one in objects for one in known), False], np.bool_)
-            self._made = places, make(taken(self._rows_of("symbols", ()), flatnonzero(chosen[code])))
+            self._made = places, make(rows_of_table(self._rows_of("symbols", ()), flatnonzero(chosen[code])))
         made: Made = self._made[1]
         return made
 

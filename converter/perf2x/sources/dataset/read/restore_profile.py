@@ -44,7 +44,7 @@ from perf2x.model.profile import (
     root_functions,
     sum_samples,
 )
-from perf2x.sources.dataset.arrow_columns import flat, is_known, numbers, taken, texts, with_texts
+from perf2x.sources.dataset.arrow_columns import flat, is_known, numbers, rows_of_table, texts, with_texts
 from perf2x.sources.dataset.dataset_schema import MAPPING_TEXTS, MAPPINGS, META
 from perf2x.sources.dataset.place_keys import keys_of_rows
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids
@@ -154,7 +154,7 @@ def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mapping
         [known[row] for row in codes[first].tolist()], value["base"][first].view(np.uint64),
         value["is_local"][first].astype(np.bool_), value["variant"][first],
     )  # fmt: skip
-    return restore_mappings(taken(table, first), strings), objects, looked_up, _Numbered(rows.start, group)
+    return restore_mappings(rows_of_table(table, first), strings), objects, looked_up, _Numbered(rows.start, group)
 
 
 def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings:

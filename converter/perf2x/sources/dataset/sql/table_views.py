@@ -123,7 +123,7 @@ SELECT recording, event, unit, comm, coalesce(functions, []) AS functions, coale
 FROM costs LEFT JOIN named USING (recording, stack) JOIN recordings USING (recording) JOIN weights USING (recording)
     LEFT JOIN rates USING (recording, event)
 """
-_TAKEN = frozenset(("recording", "event", "unit", "function", "object", "build_id", "self", "total", "self_samples",
+_RESERVED = frozenset(("recording", "event", "unit", "function", "object", "build_id", "self", "total", "self_samples",
     "total_samples", "cpu_seconds", "weight", "functions", "objects", "value", "count", "comm"))  # fmt: skip
 """Columns of views, which tags of the same names do not replace."""
 
@@ -151,7 +151,7 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     called = _CALLED.format(roots=roots, key=", ".join(KEY), shown="{shown}")
     yield _FUNCTIONS.format(called=called.format(shown="recording, place, file_offset, mode, "))
     yield from (_FRAMES, _WEIGHTS, _RATES)
-    labels = ", ".join(["host", DATE, *(_name(key) for key in keys if key not in _TAKEN)])
+    labels = ", ".join(["host", DATE, *(_name(key) for key in keys if key not in _RESERVED)])
     yield _BY_FUNCTION.format(
         called=called.format(shown=""),
         seconds=_SECONDS.format(value="self", count="self_samples"),
