@@ -30,7 +30,7 @@ def shell(script: str, folder: Path, env: Mapping[str, str]) -> subprocess.Compl
 
 BENIGN = "#!/bin/sh\nexit 0\n"
 PYTHON = f"""#!/bin/sh
-[ "$1" = -c ] && exec {sys.executable} "$@"
+case $1 in -c|*.py) exec {sys.executable} "$@";; esac
 [ "$2" = venv ] || exit 0
 mkdir -p "$3/bin"
 printf '#!/bin/sh\\necho "installed with $*"\\n' > "$3/bin/pip"
@@ -104,7 +104,8 @@ def evaluated(text: str, contexts: Tree, states: Mapping[str, bool]) -> Any:
             return repr(states[word[:-2]])
         return {"&&": " and ", "||": " or ", "!": " not ", "==": "==", "!=": "!="}.get(word) or f"value({word!r})"
 
-    text = re.sub(r"toJSON\((\w+)\)", lambda found: f"'{json.dumps(value(found[1]))}'", text)
+    if found := re.fullmatch(r"\s*toJSON\((\w+)\)\s*", text):
+        return json.dumps(value(found[1]), indent=2)
     python = re.sub(r"'[^']*'|\w+\(\)|[\w-]+(?:\.[\w-]+)*|&&|\|\||==|!=|!", translated, text)
     return eval(python, {"value": value})  # the repository's own expressions
 
@@ -120,6 +121,10 @@ class GitHub:
 
     image: str = "1"
     """Version of the runner's image."""
+    token: str = ""
+    """What jobs of pull requests get; none for those that write nothing, so that they do not try."""
+    matrix: Tree | None = None
+    """Of the next run."""
 
     @property
     def baselines(self) -> list[str]:
@@ -134,7 +139,7 @@ class GitHub:
     def pull_request(self, workflow: Path, sha: str, base: str, branch: str = "main") -> Run:
         """A pull request to a branch; it may not write caches of that, and has no secrets, as from a fork."""
         github = {"event_name": "pull_request", "ref": "refs/pull/7/merge", "ref_name": "7/merge", "ref_type": "branch"}
-        event = {"pull_request": {"base": {"sha": base}}}
+        event = {"pull_request": {"base": {"sha": base}, "number": 7, "head": {"sha": sha}}}
         return self._run(workflow, {**github, "base_ref": branch, "sha": sha, "event": event})
 
     def _run(self, workflow: Path, github: Tree) -> Run:
@@ -148,9 +153,9 @@ class GitHub:
         run = Run()
         ((name, job),) = yaml.safe_load(workflow.read_text())["jobs"].items()
         contexts = {
-            "github": {**github, "job": name, "action_path": str(ROOT)},
+            "github": {**github, "job": name, "action_path": str(ROOT), "token": self.token},
             "runner": {"temp": str(temporary)},
-            "matrix": None,
+            "matrix": self.matrix,
         }
         _Job(self, work, temporary, run).steps(job["steps"], contexts)
         run.summary = _text(temporary / "summary")
@@ -201,7 +206,8 @@ class _Job:
             "GITHUB_PATH": str(self.temporary / "path"), "GITHUB_STEP_SUMMARY": str(self.temporary / "summary"),
             "GITHUB_OUTPUT": str(said), "GITHUB_WORKSPACE": str(self.work), "GITHUB_WORKFLOW": "profile",
             "GITHUB_JOB": contexts["github"]["job"], "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
-            "ImageOS": "ubuntu24", "ImageVersion": self.service.image,
+            "ImageOS": "ubuntu24", "ImageVersion": self.service.image, "GITHUB_REPOSITORY": "them/theirs",
+            "GITHUB_SERVER_URL": "https://github.com", "GITHUB_RUN_ID": "42", "GITHUB_SHA": contexts["github"]["sha"],
         }  # fmt: skip
         ran = shell(step["run"], self.work, env)
         self.run.said += ran.stdout + ran.stderr
@@ -216,8 +222,15 @@ class _Job:
         elif action == "actions/cache/save":
             self._save(given["key"], given["path"])
         elif action == "actions/upload-artifact":
-            names = map(Path, given["path"].split())
-            self.run.artifacts[given["name"]] = {path.name for path in names if (self.work / path).exists()}
+            names = [path for path in map(Path, given["path"].splitlines()) if (self.work / path).exists()]
+            name = given["name"] if given.get("archive") is not False else names[0].name
+            assert names
+            if set(name) & set('":<>|*?\r\n\\/'):
+                self.run.said += f"The artifact name is not valid: {name}\n"
+                return 1
+            assert name not in self.run.artifacts, "an artifact is never replaced"
+            self.run.artifacts[name] = {path.name for path in names}
+            outputs["artifact-url"] = f"https://github.com/them/theirs/actions/runs/42/artifacts/{len(name)}"
         elif action == "./perf2x":
             outputs |= self._composite(given, contexts)
             return self.run.code
@@ -229,7 +242,8 @@ class _Job:
         """Run the action of this repository; return its outputs."""
         stated = yaml.safe_load((ROOT / "action.yml").read_text())
         assert set(given) <= set(stated["inputs"])
-        inputs = {name: str(given.get(name, one["default"])) for name, one in stated["inputs"].items()}
+        defaults = {name: self._filled(one["default"], contexts, {}) for name, one in stated["inputs"].items()}
+        inputs = {name: str(given.get(name, default)) for name, default in defaults.items()}
         left = self.steps(stated["runs"]["steps"], {**contexts, "inputs": inputs})
         return {name: self._filled(one["value"], left, {}) for name, one in stated["outputs"].items()}
 
@@ -262,6 +276,8 @@ class GitLab:
 
     folder: Path
     env: Mapping[str, str]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of the project."""
 
     def push(self, workflow: Path, _sha: str, _before: str) -> Run:
         """A push to the default branch."""
@@ -269,16 +285,21 @@ class GitLab:
 
     def pull_request(self, workflow: Path, _sha: str, _base: str) -> Run:
         """A merge request."""
-        return self._run(workflow, 0)
+        return self._run(workflow, 0, {"CI_MERGE_REQUEST_IID": "7", "CI_MERGE_REQUEST_PROJECT_ID": "3"})
 
-    def _run(self, workflow: Path, rule: int) -> Run:
+    def _run(self, workflow: Path, rule: int, event: Mapping[str, str] | None = None) -> Run:
         """``rule``: which of the job's rules this is."""
         (job,) = yaml.safe_load(workflow.read_text()).values()
-        variables = {**job["variables"], **job["rules"][rule]["variables"], "CI_JOB_NAME_SLUG": "profile"}
-        policy = re.sub(r"\$(\w+)", lambda name: variables[name[1]], job["cache"]["policy"])
         self.folder.mkdir(exist_ok=True)
         work, cache = self.folder / f"run{len(list(self.folder.iterdir()))}", self.folder / "cache"
+        variables = {**job["variables"], **job["rules"][rule]["variables"], "CI_JOB_NAME_SLUG": "profile"}
+        url = "https://gitlab.com/them/theirs"
+        variables |= {"CI_JOB_NAME": "profile", "CI_JOB_ID": "42", "CI_JOB_URL": f"{url}/-/jobs/42"}
+        variables |= {"CI_PROJECT_ID": "3", "CI_PROJECT_URL": url, "CI_PROJECT_DIR": str(work)}
+        variables |= {"CI_COMMIT_SHA": "c0ffee", **(event or {}), **self.variables}
+        policy = re.sub(r"\$(\w+)", lambda name: variables[name[1]], job["cache"]["policy"])
         work.mkdir(parents=True)
+        (work / "perf2x").symlink_to(ROOT)
         paths = job["cache"]["paths"]
         for path in paths if "pull" in policy else ():
             if (cache / path).exists():

@@ -16,17 +16,21 @@ FILES = {"report.md", "profile.html", "profile.pb.gz", "stats.json"}
 ALL = FILES | {"diff.html", "diff.pb.gz"}
 QUICK = """#!/bin/sh
 # perf2x in short: a bundle is the recording, and two recordings that differ exceed the limits
-command=$1; first=$2; second=$3
-[ "$command" = report ] && second=
+command=$1; first=; second=; form=; written=; previous=
+shift
 for word in "$@"; do
     case $previous in
-        -o|--stats) echo "$first" > "$word"; [ "$command" = bundle ] && cp "$first" "$word";;
+        -o|--stats) written="$written $word";;
         --before) second=$word;;
+        --format) form=$word;;
         --per) echo "per $word" >&2;;
+        --fail-*|--per-value|-n) ;;
+        *) case $word in -*) ;; *) if [ -z "$first" ]; then first=$word; else second=$word; fi;; esac
     esac
-    [ "$word" = --json ] && echo '{"before": 100, "after": 150}'
+    [ "$command$word" = diff--json ] && echo '{"before": 100, "after": 150}'
     previous=$word
 done
+for word in $written; do echo "$first" > "$word"; [ "$command" = bundle ] && cp "$first" "$word"; done
 [ "$command" = report ] || exit 0
 case $UNREADABLE in ?*) echo "perf2x: broken" >&2; exit 1;; esac
 case $UNRELIABLE in ?*) echo "### perf2x: unreliable"; exit 3;; esac
@@ -139,7 +143,7 @@ def test_what_the_action_installs_is_cached_by_version(program: Program, tmp_pat
     there = GitHub(program.runs, program.env)
     source, fixed, loose = (workflow_with(tmp_path, perf2x=wanted) for wanted in ("", "perf2x==1.0", "perf2x"))
     for workflow, what in ((source, str(ROOT)), (fixed, "perf2x==1.0")):
-        installed = f"installed with install --quiet {what}\n"
+        installed = f"installed with install --quiet -- {what}\n"
         before = len(there.caches)
         assert installed in there.pull_request(workflow, "p1", "c0").said
         assert len(there.caches) == before, "a pull request leaves nothing to others"
@@ -149,7 +153,7 @@ def test_what_the_action_installs_is_cached_by_version(program: Program, tmp_pat
     assert "installed with" in there.push(workflow_with(tmp_path, perf2x="perf2x==1.1"), "c3", "c2").said
     held = len(there.caches)
     for sha, before_it in (("c4", "c3"), ("c5", "c4")):
-        assert "installed with install --quiet perf2x\n" in there.push(loose, sha, before_it).said
+        assert "installed with install --quiet -- perf2x\n" in there.push(loose, sha, before_it).said
     assert len(there.caches) - held == 2, "baselines alone: the version is not known"
 
 

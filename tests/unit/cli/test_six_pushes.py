@@ -1,6 +1,7 @@
 """Pushes through the CI files with perf2x itself: exit codes, and what the summary says first.
 
-Six in a row through all three, and thirteen through the action, each compared with the same recording.
+Six in a row through all three, and thirteen through the action, each compared with the same recording, as pushes to a
+branch and to a pull request, whose comment they update.
 
 ``python -m tests.unit.cli.test_six_pushes`` prints them as a table.
 """
@@ -14,6 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.forge import Comm, Event, Mmap2, Sample, Session, write_file
+from tests.support.comments import served
 from tests.support.recordings import ROOT
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.support.workflows import GitHub, GitLab, Program, Run
@@ -194,6 +196,41 @@ def test_thirteen_pushes(tmp_path: Path) -> None:
         assert more in run.summary.replace("`", ""), (what, lines[:9])
         assert "&#" not in run.summary, what
         assert (len(there.baselines) - before) == (what != "fewer samples"), what
+
+
+@pytest.mark.slow
+def test_thirteen_pushes_are_answered(tmp_path: Path) -> None:
+    """One comment on a pull request, which each push updates: the verdict of the summary, and what changed."""
+    program = started(tmp_path)
+    with served() as comments:
+        program.env |= comments.env
+        there = GitHub(program.runs, program.env, token="secret")
+        program.becomes(recorded(BASE))
+        there.push(CI / "github-action.yml", "base", "none")
+        first = list(there.caches)
+        for what, costs, code, verdict, _, _ in THIRTEEN:
+            there.caches = [] if what == "no baseline" else list(first)
+            other = Event("task-clock:ppp", config=1, precise_ip=3)
+            program.becomes(recorded(costs, other if what == "other perf" else Event()))
+            run = there.pull_request(CI / "github-action.yml", what, "base")
+            (body,) = comments.bodies
+            assert (run.code, there.caches) == (code, [] if what == "no baseline" else first), what
+            said = run.summary.partition("\n### perf2x report: ")[0].rstrip()
+            assert body.partition("\n")[2].startswith(f"{said}\n") and said.startswith(f"### perf2x: {verdict}"), what
+            rows = [line.split(" | ") for line in body.splitlines() if line.startswith("| ")][2:]
+            wanted = {
+                "parse": "`main` 100%",
+                "lex": "`parse` 100%",
+                "tokenize": "`parse` 100%" if what == "split" else "`main` 100%",
+            }
+            alike = what in ("same", "noise", "+5 %", "other perf")
+            assert ("\nNo function changed by more than" in body) == alike, (what, body)
+            assert bool(rows) == (verdict in ("passed", "failed") and not alike), (what, body)
+            assert ("[the difference, drawn](" in body) == ("/diff.pb.gz" in body) == (verdict in ("passed", "failed"))
+            for name, by, _, after, *_ in rows[1:]:
+                assert by == wanted.get(name[3:-1].partition("`")[0], by) * (after != "0.00 s"), (what, rows)
+    methods = [call.split(" ")[0] for call in comments.calls if "/comments" in call]
+    assert (methods.count("POST"), methods.count("PATCH")) == (1, len(THIRTEEN) - 1)
 
 
 def _agree(what: str, lines: list[str], output: str | None) -> None:
