@@ -19,7 +19,7 @@ _EACH_S = 15.0
 class FleetProgress:
     """Prints totals with the rate and an estimate of the remaining time."""
 
-    def __init__(self, quiet: bool, things: str = "recordings") -> None:
+    def __init__(self, quiet: bool, things: str) -> None:
         self._things = things
         self._quiet, self._is_terminal = quiet, sys.stderr.isatty()
         self._start = self._last = time.monotonic()
@@ -43,7 +43,7 @@ class FleetProgress:
             typer.echo("\r\x1b[K", err=True, nl=False)
 
 
-def progress_line(totals: "TaskTotals", seconds: float, things: str = "recordings") -> str:
+def progress_line(totals: "TaskTotals", seconds: float, things: str) -> str:
     """Return number done, rate and estimate: ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``."""
     rate = totals.done / seconds if seconds > 0 else 0.0
     parts = [f"{totals.done:,} of {totals.of:,} {things}", f"{rate:.1f}/s"]

@@ -101,18 +101,12 @@ def _started(meta: "Meta", session: "Session", start: int | Literal["file"], fil
     if start != "file":
         return replace(meta, wall_start_ns=start, comments=(*meta.comments, "perf2x-start-time:given"))
     last = max(map(date_of, files))
-    comment = f"perf2x-start-time:file written until {_iso(last)}"
-    begin = min(max(last - _recorded_after_start(meta, session), 0), LAST_TIME)
+    written = (_EPOCH + timedelta(seconds=last // 10**9)).isoformat().replace("+00:00", "Z")
+    comment = f"perf2x-start-time:file written until {written}"
+    # from the profile's first sample to the recording's last one, by perf's header
+    lasted = max(session.sample_times[1] - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
+    begin = min(max(last - lasted, 0), LAST_TIME)
     return replace(meta, wall_start_ns=begin, comments=(*meta.comments, comment))
-
-
-def _recorded_after_start(meta: "Meta", session: "Session") -> int:
-    """Return nanoseconds from the profile's first sample to the recording's last one, from perf's header."""
-    return max(session.sample_times[1] - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
-
-
-def _iso(nanoseconds: int) -> str:
-    return (_EPOCH + timedelta(seconds=nanoseconds // 10**9)).isoformat().replace("+00:00", "Z")
 
 
 FEATURE = Feature({Place.DESCRIBED: _set_start_time}, _StartTime)

@@ -25,7 +25,7 @@ from perf2x.kernel.load_options import LoadContext, LoadOptions
 from perf2x.kernel.open_bundle import open_bundles
 from perf2x.sources.dataset.content_ids import recording_id, text_id
 from perf2x.sources.dataset.delta_tables import DeltaTables
-from perf2x.sources.dataset.write.recording_to_store import StoredRecording, failed_recording
+from perf2x.sources.dataset.write.recording_to_store import StoredRecording, empty_profile
 from perf2x.sources.dataset.write.write_recordings import TOGETHER, RowsOfRecordings, commit_recordings
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def ingest_some(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarro
         except (FormatError, OSError, MemoryError) as error:
             text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error) or repr(error)
             text = f"{source}: not enough memory" if isinstance(error, MemoryError) else text
-            rows.add(failed_recording(text_id("unread", source), source, text, job.tags))
+            rows.add(StoredRecording(text_id("unread", source), empty_profile(source), job.tags, error=text))
             totals.failed += 1
             totals.errors.append(text)
     return totals, rows.finish()

@@ -84,7 +84,7 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
     if part.is_empty:  # the first command may have been killed before all tables existed
         tables.make(())
     if before_ns is not None:
-        old = [row for row in part.rows if _began(row) < before_ns]
+        old = [row for row in part.rows if int(row.values["start_ns"] or written_ns(row.values["attempt"])) < before_ns]
         report.recordings = len(old)
         if not dry_run:
             remove(tables, old)
@@ -102,10 +102,6 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
         found.create_checkpoint()
         found.cleanup_metadata()
     return report
-
-
-def _began(row: Row) -> int:
-    return int(row.values["start_ns"] or written_ns(row.values["attempt"]))
 
 
 def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:

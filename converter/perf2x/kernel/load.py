@@ -48,8 +48,8 @@ def load(
         context = LoadContext(options, Diagnostics(), progress, stages or Stages(), files)
         with context.stages.stage("index"):
             sessions = find_sessions([Input(*each) for each in zip(files, names, tags, strict=True)], context)
-        if options.as_recorded:
-            _require_one_recording(sessions)
+        if options.as_recorded and len(sessions) != 1:
+            raise OptionError(ONE_RECORDING)
         parts = [part for session in sessions for part in session.parts]
         if not _are_counts(parts):
             _require_samples(sum(part.sample_count for part in parts), parts, context)
@@ -95,11 +95,6 @@ def _require_samples(samples: int, parts: Sequence[SessionPart], context: LoadCo
 
         names, recorded = [part.source for part in parts], sum(part.sample_count for part in parts)
         raise no_samples(names, recorded, any(part.has_events for part in parts), context.diagnostics.counts)
-
-
-def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
-    if len(sessions) != 1:
-        raise OptionError(ONE_RECORDING)
 
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:

@@ -19,7 +19,7 @@ from perf2x.cli.render.fit_text import cell_width, share_width, shorten
 from perf2x.cli.render.markdown_table import MOST, Section, code, escape_tildes, markdown_document, sentence_with_code
 from perf2x.cli.render.report_formats import Report, print_report
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen, line_width
-from perf2x.cli.render.text_table import Layout, name_column, number_column, table_lines
+from perf2x.cli.render.text_table import Column, Layout, name_column, table_lines
 from perf2x.model.printable_text import plain
 
 RUST = "<core::iter::adapters::" + "map::Map<I,F> as " * 30 + "Iterator>::fold"
@@ -34,7 +34,7 @@ TEXTS = st.text(CHARACTERS, max_size=60).map(plain)
 
 def layout(cells: list[str]) -> Layout:
     return [
-        number_column("self", ["1,234.56 ms"] * len(cells)),
+        Column("self", ["1,234.56 ms"] * len(cells)),
         name_column("object", cells),
         name_column("function", cells[::-1]),
     ]
@@ -95,8 +95,8 @@ def test_columns_are_aligned() -> None:
 def test_the_widest_layout_with_room_for_names_is_taken() -> None:
     name = name_column("function", [RUST])
     wide, slim = (
-        [number_column("before", ["1" * 20]), number_column("after", ["2" * 20]), name],
-        [number_column("after", ["2" * 20]), name],
+        [Column("before", ["1" * 20]), Column("after", ["2" * 20]), name],
+        [Column("after", ["2" * 20]), name],
     )
     assert "before" in next(table_lines([wide, slim], Screen(100)))
     assert "before" not in next(table_lines([wide, slim], Screen(80)))
@@ -157,7 +157,7 @@ def test_code_has_no_pipe_that_ends_a_cell(name: str) -> None:
 
 def test_a_tilde_does_not_strike_out() -> None:
     assert escape_tildes("~+1.0 % ~-1.0 %") == "\\~+1.0 % \\~-1.0 %"
-    rows = [number_column("change", ["~+1.0 %"]), name_column("function", ["~Destructor"])]
+    rows = [Column("change", ["~+1.0 %"]), name_column("function", ["~Destructor"])]
     assert list(markdown_document("x", [Section("", rows)]))[-1] == "| \\~+1.0 % | `~Destructor` |"
 
 
@@ -196,7 +196,7 @@ def test_flattened_values_have_their_path() -> None:
 
 
 def report(name: str) -> Report:
-    rows = [number_column("self", ["1 ms"]), name_column("function", [name])]
+    rows = [Column("self", ["1 ms"]), name_column("function", [name])]
     return Report(
         lambda screen: table_lines([rows], screen),
         lambda: {"name": name},

@@ -17,7 +17,7 @@ from rich.text import Text
 from perf2x.cli import progress
 from perf2x.cli.render import screen as screens
 from perf2x.cli.render.screen import Screen, change_style, heat, standard_output
-from perf2x.cli.render.text_table import bar_column, name_column, number_column, table_lines, without_pictures
+from perf2x.cli.render.text_table import Column, bar_column, name_column, table_lines, without_pictures
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS
 from tests.unit.cli.diff_inputs import QUICK, forged
@@ -149,7 +149,7 @@ def test_bars_are_in_proportion() -> None:
 
 
 def test_pictures_are_for_coloured_terminals_alone() -> None:
-    words, bars = [number_column("self", ["1", "2"]), name_column("name", ["a", "b"])], bar_column([1, 2])
+    words, bars = [Column("self", ["1", "2"]), name_column("name", ["a", "b"])], bar_column([1, 2])
     layouts = [[bars, *words], words]
     assert without_pictures(layouts) == [words]
     assert list(table_lines(layouts, Screen(80))) == list(table_lines([words], Screen(80)))
@@ -157,7 +157,7 @@ def test_pictures_are_for_coloured_terminals_alone() -> None:
 
 
 def test_no_name_reaches_the_terminal_as_it_is() -> None:
-    rows = [number_column("self", ["1"], ["bold red"]), name_column("name", [HOSTILE], "dim")]
+    rows = [Column("self", ["1"], ["bold red"]), name_column("name", [HOSTILE], "dim")]
     for room in (None, 30, 80):
         text = "".join(table_lines([rows], Screen(room, ColorSystem.STANDARD)))
         assert set(ESCAPE.findall(text)) == {"1", "1;31", "2", "0"}

@@ -81,9 +81,9 @@ def test_given_objects_alone_name_places(data: Path, tmp_path: Path) -> None:
 
 def test_an_estimate_waits_for_a_tenth() -> None:
     totals = NamingTotals(1000, done=99)
-    assert progress_line(totals, 10) == "99 of 1,000 recordings, 9.9/s"
+    assert progress_line(totals, 10, "recordings") == "99 of 1,000 recordings, 9.9/s"
     totals.done = 100
-    assert progress_line(totals, 10) == "100 of 1,000 recordings, 10.0/s, 90 s left"
+    assert progress_line(totals, 10, "recordings") == "100 of 1,000 recordings, 10.0/s, 90 s left"
 
 
 TEXT = 0xFFFFFFFF90000000

@@ -9,7 +9,7 @@ from perf2x.api import diff, top
 from perf2x.cli.agents.below_folders import BelowFolders
 from perf2x.cli.render.fit_text import first_lines
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
-from perf2x.cli.render.text_table import name_column, number_column, table_lines
+from perf2x.cli.render.text_table import Column, name_column, table_lines
 from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
@@ -153,8 +153,8 @@ def _caller_lines(profile: Profile, name: tuple[str, str], rows: Sequence[Caller
     yield f"{plain(name[0])}{thing}: total {format_amount(total, unit)}, {plural(len(rows), 'caller')}"
     shown = rows[:limit]
     columns = [
-        number_column("total", [format_amount(row.value, unit, total) for row in shown]),
-        number_column("", [format_percent(row.value, total) for row in shown]),
+        Column("total", [format_amount(row.value, unit, total) for row in shown]),
+        Column("", [format_percent(row.value, total) for row in shown]),
         name_column("object", [row.object or "–" for row in shown]),
         name_column("caller", [row.name or "no caller" for row in shown]),
     ]

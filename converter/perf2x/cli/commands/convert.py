@@ -49,7 +49,7 @@ def convert(
         perf2x convert perf.data -t html --comm myserver --time 10%-20%
         perf2x convert perf.data -t collapsed -o - | flamegraph.pl > flame.svg
     """
-    from perf2x.base.files.atomic import STDOUT
+    from perf2x.base.files.atomic import STDOUT, default_output
     from perf2x.kernel.conversion import convert_recordings
     from perf2x.kernel.options_for_format import check_of_command
     from perf2x.kernel.registry import notes
@@ -62,7 +62,7 @@ def convert(
     more = {"event": "all"} if request.every_event else {}
     emitter = formatting.build(name, written.format_settings(), typed_format_options(context) | more)
     needs = emitter.needs
-    target = written.target(sources[0], emitter.suffix)
+    target = written.output or default_output(sources[0], emitter.suffix)
     if target == STDOUT and sys.stdout.isatty() and needs.binary:
         raise OptionError(f"{name} is binary and standard output is a terminal; choose a file with -o")
     check_of_command(

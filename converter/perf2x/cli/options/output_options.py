@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from perf2x.base.files.atomic import default_output
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import OptionError
 from perf2x.model.setting import Setting
@@ -79,10 +78,6 @@ class OutputFlags(Frozen):
                 raise OptionError(f"--set {setting}: expected NAME=VALUE")
             chosen[key.replace("-", "_")] = text
         return chosen
-
-    def target(self, source: str, suffix: str) -> str:
-        """The path of the output, by default derived from that of the first input."""
-        return self.output or default_output(source, suffix)
 
 
 def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:

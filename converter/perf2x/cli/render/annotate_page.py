@@ -6,7 +6,7 @@ from typing import Any
 from perf2x.base.columnar import Frozen, sum_of
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen, heat
-from perf2x.cli.render.text_table import HEAD, Column, number_column, table_lines
+from perf2x.cli.render.text_table import HEAD, Column, table_lines
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import base_name, plain, short
 from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, SourceListing, View
@@ -182,16 +182,14 @@ def _table(
     cells = [listed.beside.cells(row.own) if row.own else {} for row in rows]
     style = ["" if any(row.total[:1]) else "dim" for row in rows]
     columns = [
-        number_column("self", amounts(row.own for row in rows)),
-        number_column("", shares, [heat(cost, whole) for cost in own]),
-        number_column("total", amounts(row.total for row in rows)),
+        Column("self", amounts(row.own for row in rows)),
+        Column("", shares, [heat(cost, whole) for cost in own]),
+        Column("total", amounts(row.total for row in rows)),
         *(
-            number_column(
-                short(one.name, HEAD), [cell_text(each[one.name], one.whole) if each else "" for each in cells]
-            )
+            Column(short(one.name, HEAD), [cell_text(each[one.name], one.whole) if each else "" for each in cells])
             for one in listed.beside.columns
         ),
-        number_column(place, [row.place for row in rows], "dim"),
-        Column("", [row.text for row in rows], name=True, style=style, code=True),
+        Column(place, [row.place for row in rows], "dim"),
+        Column("", [row.text for row in rows], style, name=True, code=True),
     ]
     return table_lines([columns], screen)

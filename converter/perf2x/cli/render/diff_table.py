@@ -8,7 +8,7 @@ from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.render.markdown_table import code
 from perf2x.cli.render.report_formats import Report, side_columns, table_report
 from perf2x.cli.render.screen import change_style
-from perf2x.cli.render.text_table import Column, Layout, number_column
+from perf2x.cli.render.text_table import Column, Layout
 from perf2x.model.number_format import format_amount
 from perf2x.tools.diff.changed_rows import DiffTable, number_of, rounded
 from perf2x.tools.tables.library_tables import COLUMNS
@@ -38,7 +38,7 @@ def change_layouts(table: DiffTable) -> list[Layout]:
     parts, changes = [], []
     for column in COLUMNS:
         style = [change_style(row.moved(column), row.significant(column)) for row in table.rows]
-        factor, share = (number_column(head, table.shown[head], style) for head in (f"{column} ×", f"{column} change"))
+        factor, share = (Column(head, table.shown[head], style) for head in (f"{column} ×", f"{column} change"))
         costs = [_amounts(table, f"{column} before", f"{column}_before"), _amounts(table, "after", f"{column}_after")]
         parts.append([*costs, factor.called("×"), share.called("of the total")])
         changes.append(share)
@@ -57,7 +57,7 @@ def change_layouts(table: DiffTable) -> list[Layout]:
 
 def _amounts(table: DiffTable, head: str, field: str) -> Column:
     whole = table.whole
-    return number_column(head, [format_amount(getattr(row, field), whole.unit, whole.whole) for row in table.rows])
+    return Column(head, [format_amount(getattr(row, field), whole.unit, whole.whole) for row in table.rows])
 
 
 def change_facts(table: DiffTable, confidence: float) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _MOST_OBJECTS = 1000
 """Number of objects without names to list."""
 
 
-def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None" = None) -> Report:
+def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None") -> Report:
     """Return the recording in every format. The table has a line for each property, none of them shortened.
 
     ``reasons``: why objects have no names, if requested.

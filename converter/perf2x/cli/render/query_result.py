@@ -8,7 +8,7 @@ from typing import BinaryIO
 from perf2x.cli.render.csv_table import csv_text
 from perf2x.cli.render.markdown_table import Section, markdown_document
 from perf2x.cli.render.screen import Screen
-from perf2x.cli.render.text_table import Column, Layout, name_column, number_column, table_lines
+from perf2x.cli.render.text_table import Column, Layout, name_column, table_lines
 from perf2x.fleet.query import Answer
 
 _AT_ONCE = 1000
@@ -70,7 +70,7 @@ def _column(name: str, cells: Sequence[object]) -> Column:
     known = [cell for cell in cells if cell is not None]
     texts = ["" if cell is None else str(_text(cell)) for cell in cells]
     is_number = bool(known) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known)
-    return number_column(name, texts) if is_number else name_column(name, texts)
+    return Column(name, texts) if is_number else name_column(name, texts)
 
 
 def _text(cell: object) -> object:

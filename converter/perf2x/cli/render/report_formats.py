@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 from perf2x.cli.render.screen import Screen, standard_output
-from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, number_column, table_lines, without_pictures
+from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, table_lines, without_pictures
 from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def table_report(
 
 def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
     """Return columns of the table of ``top`` or ``diff``: other events and ratios, objects if rows have them, names."""
-    beside = [number_column(short(head, HEAD), cells) for head, cells in table.texts_beside.items()]
+    beside = [Column(short(head, HEAD), cells) for head, cells in table.texts_beside.items()]
     has_objects = table.by in ("function", "data-object")
     objects = [name_column("object", [row.object or "–" for row in table.rows], "dim")] if has_objects else []
     return beside, objects, name_column(table.by, [row.name for row in table.rows])

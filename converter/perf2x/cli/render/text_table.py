@@ -21,14 +21,14 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 class Column(Frozen):
-    """A heading and one text per row; ``name`` columns are left-aligned and may be shortened."""
+    """A heading and one text per row: numbers are right-aligned and never shortened, a ``name`` may be."""
 
     head: str
     cells: Sequence[str]
-    name: bool = False
-    """True: the texts come from a recording and may contain anything."""
     style: str | Sequence[str] = ""
     """Style of all cells, or of each."""
+    name: bool = False
+    """True: left-aligned texts, which come from a recording and may contain anything."""
     drawn: bool = False
     """True: a bar that repeats another column; layouts with it are only for coloured terminals."""
     code: bool = False
@@ -50,14 +50,9 @@ class Column(Frozen):
         return ["bold", *rows]
 
 
-def number_column(head: str, cells: Sequence[str], style: str | Sequence[str] = "") -> Column:
-    """Make a right-aligned column that is never shortened."""
-    return Column(head, cells, style=style)
-
-
 def name_column(head: str, cells: Sequence[str], style: str = "") -> Column:
     """Make a column of recorded names, with control characters escaped."""
-    return Column(head, [plain(cell) for cell in cells], name=True, style=style)
+    return Column(head, [plain(cell) for cell in cells], style, name=True)
 
 
 def bar_column(shares: Sequence[float]) -> Column:
@@ -65,7 +60,7 @@ def bar_column(shares: Sequence[float]) -> Column:
     largest = max(shares, default=0) or 1
     eighths = [round(8 * _BAR * max(share, 0) / largest) for share in shares]
     bars = [("█" * (size // 8) + _EIGHTHS[size % 8].strip()).ljust(_BAR) for size in eighths]
-    return Column(" " * _BAR, bars, style=_BAR_STYLE, drawn=True)
+    return Column(" " * _BAR, bars, _BAR_STYLE, drawn=True)
 
 
 Layout = Sequence[Column]

@@ -7,12 +7,7 @@ from typing import Any
 from perf2x.cli.render.markdown_table import name_list
 from perf2x.cli.render.report_formats import Report, side_columns, table_report
 from perf2x.cli.render.screen import heat
-from perf2x.cli.render.text_table import (
-    Column,
-    Layout,
-    bar_column,
-    number_column,
-)
+from perf2x.cli.render.text_table import Column, Layout, bar_column
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.filters.frame_presets import RUNTIMES
 from perf2x.model.number_format import format_amount, format_percent
@@ -72,7 +67,7 @@ def total_layouts(table: TopTable) -> list[Layout]:
     def amounts(column: str, costs: Sequence[int]) -> list[Column]:
         texts = [format_amount(cost, found.unit, found.whole) for cost in costs]
         hot = [heat(cost, found.whole) for cost in costs] if column == sort else ""
-        return [number_column(column, texts), number_column("", shown[column], hot)]
+        return [Column(column, texts), Column("", shown[column], hot)]
 
     costs = {"self": [row.self for row in rows], "total": [row.total for row in rows]}
     own, total = (amounts(column, cost) for column, cost in costs.items())

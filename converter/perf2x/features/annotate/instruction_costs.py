@@ -164,7 +164,7 @@ def with_instructions(
         mine = entries.location[entries.function == number]
         holding = [row for row, place in enumerate(places) if np.isin(place.locations, mine).any()]
         codes = [_listing(places[row], listing, own[first[row] :], total[first[row] :]) for row in holding]
-        codes.sort(key=lambda code: (-_cost(code), code.object, code.start))
+        codes.sort(key=lambda code: (-sum(row.own[0] for row in code.rows if row.is_own), code.object, code.start))
         shown = tuple(codes[:MOST_PLACES])
         result.append(replace(listing, code=shown, places=len(codes), text=_texts(shown, texts, mine)))
     return result
@@ -222,10 +222,6 @@ def _instruction(place: _Place, row: int, name: str, row_of: dict[int, int], own
         one.address, one.text, place.notes[row], target, spot.path, spot.line, inner, inner == name,
         tuple(own[row].tolist()), tuple(total[row].tolist()),
     )  # fmt: skip
-
-
-def _cost(code: CodeListing) -> int:
-    return sum(row.own[0] for row in code.rows if row.is_own)
 
 
 def _texts(codes: Sequence[CodeListing], texts: Sources, locations: I64) -> dict[str, dict[int, str]]:

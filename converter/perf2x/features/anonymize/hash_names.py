@@ -25,7 +25,7 @@ from perf2x.base.columnar import (
     unique,
     unique_inverse,
 )
-from perf2x.model.profile import Meta, Profile, ProfileEvent
+from perf2x.model.profile import Meta, Profile
 from perf2x.model.recording import event_name, is_tracepoint
 
 _PUBLIC = re.compile(
@@ -57,7 +57,10 @@ def anonymized(profile: Profile, salt: str) -> Profile:
         samples = replace(samples, cgroup=hashed(used, "cgroup")[place])
     return replace(
         profile,
-        events=tuple(_hidden_event(event, salt) for event in profile.events),
+        events=tuple(
+            replace(event, name=hidden_name(event.name, "event", salt)) if _is_own(event.name) else event
+            for event in profile.events
+        ),
         threads=replace(
             threads,
             pid=_renumbered(threads.pid),
@@ -96,11 +99,6 @@ def hidden_name(name: str, kind: str, salt: str) -> str:
     return f"{kind}-{digest[:10]}"
 
 
-def _hidden_event(event: ProfileEvent, salt: str) -> ProfileEvent:
-    """Hash the names of user-defined probes, which reveal programs; events of perf and the kernel stay."""
-    return replace(event, name=hidden_name(event.name, "event", salt)) if _is_own(event.name) else event
-
-
 def _kernel_functions(profile: Profile) -> set[int]:
     """Return rows of functions that only the kernel itself (no module, no BPF program) and synthetic locations use."""
     texts = [profile.strings[row] for row in profile.mappings.filename.tolist()]
@@ -114,7 +112,7 @@ def _kernel_functions(profile: Profile) -> set[int]:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether this is a user-defined tracepoint; breakpoints (mem:0x…) are not."""
+    """Return whether this is a user-defined tracepoint, whose name reveals a program; breakpoints (mem:0x…) are not."""
     if not is_tracepoint(name) or "::" in name or name.startswith("mem:0x"):
         return False
     return event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS

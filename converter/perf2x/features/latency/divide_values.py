@@ -27,9 +27,9 @@ def with_latency(
     profile: Profile,
     recording: Recording,
     how: str,
-    levels: tuple[int, ...] = (),
-    pids: tuple[int, ...] = (),
-    unmatched: UnmatchedFilters | None = None,
+    levels: tuple[int, ...],
+    pids: tuple[int, ...],
+    unmatched: UnmatchedFilters,
 ) -> Profile:
     """Return a timeline, with a latency column unless ``how`` is empty, and the number of running threads over time.
 
@@ -42,7 +42,7 @@ def with_latency(
     found = parallelism_at(curve, profile.samples.times, cpus_of(recording))
     profile = replace(profile, running=curve)
     if levels:
-        rows = _chosen(found, levels, unmatched or UnmatchedFilters())
+        rows = _chosen(found, levels, unmatched)
         profile, found = keep_samples(profile, rows), found[rows]
     return _with_shares(profile, found) if how else profile
 

@@ -34,7 +34,7 @@ from perf2x.model.profile import Profile, RunningThreads
 from perf2x.model.recording import Recording
 
 
-def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...] = ()) -> RunningThreads:
+def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...]) -> RunningThreads:
     """Return the number of running threads over time, of all processes or of ``pids``."""
     schedule = schedule_of(recording)
     seen, runs = sample_times(profile), ~np.isin(profile.samples.event, rows_called(profile.events, SWITCH))

@@ -50,14 +50,13 @@ _WALL_CLOCK = "wall-clock"
 
 
 def off_cpu(
-    profile: Profile, recording: Recording, how: str, diagnostics: Diagnostics, passing: SampleFilter | None = None
+    profile: Profile, recording: Recording, how: str, diagnostics: Diagnostics, passing: SampleFilter
 ) -> tuple[Profile, WaitReport]:
     """Return a timeline profile with waiting time as samples, and figures about it.
 
     ``passing`` is the filter already applied to samples, except for its time ranges, which are applied here: a wait
     that began before a range counts from the range's start. Raises OptionError if the recording has no waits.
     """
-    passing = passing or SampleFilter()
     events = rows_called(profile.events, _MEASURED)
     if events:
         held = flatnonzero(np.isin(profile.samples.event, events))

@@ -60,7 +60,7 @@ class ChainReport(StepReport):
     """The minimum number of samples without the caller of the sampled function."""
 
 
-def chain_report(profile: Profile, session: Session, context: "Context | None" = None) -> ChainReport:
+def chain_report(profile: Profile, session: Session, context: "Context | None") -> ChainReport:
     """Count how samples got their stacks.
 
     ``profile`` is as stitched; its first events are those of the session. ``context`` finds the code that shows whether
@@ -88,7 +88,7 @@ def chain_report(profile: Profile, session: Session, context: "Context | None" =
 
 
 def advice(
-    chains: ChainReport, profile: Profile, symbols: SymbolReport | None, source: str = "", *, is_text: bool = False
+    chains: ChainReport, profile: Profile, symbols: SymbolReport | None, source: str, *, is_text: bool = False
 ) -> tuple[Advice, ...]:
     """Yield all advice for a finished profile, on stacks first; ``is_text``: the profile was read from a text."""
     return (*_on_stacks(chains), *_on_names(symbols, source, is_text), *_on_samples(profile), *_on_dates(profile))

@@ -35,18 +35,17 @@ META = {
     "clock_start_ns": "start_ns",
 }  # fmt: skip
 """Columns of recordings by the names of a profile's Meta."""
-KEY = ("object_id", "file_offset", "mode", "is_return", "variant")
+_PLACE = {"object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32"}
+KEY = tuple(_PLACE)
 """Columns that identify a place in all recordings."""
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "symbols": {
-        "object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32", **_NAMES,
-        "reason": "text",
+        **_PLACE, **_NAMES, "reason": "text",
     },
     "stacks": {**_OF_RECORDING, "stack": "i32", "places": "numbers"},
     "places": {
         **_OF_RECORDING, "place": "i32", "mapping": "i32?", "object_id": "text", "build_id": "text", "file": "text",
-        "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32", "is_local": "bool",
-        "lines": "lines?", "is_exact": "bool", "has_inlines": "bool",
+        **_PLACE, "is_local": "bool", **_NAMES, "lines": "lines?",  # a key keeps its first place
     },
     "mappings": {
         **_OF_RECORDING, "mapping": "i32", "object_id": "text", "base": "i64", "variant": "i32", "is_local": "bool",

@@ -20,7 +20,7 @@ _SHT_NOBITS = 8
 _SHF_EXECINSTR = 0x4
 
 
-def keep_symbols_only(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]] = ()) -> bytes:
+def keep_symbols_only(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]]) -> bytes:
     """Return the file with zeros for everything but symbols and unwind tables; debug sections become SHT_NOBITS.
 
     ``known_code`` matches instructions that unwinders recognize by their bytes (signal trampolines, starts of

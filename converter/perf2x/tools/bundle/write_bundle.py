@@ -7,7 +7,7 @@ import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from msgspec import to_builtins
 
@@ -28,13 +28,12 @@ def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, on
     }
     with gzip.GzipFile("", "wb", 6, out, mtime=0) as whole, tarfile.open(fileobj=whole, mode="w") as tar:
         for name, path in _recorded_files(recording):
-            info = tarfile.TarInfo(name)
-            info.size = path.stat().st_size
             with path.open("rb") as stream:
-                tar.addfile(info, stream)
-        for name in sorted(contents.members):
-            _add_member(tar, name, contents.members[name]())
-        _add_member(tar, LIST, (json.dumps(listed, indent=1, ensure_ascii=True) + "\n").encode())
+                _add_member(tar, name, stream, path.stat().st_size)
+        listing = (json.dumps(listed, indent=1, ensure_ascii=True) + "\n").encode()
+        for name, read in [*sorted(contents.members.items()), (LIST, lambda: listing)]:
+            data = read()
+            _add_member(tar, name, io.BytesIO(data), len(data))
 
 
 def _recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
@@ -47,7 +46,7 @@ def _recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
         yield f"{RECORDING}/{name}", recording / name
 
 
-def _add_member(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+def _add_member(tar: tarfile.TarFile, name: str, stream: IO[bytes], size: int) -> None:
     info = tarfile.TarInfo(name)
-    info.size = len(data)
-    tar.addfile(info, io.BytesIO(data))
+    info.size = size
+    tar.addfile(info, stream)

@@ -14,6 +14,8 @@ from perf2x.tools.diff.changes import SMALLEST_PART, Change, Comparison, exclude
 from perf2x.tools.diff.pair_options import Work
 from perf2x.tools.tables.library_tables import COLUMNS, ResultTable
 
+_SIDES = ("before", "after")
+
 
 class ColumnChange(Frozen):
     """A column of another event or ratio, in both recordings."""
@@ -38,7 +40,7 @@ class ColumnChange(Frozen):
         """Return the columns ``self_X_before`` and ``self_X_after``; for ratios also ``self_X_significant``."""
         name, pairs = f"{sort}_{self.name}", self.pairs(keys, sort)
         found: dict[str, Sequence[object]] = {
-            f"{name}_{side}": [number_of(pair[at]) for pair in pairs] for at, side in enumerate(("before", "after"))
+            f"{name}_{side}": [number_of(pair[at]) for pair in pairs] for at, side in enumerate(_SIDES)
         }
         return found | (
             {f"{name}_significant": [_is_significant(*pair) for pair in pairs]} if self.before.is_ratio else {}
@@ -75,9 +77,6 @@ def _change_text(before: Cell, after: Cell) -> str:
     return shown if _is_significant(before, after) or before == after else f"~{shown}"
 
 
-_SIDES = ("before", "after")
-
-
 class Shown(Frozen):
     """Selects and orders the rows of a comparison to show."""
 
@@ -98,16 +97,15 @@ class DiffTable(ResultTable):
         changes: Iterable[Change],
         shown: Shown,
         sources: tuple[str, str],
-        beside: Sequence[ColumnChange] = (),
-        notes: Sequence[str] = (),
-        renamed_objects: Sequence[tuple[str, str]] = (),
-        work: Work | None = None,
+        beside: Sequence[ColumnChange],
+        notes: Sequence[str],
+        renamed_objects: Sequence[tuple[str, str]],
+        work: Work | None,
     ) -> None:
-        found = _sort_changes(changes, shown.sort)
-        self.moved = (
-            found if shown.all else [row for row in found if _has_moved(row, shown.sort, comparison.before.whole)]
-        )
-        """All changed rows, including those beyond the limit."""
+        found = sorted(changes, key=lambda row: (-abs(row.moved(shown.sort)), *row.key))
+        least = max(comparison.before.whole, 1)  # smaller parts of it read as 0.0 %
+        self.moved = [row for row in found if shown.all or abs(row.moved(shown.sort)) * SMALLEST_PART >= least]
+        """All changed rows, largest changes first, including those beyond the limit."""
         self.comparison = comparison
         self.whole = comparison.before
         self.nothing = f"no {shown.by} changed"
@@ -168,16 +166,6 @@ class DiffTable(ResultTable):
                 "~" * _uncertain(row, column) + format_change(row.moved(column), whole) for row in self.rows
             ]
         return changes | self.texts_beside | self.objects_and_names
-
-
-def _sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
-    """Sort the largest changes first, whether up or down; then by name."""
-    return sorted(rows, key=lambda row: (-abs(row.moved(sort)), *row.key))
-
-
-def _has_moved(row: Change, sort: str, whole: int) -> bool:
-    """Return whether the sorted column changed by at least 0.05 % of the total before: less reads as 0.0 %."""
-    return abs(row.moved(sort)) * SMALLEST_PART >= max(whole, 1)
 
 
 def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:

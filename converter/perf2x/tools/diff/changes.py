@@ -21,6 +21,8 @@ SMALLEST_PART = 2000
 _COMMON = 0.1
 """Recordings of one program have at least this share of their costs in functions that both have."""
 _SORTS = ("self", "total")
+_TOGETHER = 0.95
+"""Confidence of the interval of several lines together."""
 _LEAST = 1e-9
 """The share of the costs that a line without costs counts for."""
 _BASE = {"pprof::base": "true"}
@@ -58,9 +60,7 @@ class Change(Line):
 
     def with_interval(self, sort: str, limits: Interval) -> "Change":
         """Return this change with other limits for the ``sort`` column."""
-        if sort == "self":
-            return replace(self, self_interval=limits)
-        return replace(self, total_interval=limits)
+        return replace(self, **{f"{sort}_interval": limits})
 
     def interval(self, sort: str) -> Interval:
         """Return the limits of the change."""
@@ -139,14 +139,14 @@ class Comparison(Frozen, dict=True):
             held.append(row)
         return held
 
-    def together(self, keys: set[Key], sort: str, confidence: float = 0.95) -> tuple[int, int, Interval]:
+    def together(self, keys: set[Key], sort: str) -> tuple[int, int, Interval]:
         """Return the costs of lines before and after, and the interval of their change, as if they were one line."""
         pairs = [pair for pair in self._pairs if pair[0].key in keys]
         (was, first), (now, second) = (
             (sum(cost for cost, _ in side), sum(squares for _, squares in side))
             for side in zip(*((old.of(sort), new.of(sort)) for old, new in pairs), strict=True)
         )
-        return was, round(now * self.scale), self._interval((was, first), (now, second), quantile(confidence))
+        return was, round(now * self.scale), self._interval((was, first), (now, second), quantile(_TOGETHER))
 
     def mismatch(self) -> str:
         """Return a sentence if hardly any cost is in functions of both recordings, or with similar names; else ""."""

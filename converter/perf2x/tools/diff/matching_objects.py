@@ -88,9 +88,7 @@ _MOST = 300
 """The most objects of each side to compare, because all pairs are compared."""
 
 
-def match_objects(
-    before: Profile, after: Profile, typed: Mapping[str, str] | None = None
-) -> tuple[Profile, list[tuple[str, str]]]:
+def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tuple[Profile, list[tuple[str, str]]]:
     """Return ``after`` with objects named as in ``before``, and the pairs (old, new) that were found.
 
     Objects that only one side has, by their base names, are paired if the names differ in version alone and the objects
@@ -99,7 +97,6 @@ def match_objects(
     is not paired with any other, so ``{"libb.so": "libb.so"}`` excludes it. Raises OptionError for a name that no
     object has. Threads that are named after a program are renamed with it.
     """
-    typed = dict(typed or {})
     olds, news = (_objects(profile) for profile in (before, after))
     for side, there, names in (("before", olds, typed.values()), ("after", news, typed)):
         for name in names:

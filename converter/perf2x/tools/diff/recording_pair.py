@@ -23,6 +23,8 @@ from perf2x.tools.diff.moved_code import CostColumn
 from perf2x.tools.diff.pair_options import PairOptions, Work
 from perf2x.tools.tables.report_tables import call_tree
 
+_OUTPUT = re.compile(r" (-o|--output) ?\S+")
+"""The name of perf's output on its command line."""
 _NAMED = 8
 """The most pairs of objects to list in a sentence."""
 
@@ -98,7 +100,7 @@ class RecordingPair:
         notes = [*self.notes, *self.left_out(beside)]
         return DiffTable(compared, changes, shown, self.sources, beside, notes, self.renamed_objects, self.work)
 
-    def left_out(self, beside: Iterable[ColumnChange] = ()) -> Iterator[str]:
+    def left_out(self, beside: Iterable[ColumnChange]) -> Iterator[str]:
         """Yield a sentence on the sampled events that neither the comparison nor a column shows."""
         profile = self.before.profile
         shown = {event.name for event in profile.events[profile.default_event :][:1]}
@@ -130,7 +132,7 @@ class RecordingPair:
             text = f"{self.sources[1]}: {error}; "
             raise SettingError(text, "events", " NAME selects one that both have") from None
         normalize = self.normalize or by == "share"
-        command, same = (_command(one.profile) for one in (self.before, self.after))
+        command, same = (_OUTPUT.sub("", " ".join(one.profile.meta.command_line)) for one in (self.before, self.after))
         is_same = command == same != ""
         found = Comparison(before, after, normalize, 1.0 if normalize else self.factor, is_same)
         old, new = self._hosts
@@ -138,11 +140,6 @@ class RecordingPair:
             return found
         spread = host_spread(old, new, before.event, kind, self.value, found.scale, are_shares=found.normalize)
         return replace(found, hosts=spread)
-
-
-def _command(profile: Profile) -> str:
-    """Return the command line of perf without the name of its output; "" if it is not known."""
-    return re.sub(r" (-o|--output) ?\S+", "", " ".join(profile.meta.command_line))
 
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:

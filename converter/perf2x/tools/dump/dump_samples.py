@@ -38,7 +38,7 @@ _FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
 
 
 def sample_lines(
-    batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int, branch_filter: Sequence[str] = ()
+    batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int, branch_filter: Sequence[str]
 ) -> Iterator[str]:
     """Yield the rest of the sample's first line, then the lines below it; only branches that pass the filter."""
     addr = 0 if batch.addr is None else int(batch.addr[row])

@@ -163,12 +163,13 @@ class _LookedUp:
             name = file.data(link).partition(b"\0")[0].decode(errors="surrogateescape")
             return version, f"the dwz file {name} is missing"
         split = [(unit.comp_dir, unit.dwo_name) for unit in islice(units, MAX_UNITS)]
-        absent = [name for folder, name in split if name and not self._has_dwo(file, folder, name)]
+        absent = [
+            name
+            for folder, name in split
+            if name and not any(map(is_file, split_paths(self._finder, file, folder, name)))
+        ]
         self._lacks_dwo = bool(absent) and not self._has_package()
         return version, f"{plural(len(absent), '.dwo file')} not found, such as {absent[0]}" if self._lacks_dwo else ""
-
-    def _has_dwo(self, file: ElfObject, folder: str, name: str) -> bool:
-        return any(map(is_file, split_paths(self._finder, file, folder, name)))
 
     def _has_package(self) -> bool:
         try:

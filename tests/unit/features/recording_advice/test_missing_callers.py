@@ -72,13 +72,13 @@ def test_only_what_frame_pointers_lead_through_is_counted() -> None:
 @pytest.mark.parametrize(("callers", "is_said"), [(50, False), (51, True)])
 def test_above_a_twentieth_it_is_said(callers: int, is_said: bool) -> None:
     loaded = read(str(CORPUS / "zstd" / "perf.data"), symbols=None)
-    found = advice(ChainReport(samples=1000, by_pointer=1000, callers=callers), loaded.profile, None)
+    found = advice(ChainReport(samples=1000, by_pointer=1000, callers=callers), loaded.profile, None, "x")
     assert ("missing_callers" in {one.about for one in found}) == is_said
     assert [one.words() for one in found if one.about == "missing_callers"] == [
         "The caller of the sampled function is missing in 5 % of the samples, as it had no frame there: record with "
         "perf record --call-graph dwarf."
     ] * is_said
-    cut = advice(ChainReport(samples=1000, by_pointer=1000, cut=500, callers=callers), loaded.profile, None)
+    cut = advice(ChainReport(samples=1000, by_pointer=1000, cut=500, callers=callers), loaded.profile, None, "x")
     assert {"cut_stacks", "missing_callers"} & {one.about for one in cut} == {"cut_stacks"}
 
 

@@ -127,7 +127,7 @@ def test_filters_of_frames_do_not_count_as_cut_stacks() -> None:
 
 def test_a_single_sample_is_spoken_of_as_one() -> None:
     profile = keep_samples(read(source("few"), symbols=None, timeline=True).profile, np.arange(1))
-    (words,) = [one.words() for one in advice(ChainReport(), profile, None) if one.about == "samples"]
+    (words,) = [one.words() for one in advice(ChainReport(), profile, None, "x") if one.about == "samples"]
     assert words.startswith("There is only 1 sample: too few to tell shares.")
 
 
@@ -138,7 +138,7 @@ def test_names_are_missed_by_cost() -> None:
     for unnamed, is_told in ((5, False), (6, True)):
         row = replace(worst, named=1, unnamed=99, samples=100, unnamed_samples=unnamed)
         profile = read(source("good"), symbols=None).profile
-        told = [one.text for one in advice(ChainReport(), profile, SymbolReport((row,))) if one.about == "unnamed"]
+        told = [one.text for one in advice(ChainReport(), profile, SymbolReport((row,)), "x") if one.about == "unnamed"]
         assert bool(told) == is_told
         assert all(text.startswith(f"{unnamed} % of the samples are in functions without a name") for text in told)
 
@@ -168,7 +168,7 @@ def test_few_exact_counts_are_no_mistake() -> None:
     (event,) = profile.events
     for change in ({"frequency": 0, "period": 1}, {"is_wait": True}):
         exact = _with_event(profile, event, change)
-        assert [one.about for one in advice(ChainReport(), exact, None)] == ["undated"]
+        assert [one.about for one in advice(ChainReport(), exact, None, "x")] == ["undated"]
 
 
 def _with_event(profile: Profile, event, change) -> Profile:
@@ -192,7 +192,7 @@ def test_cut_stacks_are_those_found_one_by_one(path: Path) -> None:
             walked += count
             cut += count * (len(user) == 1 or (len(user) == 2 and bool(profile.locations.mapping[user[0]] < 0)))
     assert (chains_of(loaded).by_pointer, chains_of(loaded).cut) == (walked, cut)
-    assert chain_report(profile, loaded.recording.session) == chains_of(loaded)
+    assert chain_report(profile, loaded.recording.session, None) == chains_of(loaded)
 
 
 def test_no_stacks_at_all_are_no_cut_ones() -> None:

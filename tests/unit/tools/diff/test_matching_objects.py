@@ -43,7 +43,7 @@ def rows(profile: Profile) -> set[tuple[str, str]]:
 )
 def test_the_same_functions_make_the_same_object(old: str, new: str) -> None:
     before, after = made({old: PARTS}), made({new: PARTS | {"added": 2}})
-    called, pairs = match_objects(before, after)
+    called, pairs = match_objects(before, after, {})
     called.check()
     names = tuple(path.rpartition("/")[2] for path in (old, new))
     assert pairs == [names]
@@ -53,7 +53,7 @@ def test_the_same_functions_make_the_same_object(old: str, new: str) -> None:
 
 def test_another_path_is_the_same_object_already() -> None:
     before, after = made({"/usr/bin/app": PARTS}), made({"/var/lib/docker/overlay2/0f/merged/usr/bin/app": PARTS})
-    called, pairs = match_objects(before, after)
+    called, pairs = match_objects(before, after, {})
     assert (rows(called), pairs, called is after) == (rows(before), [], True)
 
 
@@ -68,13 +68,13 @@ def test_another_path_is_the_same_object_already() -> None:
 )
 def test_others_stay_apart(was: Mapping[str, Mapping[str, int]], now: Mapping[str, Mapping[str, int]]) -> None:
     after = made(now)
-    assert match_objects(made(was), after) == (after, [])
+    assert match_objects(made(was), after, {}) == (after, [])
 
 
 def test_the_most_similar_are_paired_and_each_once() -> None:
     before = made({"/bin/a1": PARTS, "/bin/b1": {"one": 1, "two": 1, "three": 1}})
     after = made({"/bin/b2": {"one": 1, "two": 1, "three": 1}, "/bin/a2": PARTS, "/bin/a3": PARTS | {"new": 1}})
-    assert match_objects(before, after)[1] == [("a1", "a2"), ("b1", "b2")]
+    assert match_objects(before, after, {})[1] == [("a1", "a2"), ("b1", "b2")]
 
 
 def test_a_given_pair_is_taken_and_a_name_given_to_itself_left_alone() -> None:
@@ -90,7 +90,7 @@ def test_a_given_pair_is_taken_and_a_name_given_to_itself_left_alone() -> None:
 
 def test_without_names_of_functions_versions_decide() -> None:
     before, after = ({path: {"": 3}} for path in ("/lib/libz.so.1.2", "/lib/libz.so.1.3"))
-    called, pairs = match_objects(made(before), made(after))
+    called, pairs = match_objects(made(before), made(after), {})
     assert pairs == [("libz.so.1.2", "libz.so.1.3")] and rows(called) == {("[libz.so.1.2]", "libz.so.1.2")}
 
 

@@ -61,7 +61,7 @@ def fleet_ingest(
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
     job = labels.job(output, request, leave_ns, sources)
-    progress = FleetProgress(quiet)
+    progress = FleetProgress(quiet, "recordings")
     count = min(crew.workers or available_cores(), -(-len(sources) // _ALONE))
     with crew.begin(count) as workers:
         totals = ingest(workers, count, sources, job, progress)

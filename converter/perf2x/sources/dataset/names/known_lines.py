@@ -65,7 +65,7 @@ def _columns(code: I64, keys: PlaceKeys) -> tuple[I64, I64, I64]:
 
 
 def known_names(
-    profile: Profile, restored: Restored, part: DatasetPart, ident: str, style: NameStyle, *, inline: bool = True
+    profile: Profile, restored: Restored, part: DatasetPart, ident: str, style: NameStyle, *, inline: bool
 ) -> LocationNames:
     """Return the names of a profile's locations and of their exact twins: by recording, or else by object.
 

@@ -65,7 +65,7 @@ class Unnamed(Frozen):
     """The objects by id, read on demand."""
 
 
-def unnamed_objects(connection: Any, builds: Collection[str] | None = None) -> Unnamed:
+def unnamed_objects(connection: Any, builds: Collection[str] | None) -> Unnamed:
     """Find the objects of a dataset that have places without names, of all build ids or of ``builds``.
 
     Places private to their recording are excluded, because they cannot be named later. The connection is that of

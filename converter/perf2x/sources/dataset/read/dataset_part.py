@@ -51,11 +51,6 @@ class Row(Frozen):
         found: str = self.values["recording"]
         return found
 
-    @property
-    def order(self) -> tuple[int, int, str]:
-        """The sort key that orders recordings by time."""
-        return self.values["start_ns"] or 0, self.values["clock_start_ns"], self.ident
-
 
 class Rows(Frozen):
     """Rows of some recordings in one table."""
@@ -93,7 +88,10 @@ class DatasetPart:
         self.count = len(found)
         """Number of recordings examined."""
         self.columns = columns
-        self.rows = sorted((row for row in found if _has_tags(row, address.tags)), key=lambda row: row.order)
+        self.rows = sorted(
+            (row for row in found if _has_tags(row, address.tags)),
+            key=lambda row: (row.values["start_ns"] or 0, row.values["clock_start_ns"], row.ident),
+        )
         """In order of time."""
         self._open: dict[str, tuple[Any, list[DataFile]]] = {}
         self._held: dict[str, tuple[set[str], pyarrow.Table]] = {}

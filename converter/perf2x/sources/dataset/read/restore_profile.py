@@ -82,7 +82,7 @@ class Restored(Frozen):
     places: "pyarrow.Table"
 
 
-def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool = True) -> Restored:
+def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool) -> Restored:
     """Make the profile of recordings with the same events. Raises FormatError if rows are inconsistent."""
     source, strings = part.tables.root, StringInterner()
     part.read_ahead(rows)
@@ -248,7 +248,7 @@ def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
     return strings.add_all(known)[code] if len(known) else None
 
 
-def restore_meta(row: Row, comments: tuple[str, ...] = (), clock_id: int = -1) -> Meta:
+def restore_meta(row: Row, comments: tuple[str, ...], clock_id: int) -> Meta:
     """Return the profile's Meta from a recording's row."""
     facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META.items()}
     facts["wall_start_ns"] = facts["wall_start_ns"] or 0

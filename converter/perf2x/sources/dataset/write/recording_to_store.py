@@ -66,8 +66,3 @@ def empty_profile(source: str) -> Profile:
         samples=no_rows(ProfileSamples),
         meta=Meta(source=source),
     )
-
-
-def failed_recording(recording: bytes, source: str, error: str, tags: Mapping[str, str]) -> StoredRecording:
-    """Make a recording without samples, with the reason."""
-    return StoredRecording(recording, empty_profile(source), tags, error=error)
