@@ -108,7 +108,7 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
 
 def _drop_addresses(loaded: Loaded, run: SessionRun) -> Loaded:
     """Merge stacks that differ only in addresses without names."""
-    from perf2x.model.transforms.drop_text_addresses import without_places
+    from perf2x.model.transforms.drop_unused import without_places
 
     return with_profile(loaded, without_places(loaded.profile))
 

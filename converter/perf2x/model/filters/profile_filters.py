@@ -28,8 +28,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.errors import OptionError, SettingError
 from perf2x.model.filters import frame_filters
-from perf2x.model.filters.typed_names import means_function
-from perf2x.model.filters.unmatched_filters import UnmatchedFilters
+from perf2x.model.filters.unmatched_filters import UnmatchedFilters, means_function
 from perf2x.model.profile import Profile, keep_samples, numbered_names, rewrite_stacks, select_entries
 from perf2x.model.recording import Samples, means
 

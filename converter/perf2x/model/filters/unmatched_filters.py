@@ -1,14 +1,24 @@
-"""Filters that no sample matches: an error at once for one recording, at the end for several."""
+"""Matches functions as people type them, and reports filters that no sample matches.
 
+A typed name has no scopes, parameters, template arguments and compilers' suffixes. A filter without a match is an error
+at once for one recording, at the end for several.
+"""
+
+import re
 from collections.abc import Callable, Hashable, Sequence
 
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.did_you_mean import close_names
 from perf2x.errors import OptionError
-from perf2x.model.filters.typed_names import last_part
 from perf2x.model.number_format import first_of
 
 _SHOWN = 8
+_SUFFIXES = re.compile(r"(@plt|@@?[A-Z]+_[\d.]+|\.(constprop|isra|part|cold|lto_priv|llvm)\b[.\d]*| const| ?&&?)$")
+_ARGUMENTS = re.compile(r"(?<!operator)(?<!operator<)<[^<>]*>")
+_PARAMETERS = re.compile(r"(?<!operator)\((?:[^()]|\([^()]*\))*\)$")
+
+_DEEPEST = 20
+"""Limits on nested arguments, and on suffixes that follow each other."""
 
 
 class UnmatchedFilters:
@@ -68,8 +78,27 @@ class UnmatchedFilters:
 
 def no_such(kind: str, typed: object, known: Sequence[str], whose: str = "the file has") -> str:
     """Return ``no event 'cycle'; did you mean cycles:P? The file has: cycles:P, page-faults``."""
-    parts = {part: name for name in reversed(known) for part in (last_part(name), name)}
-    close = {parts[part]: None for part in close_names(last_part(str(typed)), parts)}
+    parts = {part: name for name in reversed(known) for part in (_last_part(name), name)}
+    close = {parts[part]: None for part in close_names(_last_part(str(typed)), parts)}
     suggestion = f"did you mean {' or '.join(close)}? {whose[0].upper()}{whose[1:]}" if close else whose
     quoted = repr(typed) if isinstance(typed, str) else str(typed)
     return f"no {kind} {quoted}; {suggestion}: {first_of(list(dict.fromkeys(known)), _SHOWN) or 'none'}"
+
+
+def means_function(typed: str, name: str) -> bool:
+    """Return whether a typed name fits a function: ``insert`` or ``Map::insert(int)`` for ``tree::Map<…>::insert``."""
+    bare = _bare(typed).removeprefix("::")
+    return bool(bare) and re.search(rf"(?<![\w$~]){re.escape(bare)}$", _bare(name)) is not None
+
+
+def _last_part(name: str) -> str:
+    """Return a name without scopes, folders and everything that ``means_function`` ignores."""
+    return re.split(r"::|/", _bare(name))[-1]
+
+
+def _bare(name: str) -> str:
+    for _ in range(_DEEPEST):
+        before, name = name, _ARGUMENTS.sub("", _SUFFIXES.sub("", name))
+        if name == before:
+            break
+    return _PARAMETERS.sub("", name).rstrip()

@@ -34,7 +34,6 @@ from perf2x.model.profile.listings import (
     Measure,
     SourceListing,
 )
-from perf2x.model.profile.location_tables import join_locations, take_locations
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import (
     Functions,
@@ -52,11 +51,13 @@ from perf2x.model.profile.profile import (
     Wait,
     count_threads,
     find_event,
+    join_locations,
     numbered_names,
     placed_waits,
     plain_names,
     sampled,
     sampled_events,
+    take_locations,
     wait_ends,
 )
 from perf2x.model.profile.profile_view import NamedPlaces, RecordedBatch, SampleReader, View, names_data, view_of

@@ -12,8 +12,25 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
+from msgspec.structs import replace
 
-from perf2x.base.columnar import U64, Bools, as_int64, as_uint64, falses, sum_of, trues, unique, unique_inverse, zeros
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    Bools,
+    ListArray,
+    arange,
+    as_int64,
+    as_uint64,
+    falses,
+    join_tables,
+    offsets_of,
+    sum_of,
+    trues,
+    unique,
+    unique_inverse,
+    zeros,
+)
 from perf2x.errors import OptionError
 from perf2x.model.profile.check_profile import check_profile
 from perf2x.model.profile.profile_tables import (
@@ -161,3 +178,20 @@ def count_threads(threads: Threads) -> int:
     starts = zeros(len(ids))
     np.add.at(starts, row, 0 if threads.starts is None else threads.starts)
     return sum_of(np.maximum(starts, 1))
+
+
+_OF_LINES = ("line_function", "line_number")
+
+
+def take_locations(locations: Locations, rows: I64) -> Locations:
+    """Return these locations, in this order."""
+    lines = ListArray(locations.line_offsets, arange(len(locations.line_function)))[rows]
+    names = (name for name in Locations.__struct_fields__ if name != "line_offsets")
+    columns = {name: getattr(locations, name)[lines.values if name in _OF_LINES else rows] for name in names}
+    return Locations(**columns, line_offsets=lines.offsets)
+
+
+def join_locations(parts: Sequence[Locations]) -> Locations:
+    """Concatenate the locations of every part."""
+    lengths = np.concatenate([np.diff(part.line_offsets) for part in parts])
+    return replace(join_tables(parts), line_offsets=offsets_of(lengths))

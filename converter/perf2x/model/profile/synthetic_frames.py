@@ -17,8 +17,7 @@ from perf2x.base.columnar import (
     trues,
     unique,
 )
-from perf2x.model.profile.location_tables import join_locations
-from perf2x.model.profile.profile import Functions, Locations, Profile
+from perf2x.model.profile.profile import Functions, Locations, Profile, join_locations
 
 
 def with_synthetic_frames(profile: Profile, names: list[str]) -> tuple[Profile, int]:

@@ -1,4 +1,4 @@
-"""Removes unused rows from a profile's tables, keeping their order, so that nothing else is disclosed."""
+"""Removes unused rows from a profile's tables, so that nothing else is disclosed, and placeholder addresses of text."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -30,6 +30,19 @@ def compact(profile: Profile) -> Profile:
         profile = _renumbered(profile, used, {"locations": (column,)})
         profile = replace(profile, **{table: take_rows_of(getattr(profile, table), used)})
     return _compact_strings(_compact_threads(profile))
+
+
+def without_places(profile: Profile) -> Profile:
+    """Set the numbers that stand in for addresses in text to 0, and remove objects without a name."""
+    mappings, locations = profile.mappings, profile.locations
+    nowhere = mappings.limit == 0
+    if not nowhere.any():
+        return profile
+    kept = ~(nowhere & (mappings.filename == 0))
+    is_place = np.append(nowhere, True)[locations.mapping]
+    address, lookup = (np.where(is_place, np.uint64(0), one) for one in (locations.address, locations.lookup))
+    locations = replace(locations, address=address, lookup=lookup, mapping=new_rows(kept)[locations.mapping])
+    return replace(profile, mappings=take_rows_of(mappings, kept), locations=locations)
 
 
 def _compact_threads(profile: Profile) -> Profile:

@@ -198,7 +198,7 @@ def _text_profile(text: Text, meta: Meta) -> Profile:
     """Make the profile, a row for each sample, in order of time if samples have times.
 
     Frames have no addresses: they get numbers as placeholders, in objects without addresses. Once places have names,
-    these are removed (``model/transforms/drop_text_addresses.py``).
+    these are removed (``model/transforms/drop_unused.py``).
     """
     strings = StringInterner()
     threads, thread = _threads(text, strings)

@@ -1,8 +1,10 @@
 """Names for addresses in ELF files: symbol tables first, then lines and inlined frames if debug info has them."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.base.binaries.dwarf.source_locations import (
     DebugFunction,
@@ -10,8 +12,9 @@ from perf2x.base.binaries.dwarf.source_locations import (
     is_nameless_call_operator,
     source_locations_of,
 )
+from perf2x.base.binaries.elf.elf_file import ElfObject
 from perf2x.base.binaries.find.object_finder import ObjectFiles
-from perf2x.base.binaries.go.find_pclntab import has_go_table
+from perf2x.base.binaries.go.find_pclntab import go_functions, start_lines
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -24,6 +27,7 @@ from perf2x.base.columnar import (
     offsets_of,
     ranges,
     trues,
+    unique,
     unique_inverse,
     unique_known,
 )
@@ -43,6 +47,8 @@ from perf2x.symbolizer.sources.symbol_source import (
     symbols_from_names,
 )
 
+_TYPES = re.compile(r"\[.*\]")
+"""Type arguments of a generic function, which Go's table of functions omits."""
 STRIPPED = "stripped: it has no symbol table, and no debug file was found"
 
 
@@ -77,8 +83,9 @@ def symbols_of(
     missing = "" if names.has_symtab else STRIPPED
     if found.dwarf is not None and (context.options.lines or not names.has_symtab):
         locations = _source_locations(context, found, recorded, svma + np.uint64(shift))
-        if found.code is not None and has_go_table(found.code):
-            locations = _with_go_start_lines(context, found, locations, svma)
+        if found.code is not None:
+            with counting_broken(context.diagnostics):
+                locations = with_go_start_lines(locations, found.code, found.symbols, svma)
         return merge_debug_info(names, row, locations, context.options.inline, missing)
     rows, function = unique_known(row)
     if not len(rows):
@@ -86,14 +93,24 @@ def symbols_of(
     return symbols_from_names([names.name(one) for one in rows.tolist()], function, missing)
 
 
-def _with_go_start_lines(
-    context: Context, found: ObjectFiles, locations: SourceLocations, svma: U64
+def with_go_start_lines(
+    locations: SourceLocations, code: ElfObject, symbols: ElfObject | None, svma: U64
 ) -> SourceLocations:
-    from perf2x.symbolizer.sources.go_start_lines import with_go_start_lines  # only Go programs need it
+    """Replace start lines by those of Go's table for the functions at ``svma`` and those inlined into them.
 
-    with counting_broken(context.diagnostics):
-        return with_go_start_lines(locations, found.code, found.symbols, svma) if found.code is not None else locations
-    return locations
+    ``go build -pgo`` counts lines of calls from there. Other functions keep theirs. Raises ObjectError
+    if the table is damaged.
+    """
+    table = go_functions(code)
+    if table is None:
+        return locations
+    row = unique(table.find(svma))
+    known = start_lines(table, row[row >= 0].tolist(), code, symbols)
+    functions = [
+        replace(one, start_line=known.get(_TYPES.sub("[...]", one.symbol), one.start_line))
+        for one in locations.functions
+    ]
+    return replace(locations, functions=functions)
 
 
 def _source_locations(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:

@@ -6,8 +6,7 @@ import pytest
 
 from perf2x.errors import OptionError
 from perf2x.model.filters.profile_filters import Names
-from perf2x.model.filters.typed_names import means_function
-from perf2x.model.filters.unmatched_filters import no_such
+from perf2x.model.filters.unmatched_filters import means_function, no_such
 
 FOUND = "text::SlowTable::find_or_insert"
 OPERATORS = ("operator==", "operator<", "operator<<", "operator->", "operator<=>", "operator()", "operator[]")

@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.model.recording.sideband import Losts
 from perf2x.stitcher.deferred.cookie_matching import DeferredRecords
-from perf2x.stitcher.deferred.missing_user_stacks import MissingReason, MissingUserStacks, missing_reasons, sum_missing
+from perf2x.stitcher.deferred.deferred_join import MissingReason, MissingUserStacks, missing_reasons, sum_missing
 from tests.unit.stitcher.deferred.test_cookie_matching import deferred, execs
 
 

@@ -10,9 +10,8 @@ from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.base.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.diagnostics import Diagnostics
-from perf2x.symbolizer.sources.elf_source import symbols_of
+from perf2x.symbolizer.sources.elf_source import symbols_of, with_go_start_lines
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
-from perf2x.symbolizer.sources.go_start_lines import with_go_start_lines
 from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.profile_builder import make_session

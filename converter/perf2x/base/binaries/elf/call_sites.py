@@ -5,9 +5,9 @@ BL, BLR, BLRAA and similar instructions.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
-from perf2x.base.binaries.elf.code_blocks import CodeBlocks
-from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.binaries.elf.elf_file import CodeBlocks, ElfObject
 from perf2x.errors import ObjectError
 
 MAX_ANSWERS = 1 << 16
@@ -23,20 +23,13 @@ class CallSites:
     def __init__(self, elf: ElfObject) -> None:
         self._blocks = CodeBlocks(elf)
         self._ends_with_call = _BY_MACHINE.get(elf.machine)
-        self._answers: dict[int, bool] = {}
+        self.may_return_to = lru_cache(MAX_ANSWERS)(self._may_return_to)
 
-    def may_return_to(self, svma: int) -> bool:
+    def _may_return_to(self, svma: int) -> bool:
         """Return whether a call may end at an address; True if unknown, as in a file without its code.
 
         x86 instructions cannot be decoded backwards, so bytes that look like a call count as one.
         """
-        if svma not in self._answers:
-            if len(self._answers) >= MAX_ANSWERS:
-                self._answers.clear()
-            self._answers[svma] = self._decide(svma)
-        return self._answers[svma]
-
-    def _decide(self, svma: int) -> bool:
         if self._ends_with_call is None:
             return True
         try:

@@ -6,7 +6,7 @@ The headers are plain tuples (base/binaries/elf/elf_headers.py); tables with a r
 
 import io
 import os
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import IO
 
@@ -221,3 +221,31 @@ def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
     if len(found) < size:
         raise ObjectError(f"{elf.name}: it has no code at {start:#x}")
     return found
+
+
+BLOCK, MAX_BLOCKS = 1 << 14, 256
+"""Bytes to read at once, because opening the file costs more than reading them; and the number of blocks to cache."""
+
+
+class CodeBlocks:
+    """Code of one file by link-time address, read in blocks; a bounded number of them is cached."""
+
+    def __init__(self, elf: ElfObject) -> None:
+        self.elf = elf
+        self._block = lru_cache(MAX_BLOCKS)(partial(_read_block, elf))
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return the bytes between two addresses, as far as the file has them in a segment; maybe none."""
+        load = self.elf.load_of(start)
+        if load is None:
+            return b""
+        shift = load.offset - load.address
+        offset, stop = start + shift, min(end + shift, load.offset + load.file_size, self.elf.size)
+        first, last = offset // BLOCK, (stop - 1) // BLOCK
+        found = b"".join(self._block(number) for number in range(first, last + 1))
+        return found[offset - first * BLOCK : stop - first * BLOCK]
+
+
+def _read_block(elf: ElfObject, number: int) -> bytes:
+    start = number * BLOCK
+    return elf.read(start, min(BLOCK, elf.size - start))

@@ -1,15 +1,47 @@
 """ELF headers as plain tuples; each table is read at once and checked against the file's size.
 
 pyelftools would add 40 ms of import time to every run and take ten times as long per object; tests compare the two.
+Source of truth for the constants: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
 """
 
 import os
 import struct
 from typing import IO, NamedTuple
 
-from perf2x.base.abi import elf_numbers
 from perf2x.errors import ObjectError
 
+_IDENT_SIZE = 16
+_CLASS_32, _CLASS_64 = 1, 2
+_LITTLE, _BIG = 1, 2
+_SHN_XINDEX = 0xFFFF
+"""``e_shstrndx`` of files in which the number of the name section does not fit; ``sh_link`` of section 0 has it
+instead.
+"""
+_PN_XNUM = 0xFFFF
+"""``e_phnum`` of files with more segments than fit; ``sh_info`` of section 0 has their number instead."""
+
+_HEADER = {_CLASS_64: "HHIQQQIHHHHHH", _CLASS_32: "HHIIIIIHHHHHH"}
+"""Fields after e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
+phnum, shentsize, shnum, shstrndx.
+"""
+_SECTION = {_CLASS_64: "IIQQQQIIQQ", _CLASS_32: "IIIIIIIIII"}
+"""name, type, flags, addr, offset, size, link, info, addralign, entsize"""
+_SEGMENT = {_CLASS_64: "IIQQQQQQ", _CLASS_32: "IIIIIIII"}
+"""64 bits: type, flags, offset, vaddr, paddr, filesz, memsz, align; 32 bits: flags come second to last."""
+
+_FILE_TYPES = {1: "ET_REL", 2: "ET_EXEC", 3: "ET_DYN", 4: "ET_CORE"}
+_MACHINES = {
+    2: "EM_SPARC", 3: "EM_386", 20: "EM_PPC", 21: "EM_PPC64", 22: "EM_S390", 40: "EM_ARM", 43: "EM_SPARCV9",
+    62: "EM_X86_64", 183: "EM_AARCH64", 243: "EM_RISCV", 258: "EM_LOONGARCH",
+}  # fmt: skip
+_SECTION_TYPES = {
+    0: "SHT_NULL", 1: "SHT_PROGBITS", 2: "SHT_SYMTAB", 3: "SHT_STRTAB", 4: "SHT_RELA", 5: "SHT_HASH", 6: "SHT_DYNAMIC",
+    7: "SHT_NOTE", 8: "SHT_NOBITS", 9: "SHT_REL", 11: "SHT_DYNSYM", 14: "SHT_INIT_ARRAY", 15: "SHT_FINI_ARRAY",
+}  # fmt: skip
+_SEGMENT_TYPES = {
+    0: "PT_NULL", 1: "PT_LOAD", 2: "PT_DYNAMIC", 3: "PT_INTERP", 4: "PT_NOTE", 6: "PT_PHDR", 7: "PT_TLS",
+    0x6474E550: "PT_GNU_EH_FRAME",
+}  # fmt: skip
 SHF_ALLOC = 0x2
 SHF_COMPRESSED = 0x800
 PF_X = 0x1
@@ -23,7 +55,7 @@ class ElfSection(NamedTuple):
 
     name: str
     type: str
-    """``SHT_PROGBITS`` …, or the number as text if `elf_numbers` has no name for it."""
+    """``SHT_PROGBITS`` …, or the number as text if _SECTION_TYPES has no name for it."""
     flags: int
     address: int
     """svma; 0 when the section is not loaded."""
@@ -54,30 +86,30 @@ class ElfHeaders:
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream, self._name = stream, name
         self.size = stream.seek(0, os.SEEK_END)
-        ident = self._bytes(0, elf_numbers.IDENT_SIZE)
+        ident = self._bytes(0, _IDENT_SIZE)
         if ident[:4] != b"\x7fELF":
             raise self._error("it does not begin with the magic number")
         self._class = ident[4]
-        if self._class not in elf_numbers.HEADER or ident[5] not in (elf_numbers.LITTLE, elf_numbers.BIG):
+        if self._class not in _HEADER or ident[5] not in (_LITTLE, _BIG):
             raise self._error(f"unknown word size {ident[4]} or byte order {ident[5]}")
-        self.is_64 = self._class == elf_numbers.CLASS_64
-        self.byte_order = "<" if ident[5] == elf_numbers.LITTLE else ">"
-        layout = self.byte_order + elf_numbers.HEADER[self._class]
-        fields = struct.unpack(layout, self._bytes(elf_numbers.IDENT_SIZE, struct.calcsize(layout)))
-        self.type = elf_numbers.FILE_TYPES.get(fields[0], str(fields[0]))
-        self.machine = elf_numbers.MACHINES.get(fields[1], str(fields[1]))
+        self.is_64 = self._class == _CLASS_64
+        self.byte_order = "<" if ident[5] == _LITTLE else ">"
+        layout = self.byte_order + _HEADER[self._class]
+        fields = struct.unpack(layout, self._bytes(_IDENT_SIZE, struct.calcsize(layout)))
+        self.type = _FILE_TYPES.get(fields[0], str(fields[0]))
+        self.machine = _MACHINES.get(fields[1], str(fields[1]))
         self.entry = fields[3]
         segments_at, sections_at, (segment_size, segments, section_size, sections, names) = (*fields[4:6], fields[8:])
-        first = self._rows("section headers", elf_numbers.SECTION, sections_at, min(sections_at, 1), section_size)
+        first = self._rows("section headers", _SECTION, sections_at, min(sections_at, 1), section_size)
         if first:
-            sections, names = sections or first[0][5], first[0][6] if names == elf_numbers.SHN_XINDEX else names
-            segments = first[0][7] if segments == elf_numbers.PN_XNUM else segments
-            rows = self._rows("section headers", elf_numbers.SECTION, sections_at, sections, section_size)
+            sections, names = sections or first[0][5], first[0][6] if names == _SHN_XINDEX else names
+            segments = first[0][7] if segments == _PN_XNUM else segments
+            rows = self._rows("section headers", _SECTION, sections_at, sections, section_size)
             self.sections = self._with_names(rows, names)
         else:
             self.sections = ()
         count = segments if segments_at else 0
-        table = self._rows("program headers", elf_numbers.SEGMENT, segments_at, count, segment_size)
+        table = self._rows("program headers", _SEGMENT, segments_at, count, segment_size)
         self.segments = tuple(map(self._segment, table))
 
     def _error(self, why: str) -> ObjectError:
@@ -109,14 +141,14 @@ class ElfHeaders:
             if offset + size > self.size:
                 raise ObjectError(f"{self._name}: the names of sections lie outside its {self.size:#x} bytes")
             names = self._bytes(offset, size)
-        types = elf_numbers.SECTION_TYPES
+        types = _SECTION_TYPES
         return tuple([ElfSection(string_at(names, row[0]), types.get(row[1]) or str(row[1]), *row[2:]) for row in rows])
 
     def _segment(self, row: tuple[int, ...]) -> ElfSegment:
         if not self.is_64:
             row = (row[0], row[6], *row[1:6], row[7])
         kind, flags, offset, address, _, file_size, memory_size, alignment = row
-        name = elf_numbers.SEGMENT_TYPES.get(kind, str(kind))
+        name = _SEGMENT_TYPES.get(kind, str(kind))
         return ElfSegment(name, flags, offset, address, file_size, memory_size, alignment)
 
 

@@ -1,11 +1,11 @@
 """Decodes instructions of one x86 file by address, and finds the extents of its functions."""
 
 from bisect import bisect_right
+from functools import lru_cache
 
 import numpy as np
 
-from perf2x.base.binaries.elf.code_blocks import CodeBlocks
-from perf2x.base.binaries.elf.elf_file import ElfObject
+from perf2x.base.binaries.elf.elf_file import CodeBlocks, ElfObject
 from perf2x.base.binaries.elf.symtab import STT_FUNC, function_symbols
 from perf2x.base.binaries.elf.x86_instructions import LONGEST, X86Instruction, decode
 from perf2x.base.columnar import flatnonzero, lexsort
@@ -23,18 +23,11 @@ class X86Code:
     def __init__(self, elf: ElfObject, debug: ElfObject | None) -> None:
         self.is_64 = elf.machine == "EM_X86_64"
         self._blocks, self._files = CodeBlocks(elf), [elf] if debug is None else [debug, elf]
-        self._instructions: dict[int, X86Instruction | None] = {}
+        self.instruction = lru_cache(_MOST)(self._instruction)
         self._extents: tuple[list[int], list[int]] | None = None
 
-    def instruction(self, svma: int) -> X86Instruction | None:
+    def _instruction(self, svma: int) -> X86Instruction | None:
         """Return the instruction at an address; None if it is invalid, or not in the file."""
-        if svma not in self._instructions:
-            if len(self._instructions) >= _MOST:
-                self._instructions.clear()
-            self._instructions[svma] = self._decoded(svma)
-        return self._instructions[svma]
-
-    def _decoded(self, svma: int) -> X86Instruction | None:
         try:
             return decode(self._blocks.read(svma, svma + LONGEST), is_64=self.is_64)
         except ObjectError:

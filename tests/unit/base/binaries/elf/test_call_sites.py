@@ -2,10 +2,9 @@
 
 import pytest
 
-from perf2x.base.binaries.elf import call_sites, code_blocks
+from perf2x.base.binaries.elf import call_sites, elf_file
 from perf2x.base.binaries.elf.call_sites import CallSites
-from perf2x.base.binaries.elf.code_blocks import BLOCK
-from perf2x.base.binaries.elf.elf_file import open_elf
+from perf2x.base.binaries.elf.elf_file import BLOCK, open_elf
 from tests.support.tiny_elf import TinySection, tiny_elf
 
 TEXT = 0x1000
@@ -96,14 +95,15 @@ def test_code_is_read_once_a_block_and_across_blocks(monkeypatch) -> None:
 
 
 def test_what_is_kept_is_bounded(monkeypatch) -> None:
-    monkeypatch.setattr(code_blocks, "MAX_BLOCKS", 1)
+    monkeypatch.setattr(elf_file, "MAX_BLOCKS", 1)
     monkeypatch.setattr(call_sites, "MAX_ANSWERS", 2)
     code = (b"\x90" * 11 + bytes.fromhex("e810000000")) * (3 * BLOCK // 16)
     sites = CallSites(open_elf(tiny_elf([TinySection(".text", code, TEXT, flags=6)])))
     for at in range(16, len(code), 4096):
         assert sites.may_return_to(TEXT + at)
         assert not sites.may_return_to(TEXT + at + 1)
-        assert len(sites._blocks._blocks) <= 2 and len(sites._answers) <= 2
+    assert sites._blocks._block.cache_info().currsize == 1
+    assert sites.may_return_to.cache_info().currsize == 2
 
 
 def test_a_file_that_lacks_the_end_of_its_code_tells_nothing() -> None:

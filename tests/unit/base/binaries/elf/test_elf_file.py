@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.base.abi import elf_numbers as abi
+from perf2x.base.binaries.elf import elf_headers as abi
 from perf2x.base.binaries.elf.build_id_notes import gnu_build_id
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.errors import ObjectError
@@ -90,7 +90,7 @@ def test_headers_equal_those_of_pyelftools(path) -> None:
             pytest.skip("no ELF file")
         theirs, ours = ELFFile(stream), open_elf(path)
         assert (ours.machine, ours.type, ours.entry) == (theirs["e_machine"], theirs["e_type"], theirs["e_entry"])
-        known = set(abi.SECTION_TYPES.values()) | set(abi.SEGMENT_TYPES.values())
+        known = set(abi._SECTION_TYPES.values()) | set(abi._SEGMENT_TYPES.values())
         keys = ["flags", "addr", "offset", "size", "link", "info", "addralign", "entsize"]
         sections = [(s.name, s["sh_type"], *(s[f"sh_{key}"] for key in keys)) for s in theirs.iter_sections()]
         assert [s if s.type in known else (s.name, *s[2:]) for s in ours.sections] == [
