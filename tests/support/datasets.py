@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from perf2x.base.abi import MODE_NAMES
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.fleet.executors import Here
 from perf2x.fleet.ingest import IngestTotals, Job, ingest
@@ -22,7 +23,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.sources.dataset.content_ids import recording_id
 from perf2x.sources.dataset.dataset_schema import KEY
 from perf2x.sources.dataset.delta_tables import DeltaTables
-from perf2x.sources.dataset.place_keys import MODES, PlaceKeys
+from perf2x.sources.dataset.place_keys import PlaceKeys
 from perf2x.sources.dataset.write.recording_to_store import StoredRecording
 from perf2x.sources.dataset.write.table_rows import object_symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -109,7 +110,7 @@ def name_places(
     folder: Path, places: Sequence[Mapping[str, Any]], functions: Sequence[FunctionRow], line: int = 9
 ) -> None:
     """Name places as ``fleet symbolize`` does: code belongs to ``functions[0]``, those behind are inlined."""
-    tables, numbers = DeltaTables(str(folder)), {text: mode for mode, text in MODES.items()}
+    tables, numbers = DeltaTables(str(folder)), {text: mode for mode, text in enumerate(MODE_NAMES)}
     for ident in sorted({row["object_id"] for row in places}):
         mine = {tuple(row[name] for name in KEY[1:]) for row in places if row["object_id"] == ident}
         offset, mode, is_return, variant = zip(*sorted(mine), strict=True)

@@ -7,21 +7,19 @@ docstring (cli/parameters.py). The command of two words ``fleet query`` has the 
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
+from perf2x.base.installed_packages import EntryPoint, available
 from perf2x.cli.error_handling import USAGE
 from perf2x.cli.help import CONTEXT, PlainHelp, show_all
 from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.usage_errors import report_usage_errors
 from perf2x.errors import OptionError
-
-if TYPE_CHECKING:
-    from perf2x.base.installed_packages import EntryPoint
 
 LINES = {
     "convert": "Convert a perf.data recording.",
@@ -49,10 +47,8 @@ LINES = {
 
 
 @functools.cache
-def commands() -> "dict[str, EntryPoint]":
+def commands() -> dict[str, EntryPoint]:
     """Return all installed commands by their words."""
-    from perf2x.base.installed_packages import available
-
     return {name.replace(".", " "): point for name, point in available("perf2x.commands").items()}
 
 
@@ -64,7 +60,7 @@ def _lines() -> dict[str, str]:
     return own | {name: _line_of(point) for name, point in found.items() if name not in own}
 
 
-def _line_of(point: "EntryPoint") -> str:
+def _line_of(point: EntryPoint) -> str:
     try:
         return (point.load().__doc__ or "").strip().partition("\n")[0]
     except (AttributeError, ImportError) as error:

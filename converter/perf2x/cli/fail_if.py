@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def check_gates(gates: GateFlags, has_symbols: bool) -> None:
-    """Raise OptionError for limits that are not percentages, before any work is done."""
-    if "unresolved" in gates.limits() and not has_symbols:
+    """Raise OptionError for a limit that the command cannot check, before any work is done."""
+    if "unresolved" in dict(gates.fail_if) and not has_symbols:
         raise OptionError("--fail-if unresolved needs names, so it excludes --no-symbols")
 
 
 def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
     """Yield a sentence for every gate that the recording fails."""
-    measured, limits = quality_percentages(loaded), gates.limits()
+    measured, limits = quality_percentages(loaded), dict(gates.fail_if)
     for name, what in LIMITS.items():
         if measured[name] > limits.get(name, 100):
             typed = f"--fail-if {name.replace('_', '-')}"

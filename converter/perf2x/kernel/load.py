@@ -3,8 +3,6 @@
 A stage's modules are imported when it is reached, so ``perf2x --help`` needs none of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """The result of a load: the profile, and reports on how it was made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -3,23 +3,22 @@
 The most fundamental damage comes first, because it causes later counts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from perf2x.base.diagnostics import Count
 from perf2x.errors import FormatError
 
-_DAMAGE: dict[str, Callable[[Count], str]] = {
-    "wrapper_damaged": lambda count: f"the compressed file is cut off or damaged ({count.first})",
-    "compressed_records_broken": lambda count: f"its compressed records cannot be unpacked ({count.first})",
-    "samples_of_unknown_event": lambda count: (
-        f"all of its samples belong to events that the file does not define ({count.count:,})"
-    ),
-    "samples_malformed": lambda count: f"all of its samples are damaged ({count.count:,})",
-    "bytes_after_last_record": lambda count: f"its records are damaged at {count.first}",
-    "compressed_bytes_after_last_record": lambda _: "its compressed records end inside the first sample",
-    "file_cut": lambda count: f"the file lacks its last {count.count:,} bytes: copy it again completely",
-    "records_malformed": lambda count: f"{count.count:,} of its records are damaged, the first one is {count.first}",
+_DAMAGE = {
+    "wrapper_damaged": "the compressed file is cut off or damaged ({0.first})",
+    "compressed_records_broken": "its compressed records cannot be unpacked ({0.first})",
+    "samples_of_unknown_event": "all of its samples belong to events that the file does not define ({0.count:,})",
+    "samples_malformed": "all of its samples are damaged ({0.count:,})",
+    "bytes_after_last_record": "its records are damaged at {0.first}",
+    "compressed_bytes_after_last_record": "its compressed records end inside the first sample",
+    "file_cut": "the file lacks its last {0.count:,} bytes: copy it again completely",
+    "records_malformed": "{0.count:,} of its records are damaged, the first one is {0.first}",
 }
+"""Sentences about counts."""
 
 
 def no_samples(sources: Sequence[str], recorded: int, has_events: bool, counts: Mapping[str, Count]) -> FormatError:
@@ -30,7 +29,7 @@ def no_samples(sources: Sequence[str], recorded: int, has_events: bool, counts: 
 
 def damage(counts: Mapping[str, Count]) -> str:
     """Return the damage that explains missing samples; "" if the whole recording was read."""
-    return next((words(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
+    return next((words.format(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
 
 
 def reason(recorded: int, has_events: bool, counts: Mapping[str, Count]) -> str:

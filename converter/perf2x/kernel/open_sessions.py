@@ -8,8 +8,6 @@ There may be very many inputs, so few stay open: an open recording holds a mappe
 except samples. The others are opened again when needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 

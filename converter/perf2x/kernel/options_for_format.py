@@ -3,8 +3,6 @@
 Each option declares what it needs of a format, and of an input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 
 from msgspec.structs import replace

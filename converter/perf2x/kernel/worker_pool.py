@@ -7,8 +7,6 @@ Forked workers inherit the index, the process history and the mapped file withou
 numpy is not safe after a fork (macOS) or there is no fork (Windows), one process does all the work.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import time
@@ -123,7 +121,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
     """Numbers of this process's shards, ascending; it may not have reached the last one yet."""
 
     @classmethod
-    def among(cls, processes: int) -> ShardQueue:
+    def among(cls, processes: int) -> "ShardQueue":
         """Create a queue for this number of processes; no shard is taken yet."""
         each = min(processes, _MOST_CHUNKS)
         sizes: list[int] = []
@@ -144,7 +142,7 @@ class ShardQueue(Shard, eq=False, kw_only=True):
             self.taken.append(int.from_bytes(number, "little"))
         return shard in self.taken
 
-    def lost(self, reported: Iterable[int]) -> ShardQueue | None:
+    def lost(self, reported: Iterable[int]) -> "ShardQueue | None":
         """Return the shards of processes that died, None if there are none.
 
         ``reported`` are the finished shards.

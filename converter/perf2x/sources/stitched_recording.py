@@ -3,19 +3,18 @@
 They take the place of a recording; filters and columns are applied afterwards.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import ListArray, arange, as_uint64, zeros
-from perf2x.kernel.input_source import Lacks, Stitched
+from perf2x.kernel.input_source import Stitched
 from perf2x.kernel.load_options import LoadContext, LoadOptions
 from perf2x.model.filters.applied_filters import AppliedFilters
-from perf2x.model.profile import Profile, keep_samples, without_times
-from perf2x.model.recording import Samples
+from perf2x.model.profile import Profile, ProfileEvent, keep_samples, without_times
+from perf2x.model.recording import Event, Samples
 from perf2x.model.transforms.drop_unused import compact
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
@@ -30,11 +29,6 @@ class StitchedRecording:
     def recording(self) -> Self:
         """Return itself, as the recording."""
         return self
-
-    @property
-    def lacks(self) -> Lacks:
-        """Implements ``Source.lacks``."""
-        raise NotImplementedError
 
     def whole(self, options: LoadOptions) -> Profile:
         """Return the profile of all samples."""
@@ -73,6 +67,18 @@ class StitchedRecording:
             if len(kept) < len(batch):
                 profile = compact(keep_samples(profile, kept))
             return Stitched(self.completed(profile, context.options), *self.reports, self.names, self.sources)
+
+
+def events_of(events: Iterable[ProfileEvent], sample_type: int) -> tuple[Event, ...]:
+    """Return a profile's events as those of a session, without the attributes that only perf.data has."""
+    return tuple(
+        Event(
+            index=index, name=event.name, type=-1, config=0, sample_period=event.period or event.frequency,
+            sample_type=sample_type, read_format=0, flags=frozenset(["freq"] if event.frequency else []),
+            unit=event.unit,
+        )
+        for index, event in enumerate(events)
+    )  # fmt: skip
 
 
 def batch_of(profile: Profile) -> Samples:

@@ -81,7 +81,6 @@ def test_a_conversion_imports_only_what_it_uses_and_collects_hardly_any_garbage(
         "pycxxfilt",
         "perf2x.stitcher.unwind.unwinder",
         "perf2x.cli.commands.top",
-        "perf2x.cli.per_event",
         "perf2x.emitters.chrome.chrome",
     }
     words = ["convert", recording("calls"), "-o", str(tmp_path / "out.folded"), "-q"]

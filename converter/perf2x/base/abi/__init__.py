@@ -19,6 +19,7 @@ from perf2x.base.abi.uapi import (
     ATTR_FLAGS,
     CALLCHAIN_CONTEXT_MAX,
     MISC_CPUMODE_MASK,
+    MODE_NAMES,
     AuxFlag,
     BranchSampleType,
     CallchainContext,

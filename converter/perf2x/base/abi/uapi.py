@@ -96,6 +96,10 @@ class CpuMode(IntEnum):
     GUEST_USER = 5
 
 
+MODE_NAMES = tuple(mode.name.lower().replace("_", " ") for mode in CpuMode)
+"""Texts by mode, ``guest kernel``, as pprof's label and a dataset's column have them."""
+
+
 class RegsAbi(IntEnum):
     """enum perf_sample_regs_abi: a number up to Linux 7.2, a bit field since vector registers were added."""
 

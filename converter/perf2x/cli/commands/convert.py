@@ -66,7 +66,7 @@ def convert(
     if target == STDOUT and sys.stdout.isatty() and needs.binary:
         raise OptionError(f"{name} is binary and standard output is a terminal; choose a file with -o")
     check_of_command(
-        [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
+        [*(f"fail_if_{limit}" for limit, _ in gates.fail_if), *["per_event"] * formatting.per_event], name, needs
     )
     listings = request.of(ListingSettings).listings
     options = request.but(

@@ -1,11 +1,14 @@
 """Options on the contents of any output format; those of one format are its fields (cli/format_parameters.py)."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec.structs import replace
 
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.typed_options import as_typed
-from perf2x.errors import SettingError
+from perf2x.errors import OptionError, SettingError
 from perf2x.model.setting import Setting, settings_in
 from perf2x.model.totals.row_kinds import Value
 
@@ -55,10 +58,31 @@ class FormatFlags(Frozen):
         with as_typed(lambda field: f"--set {field}" if field in extra else {"event": "--event all"}.get(field, field)):
             return build_emitter(name, {**typed, **value, **extra})
 
-    def outputs(self, profile: "View", target: str, suffix: str) -> "Iterable[tuple[str, View]]":
-        """Yield the names of the files to write and the profile of each: one file, or one per event."""
-        if not self.per_event:
-            return ((target, profile),)
-        from perf2x.cli.per_event import per_event
+    def outputs(self, profile: "View", target: str, suffix: str) -> "Iterator[tuple[str, View]]":
+        """Yield the name (``out.folded`` becomes ``out.cycles.folded``) and profile of each file to write.
 
-        return per_event(profile, target, suffix)
+        It is one file, or one for each event that has samples. Raises OptionError for standard output, which cannot be
+        several files.
+        """
+        if not self.per_event:
+            yield target, profile
+            return
+        from perf2x.base.columnar import take_rows_of, unique
+        from perf2x.model.profile import plain_names
+
+        if target == "-":
+            raise OptionError("--per-event writes several files: choose a file name with -o, not standard output")
+        used: set[str] = set()
+        for row in unique(profile.samples.event).tolist():
+            name = re.sub(r"[^\w.+-]+", "_", plain_names(profile.events)[row]).strip("_") or f"event_{row}"
+            name = name if name not in used else f"{name}_{row}"
+            used.add(name)
+            samples = take_rows_of(profile.samples, profile.samples.event == row)
+            yield _with_event(target, suffix, name), replace(profile, samples=samples, default_event=row)
+
+
+def _with_event(target: str, suffix: str, name: str) -> str:
+    for ending in (suffix, f"{suffix}.gz", suffix.removesuffix(".gz")):
+        if target.endswith(ending):
+            return f"{target.removesuffix(ending)}.{name}{ending}"
+    return f"{target}.{name}"

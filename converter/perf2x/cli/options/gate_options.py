@@ -26,14 +26,16 @@ class GateFlags(Frozen):
     PANEL = "For CI"
 
     fail_if: Annotated[
-        tuple[str, ...],
+        tuple[tuple[str, float], ...],
         Setting(
             "Exit with 3 if more than PCT % of the samples were lost (lost=1) or lack their deferred user stack "
             "(missing-user=5), or are in functions without a name (unresolved=60); repeatable.",
             metavar="WHAT=PCT",
             rare=True,
+            read=lambda _, texts: tuple(map(_read_limit, texts)),
         ),
     ] = ()
+    """Percentages by name in LIMITS."""
     strict: Annotated[bool, Setting("Fail if any recorded data is missing from the output.", rare=True)] = False
     stats: Annotated[
         str | None,
@@ -45,12 +47,8 @@ class GateFlags(Frozen):
         ),
     ] = None
 
-    def limits(self) -> dict[str, float]:
-        """Return percentages by name in LIMITS. Raises OptionError for invalid ones."""
-        return dict(map(_parse_limit, self.fail_if))
 
-
-def _parse_limit(text: str) -> tuple[str, float]:
+def _read_limit(text: str) -> tuple[str, float]:
     what, _, share = text.partition("=")
     name = what.replace("-", "_")
     if name not in LIMITS:

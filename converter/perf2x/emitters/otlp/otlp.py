@@ -9,7 +9,7 @@ Users choose attributes of samples by the names of pprof's labels.
 from itertools import chain
 from typing import Annotated, BinaryIO, Literal
 
-from perf2x.base.abi import CpuMode
+from perf2x.base.abi import MODE_NAMES, CpuMode
 from perf2x.base.columnar import I64, as_int64, unique, unique_inverse, zeros
 from perf2x.emitters.encoding.protobuf import entry, text
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, grouped, utc_times
@@ -24,7 +24,7 @@ from perf2x.emitters.otlp.otlp_schema import (
 )
 from perf2x.emitters.otlp.otlp_tables import Dictionary, StackTables, Value, key_values, numbered
 from perf2x.emitters.pprof.pprof_tables import StringTable
-from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
+from perf2x.emitters.pprof.sample_labels import LABELS
 from perf2x.errors import OptionError
 from perf2x.model.cgroup_parts import ATTRIBUTES, columns_of
 from perf2x.model.format_features import OriginalSettings

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from perf2x.base.abi import CpuMode, data_source
+from perf2x.base.abi import MODE_NAMES, CpuMode, data_source
 from perf2x.base.columnar import (
     I64,
     AnyArray,
@@ -28,15 +28,6 @@ from perf2x.base.columnar import (
 from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
 from perf2x.model.cgroup_parts import ATTRIBUTES, CGROUP_PARTS, cgroup_part
 from perf2x.model.profile import Profile
-
-MODE_NAMES = {
-    CpuMode.UNKNOWN: "unknown",
-    CpuMode.KERNEL: "kernel",
-    CpuMode.USER: "user",
-    CpuMode.HYPERVISOR: "hypervisor",
-    CpuMode.GUEST_KERNEL: "guest kernel",
-    CpuMode.GUEST_USER: "guest user",
-}
 
 MEMORY_LABELS: dict[str, Callable[[int], str]] = {
     "mem_op": data_source.operation,
@@ -208,7 +199,7 @@ def _mode(key: str, profile: Profile, intern: Intern) -> LabelColumn:
     """Label a sample with the CPU mode of its innermost frame."""
     location = np.append(profile.stacks.location, -1)[profile.samples.stack]
     mode = np.append(profile.locations.mode, int(CpuMode.UNKNOWN))[location]
-    return LabelColumn(key, _interned_texts(mode, list(MODE_NAMES.values()), intern))
+    return LabelColumn(key, _interned_texts(mode, MODE_NAMES, intern))
 
 
 def _event(key: str, profile: Profile, intern: Intern) -> LabelColumn:

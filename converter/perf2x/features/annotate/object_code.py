@@ -178,8 +178,6 @@ class ObjectCode:
         apart = self._kernel or self._dump
         if apart is not None:
             return apart.extents(address)
-        if not self._found.files:
-            return np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         start, end = ElfNames(self._found, self._context.diagnostics).extents(address)
         unknown = flatnonzero(end == 0)
         start[unknown], end[unknown] = _go_extents(self._found, address[unknown])

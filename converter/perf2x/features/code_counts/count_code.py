@@ -3,8 +3,6 @@
 The object is the one named by the user, or the one with most samples.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

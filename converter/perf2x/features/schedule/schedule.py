@@ -61,6 +61,12 @@ class SwitchSamples(ColumnTable):
     """The thread that came to the CPU; −1 if unknown."""
 
     @property
+    def by_cpu(self) -> I64:
+        """Return the rows of samples whose CPU is known, by CPU and time."""
+        known = flatnonzero(self.cpu >= 0)
+        return known[argsort_rows([self.cpu[known], self.time[known], known])]
+
+    @property
     def next(self) -> ThreadTimes:
         """Return the threads that came to a CPU; samples without next_pid have none."""
         return ThreadTimes(self.next_tid, self.time).where(self.next_tid >= 0)
@@ -105,8 +111,7 @@ def unseen_departures(traced: SwitchSamples, entered: ThreadTimes) -> ThreadTime
         samples of a CPU    A → B    B → C             A → D
         departures          A        B    C, unseen    A
     """
-    known = flatnonzero(traced.cpu >= 0)
-    rows = known[argsort_rows([traced.cpu[known], traced.time[known], known])]
+    rows = traced.by_cpu
     one, other = rows[:-1], rows[1:]
     came = traced.next_tid[one]
     is_lost = (traced.cpu[one] == traced.cpu[other]) & (came > 0) & (traced.tid[other] != came)

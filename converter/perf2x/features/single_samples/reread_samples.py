@@ -1,7 +1,5 @@
 """Reads single samples again, as they were recorded, and finds where their symbols begin."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 

@@ -50,8 +50,7 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
         switches            A out    B out    A out
                             B in     A in
     """
-    known = flatnonzero(traced.cpu >= 0)
-    traced = take_rows_of(traced, known[argsort_rows([traced.cpu[known], traced.time[known], known])])
+    traced = take_rows_of(traced, traced.by_cpu)
     tid, goes_on = _followed(traced)
     if not goes_on.any():
         return None

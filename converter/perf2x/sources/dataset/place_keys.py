@@ -4,22 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.abi import CpuMode
+from perf2x.base.abi import MODE_NAMES, CpuMode
 from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools, Frozen, as_int64, as_uint64
 from perf2x.sources.dataset.arrow_columns import numbers, text_column, texts
 
 if TYPE_CHECKING:
     import pyarrow
-
-MODES = {
-    CpuMode.UNKNOWN: "unknown",
-    CpuMode.KERNEL: "kernel",
-    CpuMode.USER: "user",
-    CpuMode.HYPERVISOR: "hypervisor",
-    CpuMode.GUEST_KERNEL: "guest kernel",
-    CpuMode.GUEST_USER: "guest user",
-}
-"""Texts of the column ``mode``, also pprof's."""
 
 
 class PlaceKeys(Frozen):
@@ -37,7 +27,7 @@ class PlaceKeys(Frozen):
     def columns(self) -> dict[str, Any]:
         """The columns of tables."""
         return {
-            "file_offset": self.offset, "mode": text_column(list(MODES.values()), self.mode),
+            "file_offset": self.offset, "mode": text_column(MODE_NAMES, self.mode),
             "is_return": self.is_return, "variant": self.variant,
         }  # fmt: skip
 
@@ -50,7 +40,7 @@ class PlaceKeys(Frozen):
 def keys_of_rows(rows: "pyarrow.Table") -> PlaceKeys:
     """Return the keys of a table's rows; an invalid mode is UNKNOWN."""
     code, known = texts(rows, "mode")
-    modes = {text: mode for mode, text in MODES.items()}
+    modes = {text: mode for mode, text in enumerate(MODE_NAMES)}
     return PlaceKeys(
         as_uint64(numbers(rows, "file_offset")),
         np.array([modes.get(text, CpuMode.UNKNOWN) for text in known], np.uint8)[code],

@@ -1,7 +1,5 @@
 """A text as a recording: whoever printed it has already stitched its stacks and named its frames."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -44,10 +42,10 @@ from perf2x.model.profile import (
     Stacks,
     Threads,
 )
-from perf2x.model.recording import ALL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want
+from perf2x.model.recording import ALL, NO_RECORDS, Samples, Session, Shard, Sideband, Want
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.reader.containers.input_file import FIRST, InputFile
-from perf2x.sources.stitched_recording import StitchedRecording, batch_of
+from perf2x.sources.stitched_recording import StitchedRecording, batch_of, events_of
 from perf2x.sources.text.read_text import read_text
 from perf2x.sources.text.text_tables import UNNAMED, Text
 from perf2x.stitcher.call_graphs import UnwindReport
@@ -107,13 +105,7 @@ class TextRecording(StitchedRecording):
         return Session(
             source=self._profile.meta.source,
             byte_order="<",
-            events=tuple(
-                Event(
-                    index=index, name=event.name, type=-1, config=0, sample_period=0, sample_type=int(sample_type),
-                    read_format=0, flags=frozenset(), unit=event.unit,
-                )
-                for index, event in enumerate(self._profile.events)
-            ),
+            events=events_of(self._profile.events, int(sample_type)),
             arch=known.get("arch", ""),
             hostname=known.get("hostname", ""),
             os_release=known.get("os release", ""),
@@ -121,7 +113,7 @@ class TextRecording(StitchedRecording):
             command_line=tuple(known.get("cmdline", "").split()),
             cpus_online=int(cpus) if cpus.isdecimal() and len(cpus) < 9 else 0,
             features={"text": self._text.kind},
-        )  # fmt: skip
+        )
 
     @property
     def sideband(self) -> Sideband:
@@ -162,8 +154,7 @@ class TextRecording(StitchedRecording):
         """
         samples = profile.samples
         if options.needs_times and samples.time is None:
-            advice = "times shown are positions in the text"
-            self.diagnostics.add("no_timestamps", advice)
+            self.diagnostics.add("no_timestamps", "times shown are positions in the text")
             samples = replace(samples, time=as_uint64(cumsum(samples.count) - samples.count))
         if "cpu" in options.columns or options.needs_times:
             samples = replace(samples, cpu=samples.cpus)

@@ -64,6 +64,10 @@ class TextFrame(Frozen):
     """Whether it only adds the ``source`` of the line before it, which may show that the function is inlined."""
 
 
+Parser = Callable[[bytes], TextFrame | int]
+"""Returns the frame on a line, or a negative number for other lines."""
+
+
 class TextSamples(ColumnTable):
     """Samples of a text, a row each, in order; −1 in integers, and LAST_TIME, mean unknown."""
 
@@ -100,7 +104,7 @@ class Text(Frozen):
 class _LineNumbers(dict[bytes, int]):
     """Numbers of distinct lines; other lines get their kind, which is negative."""
 
-    def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
+    def __init__(self, parse: Parser) -> None:
         self._parse = parse
         self._numbers: dict[TextFrame, int] = {}
         self.flags = bytearray()
@@ -121,9 +125,9 @@ class _LineNumbers(dict[bytes, int]):
 
 
 class _StackTable:
-    """Distinct stacks of a text; ``parse`` returns a line's frame, or a negative number for other lines."""
+    """Distinct stacks of a text."""
 
-    def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
+    def __init__(self, parse: Parser) -> None:
         self._lines = _LineNumbers(parse)
         self._joined = ListInterner(np.int64)
         self._stacks = ListInterner(np.int64)
@@ -213,7 +217,7 @@ class TextReader:
     begins: ClassVar[re.Pattern[bytes]]
     """Matches a line with which only samples of this kind begin."""
 
-    def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
+    def __init__(self, parse: Parser) -> None:
         self.stacks = _StackTable(parse)
         self.comms, self.events = TextInterner[bytes](), TextInterner[bytes]()
         self.not_read = 0

@@ -20,10 +20,10 @@ from perf2x.kernel.merge_reports import sum_reports
 from perf2x.kernel.options_for_format import ONE_RECORDING
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import Meta, Profile
-from perf2x.model.recording import ALL, KERNEL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want
+from perf2x.model.recording import ALL, KERNEL, NO_RECORDS, Samples, Session, Shard, Sideband, Want
 from perf2x.sources.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.sources.dataset.read.restore_profile import restore_events, restore_meta, restore_profile
-from perf2x.sources.stitched_recording import StitchedRecording
+from perf2x.sources.stitched_recording import StitchedRecording, events_of
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.known.location_names import LocationNames
@@ -109,10 +109,12 @@ class StoredPart(StitchedRecording):
     def session(self) -> Session:
         """The properties of the recordings, as far as a dataset has them and they agree."""
         meta, kernel = self._meta, self._first["kernel_build_id"]
+        bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
+        types = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
         return Session(
             source=meta.source,
             byte_order="<",
-            events=tuple(self._events()),
+            events=events_of(restore_events(self.rows[0]), types),
             arch=meta.arch,
             hostname=meta.hostname,
             os_release=meta.os_release,
@@ -124,15 +126,6 @@ class StoredPart(StitchedRecording):
             build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
             features={"sample_time": {"first": meta.start_ns, "last": meta.start_ns + meta.duration_ns}},
         )
-
-    def _events(self) -> Iterator[Event]:
-        bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
-        types = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
-        for index, event in enumerate(restore_events(self.rows[0])):
-            yield Event(
-                index=index, name=event.name, type=-1, config=0, sample_period=event.period or event.frequency,
-                sample_type=types, read_format=0, flags=frozenset(["freq"] if event.frequency else []), unit=event.unit,
-            )  # fmt: skip
 
     @property
     def sideband(self) -> Sideband:
