@@ -34,7 +34,7 @@ class Perf2xError(Exception):
 
 
 class FormatError(Perf2xError):
-    """The input cannot be read as a recording; the text says where, what was expected and what was found."""
+    """The input cannot be read as a recording; the text names the place, and what was expected and found there."""
 
 
 class OptionError(Perf2xError):

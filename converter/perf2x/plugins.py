@@ -1,7 +1,7 @@
 """Public API for plugins: output formats, symbol sources and commands. Tests import from ``perf2x.testing``.
 
-- Output format: subclass ``Format``, and annotate each option with a ``Setting``. Its ``Needs`` say what it reads of
-  the ``Profile`` and its tables, or of the ``View``.
+- Output format: subclass ``Format``, and annotate each option with a ``Setting``. Its ``Needs`` declare what it reads
+  of the ``Profile`` and its tables, or of the ``View``.
 - Symbol source: subclass ``SymbolSource``. It receives ``Context`` and ``Dso``, and returns ``Symbols`` with a
   ``Function`` for each name.
 - Command: a function whose parameters are annotated with ``Setting`` or ``Argument``.

@@ -14,7 +14,7 @@ _TYPED = "perf2x.format_options"
 
 
 def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> list[Any]:
-    """Return the additional parameters of a command for the typed format; none if there is no such format."""
+    """Return the additional parameters of a command for the typed format; none if the format does not exist."""
     from perf2x.kernel.registry import load_emitter
 
     parser = command.make_parser(context)
@@ -40,7 +40,7 @@ def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> li
 
 
 def typed_format_options(context: Any) -> dict[str, object]:
-    """Return the values of such parameters."""
+    """Return the typed values of the format's own parameters."""
     typed: dict[str, object] = context.meta.get(_TYPED, {})
     return typed
 

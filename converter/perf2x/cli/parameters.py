@@ -87,7 +87,7 @@ def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
     """Make a group from the values of its options and of those of its structs. Raises SettingError.
 
     None stands for an option that was not given. A struct whose ``--no-`` switch was given is None; a struct without
-    such a switch keeps the group's default if none of its options was given.
+    that switch keeps the group's default if none of its options was given.
     """
     values: dict[str, Any] = {}
     settings, hints = settings_in(kind), hints_of(kind)

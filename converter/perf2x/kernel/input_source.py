@@ -75,7 +75,7 @@ class SourceKind(Frozen):
     takes_path: Callable[[str], bool] = _nothing
     """Returns whether a path contains many recordings of this kind."""
     sessions: "Callable[[Sequence[Input], LoadContext], Sequence[SessionInput]] | None" = None
-    """Finds the recordings of all such inputs. Raises FormatError or OptionError."""
+    """Finds the recordings in all inputs of this kind. Raises FormatError or OptionError."""
 
 
 @cache

@@ -101,7 +101,7 @@ def _first_irregular(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrd
 def _follow_words(words: U64, order: ByteOrder) -> U64:
     """Return the headers of complete records.
 
-    They are wrong from the first record whose size is not a multiple of 8. Small records are found in runs, large ones
+    They are wrong from the first record whose size is not a multiple of 8. Small records are found in runs; large ones
     are followed one by one.
     """
     parts = [np.zeros(0, np.uint64)]

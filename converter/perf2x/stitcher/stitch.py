@@ -161,7 +161,7 @@ class StitchOptions(Frozen):
     """Keep each process's own addresses, as in a history built with ``per_process``; otherwise a file has one address.
     """
     deferred_missing: str = "mark"
-    """``mark``: add a root frame with the reason; ``kernel-only``: add none; ``drop``: drop such samples."""
+    """``mark``: add a root frame with the reason; ``kernel-only``: add none; ``drop``: drop these samples."""
     as_recorded: bool = False
     """Keep thread and stack of each sample, in file order, in addition to the sums."""
     merge_callchains: bool = True

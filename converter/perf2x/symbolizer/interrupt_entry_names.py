@@ -1,6 +1,6 @@
 """Names of code that is entered without a call: exception entries, padding, signal trampolines.
 
-A return address is looked up one byte earlier, inside the call. A frame that such code interrupted contains no call:
+A return address is looked up one byte earlier, inside the call. A frame that this code interrupted contains no call:
 its address is that of the interrupted instruction, and one byte earlier may be another function::
 
     exc_page_fault          called by the entry
@@ -31,7 +31,8 @@ _STARTS = frozenset({
 })  # fmt: skip
 """Code whose first byte is put on a stack as a return address without a preceding call.
 
-Signal trampolines (put there by the kernel), coroutines (makecontext), new tasks (copy_thread), function graph tracing.
+These are signal trampolines (the kernel does it), coroutines (makecontext), new tasks (copy_thread), and function graph
+tracing.
 """
 
 

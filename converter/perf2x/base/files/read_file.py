@@ -1,6 +1,6 @@
 """Reads whole files next to a recording, such as symbol tables, maps and dumps.
 
-The size is bounded, whatever they are.
+The size is bounded, whether the path is a file, a pipe or a device.
 """
 
 import errno

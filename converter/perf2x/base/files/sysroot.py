@@ -1,4 +1,4 @@
-"""Files of the converting machine that perf2x reads without being told to; a sysroot can replace ``/``.
+"""Files of the converting machine that perf2x reads by default; a sysroot can replace ``/``.
 
 ``PERF2X_SYSROOT`` names a directory to use as ``/`` for recorded paths, ``/usr/lib/debug``, ``/boot``,
 ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. With an empty directory a conversion depends only on its arguments,

@@ -29,8 +29,8 @@ def private_directory(parent: Path | None = None) -> Iterator[Path]:
 
     It lies in ``parent``, by default among the system's temporary files.
 
-    Its owner holds a lock on a file inside, which the system releases however the process ends. Where there are no such
-    locks (Windows), no stale directory is removed.
+    Its owner holds a lock on a file inside, which the system releases however the process ends. Where the system lacks
+    these locks (Windows), no stale directory is removed.
     """
     import tempfile
 

@@ -44,7 +44,8 @@ class AgentTools:
 
     def report(self, recording: str, before: str = "") -> str:
         """Summarize a perf.data recording: what was recorded, hottest functions with callers, paths, threads, quality,
-        what to look at next. Start here. ``before`` names an earlier recording: also say what changed."""
+        what to look at next. Start here. ``before`` names an earlier recording, to show what changed since.
+        """
         from perf2x.cli.diff.fail_above import GateVerdict
         from perf2x.cli.options.report_options import ReportFlags
         from perf2x.cli.report.report_facts import changes_of

@@ -41,7 +41,7 @@ def convert(
 
     Files of one recording session are stitched together, independent recordings are added up.
 
-    Writes to the current directory unless -o says otherwise; never overwrites its input.
+    Writes to the current directory unless -o names another place; never overwrites its input.
 
     ::
 

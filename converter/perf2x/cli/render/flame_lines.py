@@ -23,7 +23,7 @@ _USER, _KERNEL, _NAMELESS = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#c
 
 
 def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, screen: Screen) -> Iterator[str]:
-    """Yield a flame graph of the table's event, as wide as the screen: the first ``limit`` levels, 0: all."""
+    """Yield a flame graph of the table's event, as wide as the screen; it has the first ``limit`` levels (0: all)."""
     yield from screen.sentence(f"{short(table.whole.event)}: {table.size}", "bold")
     weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
     frames, cells = location_frames(weighed), screen.room or WITHOUT_TERMINAL

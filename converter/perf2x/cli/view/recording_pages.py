@@ -1,4 +1,4 @@
-"""Pages of ``perf2x view``: of one recording, or of several together and each alone, with a choice on every page."""
+"""Pages of ``perf2x view``: one recording; or several, together and each alone, with a choice on every page."""
 
 import html
 import io
@@ -42,7 +42,7 @@ def make_page(title: str, name: str, loaded: Loaded, emitter: Emitter) -> Page:
 def with_each_alone(
     together: Page, sources: Sequence[str], alone: Callable[[str, str], Page], *, quiet: bool
 ) -> list[Page]:
-    """Return the page of all recordings and, of several, those that ``alone`` makes of a source and a file name.
+    """Return the page of all recordings and, if there are several, the page that ``alone`` makes of each one.
 
     A recording that cannot be shown alone, for example because a filter excludes all of its samples, is not among the
     choices, and a message gives the reason.

@@ -104,7 +104,7 @@ def with_placeholders(profile: Profile, strings: StringTable) -> tuple[Locations
     """Return locations and functions; unresolved locations get a function named after their object, ``[libfoo.so]``.
 
     Speedscope drops locations without a function, which would split the stack. The address is kept, and the mapping's
-    has_functions is false while nothing in it is resolved, so pprof still symbolizes such a file itself.
+    has_functions is false while nothing in it is resolved, so pprof still symbolizes that file itself.
     """
     locations, functions = profile.locations, profile.functions
     bare = flatnonzero(np.diff(locations.line_offsets) == 0)

@@ -224,7 +224,7 @@ def _boxes(track: AnyArray, sample: AnyArray, time: I64, standing: Durations) ->
 def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
     """Shorten by a period those waits that end exactly at a sample of their thread.
 
-    No record shows when such a thread resumed: its own sample is the first sign, and stands for the period before it.
+    No record shows when the thread resumed: its own sample is the first sign, and stands for the period before it.
     """
     if not len(waiting):
         return waiting

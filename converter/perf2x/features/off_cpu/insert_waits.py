@@ -54,8 +54,8 @@ class WaitSpans(ColumnTable):
 def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
     """Return the wait after each switch out; waits of one thread do not overlap.
 
-    A thread is back when a record says so. Without one it was back before it left again, exited or, if switches out are
-    samples, was sampled on a CPU (``seen``). Otherwise it waits until the end of the recording.
+    A thread is back when a record shows it. Without a record it was back before it left again, exited or, if switches
+    out are samples, was sampled on a CPU (``seen``). Otherwise it waits until the end of the recording.
 
     ::
 

@@ -4,7 +4,7 @@ Three kinds of recordings have waits; the first kind present is used:
 
 - ``perf record --off-cpu``: samples of ``offcpu-time`` whose period is the waiting time (`_measured_waits`);
 - ``-e sched:sched_switch -g``: samples of switches out, with the thread's stack; the thread is back when a
-  context-switch record or another thread's sched_switch says so, at the latest at its own next sample or its end
+  context-switch record or another thread's sched_switch shows it, at the latest at its own next sample or its end
   (`_scheduled_waits`);
 - ``--switch-events``: records of switches out and in without a stack, which is taken from a sample shortly before
   (wait_stacks.py).

@@ -115,7 +115,7 @@ def names_of_threads(sideband: Sideband, threads: ThreadTimes) -> list[str]:
     Names come from COMM records, forks from FORK records. Without a name, also after 64 generations, it is perf's
     ``:TID``.
     """
-    latest_first = slice(None, None, -1)  # of several names at the same time, the last one counts
+    latest_first = slice(None, None, -1)  # if a thread got several names at the same time, the last one counts
     comms = ThreadTimes(as_int64(sideband.comms.tid[latest_first]), sideband.comms.time[latest_first])
     tid, time, name = threads.tid.copy(), threads.time.copy(), minus_ones(len(threads))
     for _ in range(_GENERATIONS):

@@ -1,4 +1,4 @@
-"""Counts of branches and samples in the code of one object, for compilers and optimizers, and sums of such counts.
+"""Counts of branches and samples in the code of one object, for compilers and optimizers, and sums of these counts.
 
 Counts of lines, as compilers read them, are a tree of functions and of the functions inlined into them.
 """
@@ -76,7 +76,7 @@ EXTERNAL = np.uint64(2**64 - 1)
 NOT_RECORDED = np.uint64(2**64 - 2)
 """Instead of an address: not recorded."""
 COUNTS_CODE = "branches of one program are counted, not stacks"
-"""Why formats made from such counts support no options for stacks and names."""
+"""Why formats made from these counts support no options for stacks and names."""
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 """The lowest kernel address; user code is always below."""
 

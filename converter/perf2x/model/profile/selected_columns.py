@@ -34,7 +34,7 @@ def selected_columns(profile: Profile, names: Sequence[str]) -> list[SelectedCol
 
 
 def offered_columns(profile: Profile) -> list[SelectedColumn]:
-    """Return every event with samples, and the named ratios of two such events."""
+    """Return every event with samples, and the named ratios of two events with samples."""
     sampled = list(_sampled(profile))
     known = {row for one in sampled for row in one.events}
     found = (_called(profile, name) for name in _RATIOS)

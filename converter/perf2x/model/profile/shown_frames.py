@@ -88,7 +88,7 @@ def location_frames(profile: Profile) -> LocationFrames:
 def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
     """Return (frames,) full names from Profile.full_names, "" if there is none.
 
-    Of several names, the first one with the number of others.
+    A frame with several names gets the first one, and the number of others.
     """
     if not profile.full_names:
         return [""] * len(frames)

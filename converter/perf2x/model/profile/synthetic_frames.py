@@ -1,4 +1,4 @@
-"""Frames without an address: roots that name a process or something missing, leaves that say why a stack ends."""
+"""Frames without an address: roots that name a process or something missing, leaves that show why a stack ends."""
 
 from enum import IntEnum
 
@@ -78,7 +78,7 @@ ROOT_FRAME_NAMES = {
 
 
 def root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
-    """Return one function per kind of root frame, and the function of each such location."""
+    """Return one function per kind of root frame, and the function of each location of these kinds."""
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
     return named_functions(names), as_int32(searchsorted(kinds, root[root > 0]))

@@ -2,9 +2,9 @@
 
 A value is the sum of the weights of random samples, so its variance is close to the sum of their squared weights. It
 behaves like a Poisson count of ``value² / squares`` samples of weight ``squares / value`` each. Byar's approximation
-gives the limits of such a count, and MOVER (Zou and Donner, 2008) combines the limits of two counts into an interval
-for their difference. A difference is significant if its interval does not contain 0. ``quantile`` widens the intervals
-for multiple comparisons (Bonferroni), so that all of them hold at once.
+gives the limits of that count, and MOVER (Zou and Donner, 2008) combines the limits of two counts into an interval for
+their difference. A difference is significant if its interval does not contain 0. ``quantile`` widens the intervals for
+multiple comparisons (Bonferroni), so that all of them hold at once.
 """
 
 import math

@@ -31,7 +31,7 @@ def has_cgroups(command_line: Sequence[str]) -> bool:
 def with_joined_events(
     profile: Profile, selected: Sequence[str], diagnostics: Diagnostics, *, by_cgroup: bool
 ) -> Profile:
-    """Return the profile with the samples of such events in the first of them; the others stay, without samples.
+    """Return the profile with the samples of all parts in the first part; the others stay, without samples.
 
     ``selected`` are the events that the user named: those that a name distinguishes stay separate.
     """

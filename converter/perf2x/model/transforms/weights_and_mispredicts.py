@@ -5,7 +5,7 @@
   report -b --sort symbol_from,mispredict``;
 - data addresses (PERF_SAMPLE_ADDR) instead of stacks, so that the accessed object is shown.
 
-The latter two have no callers: a branch stack does not record them, and data is not called.
+Mispredicted branches and data have no callers: a branch stack does not record them, and data is not called.
 """
 
 from typing import Any

@@ -3,7 +3,7 @@
 Each function starts at its field in every record, skips it, and returns its columns. Source of truth:
 evsel__parse_sample in tools/perf/util/evsel.c.
 
-PERF_SAMPLE_READ holds counters of a group. As perf does (deliver_sample_value in tools/perf/util/session.c), such a
+PERF_SAMPLE_READ holds counters of a group. As perf does (deliver_sample_value in tools/perf/util/session.c), that
 sample becomes one for each member of the group, whose period is the growth of its counter since the sample before;
 members that did not grow are left out::
 

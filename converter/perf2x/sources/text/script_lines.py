@@ -48,7 +48,7 @@ _FRAME = re.compile(
 )
 _SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?(?: .*)?")
 _IGNORED = re.compile(
-    rb"#(?!.*\d[ \t].*\d\.\d{6,9}:[ \t])"  # lines of a header; a thread may have such a name
+    rb"#(?!.*\d[ \t].*\d\.\d{6,9}:[ \t])"  # lines of a header; a thread may be called like one
     rb"|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error"
 )
 _BRANCH = re.compile(rb"^[^\n]* branches(?::\w+)?:.* => +[0-9a-f]+ ", re.MULTILINE)

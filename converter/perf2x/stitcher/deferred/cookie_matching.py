@@ -1,11 +1,11 @@
 """Finds the PERF_RECORD_CALLCHAIN_DEFERRED that carries the deferred user chain of a sample.
 
-The kernel (get_perf_callchain and perf_callchain_deferred_output) ends such a sample with PERF_CONTEXT_USER_DEFERRED
-and a cookie that identifies one stay of one thread in the kernel; one record with the same cookie follows when the
-thread returns to user space. The cookie decides, whatever the order in the file. Of several records with one cookie
-(the counter wrapped around, a record was written twice), the one of the sample's own thread that is nearest in time is
-chosen. A record of another thread is chosen only where an exec of the process between sample and record explains it:
-then the thread took over its leader's id.
+The kernel (get_perf_callchain and perf_callchain_deferred_output) ends the sample's chain with
+PERF_CONTEXT_USER_DEFERRED and a cookie that identifies one stay of one thread in the kernel; one record with the same
+cookie follows when the thread returns to user space. The cookie decides, regardless of the order in the file. Among
+several records with one cookie (the counter wrapped around, a record was written twice), the one of the sample's own
+thread that is nearest in time is chosen. A record of another thread is chosen only where an exec of the process between
+sample and record explains it: then the thread took over its leader's id.
 
 Records are sorted by (cookie, thread, time); that order is the only index, so a record costs no more than its row::
 
@@ -91,7 +91,7 @@ class DeferredRecords:
     def orphans(self, used: Bools) -> int:
         """Return the number of records whose cookie no sample has.
 
-        ``used`` (records,) tells which of them were joined with a sample.
+        ``used`` (records,) is True for those that were joined with a sample.
         """
         cookie = self._records.cookie
         if not len(cookie):

@@ -176,7 +176,7 @@ class DeferredReport(Frozen):
     """PERF_RECORD_CALLCHAIN_DEFERRED records in the file."""
     joined: int = 0
     joined_early_record: int = 0
-    """The part of ``joined`` where the record precedes the sample; perf 7.2 delivers such samples with the cookie as a
+    """The part of ``joined`` where the record precedes the sample; perf 7.2 delivers these samples with the cookie as a
     frame.
     """
     joined_across_exec: int = 0

@@ -9,7 +9,7 @@ works for recordings without timestamps (all times are 0: the position alone dec
 A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork (thread__fork in tools/perf), else
 ``:TID`` as perf prints unnamed threads; tid 0 is ``swapper``.
 
-A program may copy its text over itself to have it in huge pages (iodlr, BOLT's --hot-text, Chromium). Such anonymous
+A program may copy its text over itself to have it in huge pages (iodlr, BOLT's --hot-text, Chromium). That anonymous
 memory is treated as the file it replaced, whose names and call frame information still apply::
 
     file     0x400000 … 0x900000    /bin/server                      0x400000 … 0x900000    /bin/server

@@ -2,7 +2,7 @@
 
 A chain is innermost first. A word at or above PERF_CONTEXT_MAX is a marker and gives the mode of the addresses after it
 (machine__resolve_callchain_sample and add_callchain_ip in tools/perf/util/machine.c). The first address of each part is
-an instruction pointer; the others are return addresses, which point behind the call::
+an instruction pointer; the others are return addresses, which point after the call::
 
     KERNEL  k0 k1 k2  USER  u0 u1 u2  USER_DEFERRED  cookie
             ip ra ra        ip ra ra                 (neither becomes a frame)
@@ -92,7 +92,7 @@ class ChainFrames(Frozen):
 def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
     """Decode chains; ``mode`` (rows,) applies up to the first marker.
 
-    Frames after an unknown marker (programs without frame pointers leave such words) have mode UNKNOWN; perf drops the
+    Frames after an unknown marker (a stray word in programs without frame pointers) have mode UNKNOWN; perf drops the
     whole chain (add_callchain_ip).
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)

@@ -1,6 +1,6 @@
 """Ends of chains in Go programs, whose runtime starts threads and switches stacks in assembly.
 
-There is no return address above these frames, whatever their call frame information states::
+There is no return address above these frames, even if their call frame information states one::
 
     start     main.main.func1, runtime.goexit                complete: newproc put goexit above the function
     switch    runtime.gcDrain, …, runtime.systemstack        the caller is on the goroutine's stack

@@ -11,9 +11,8 @@ In a callchain the first address after a marker is that of an instruction and th
 marker in front of every exact address carries ``UserChains.is_exact`` through all code that understands callchains.
 
 On AArch64 with ``--call-graph fp`` a leaf function has no frame record, so its caller is not in the chain; perf record
-samples the link register for that (tools/perf/arch/arm64/util/evsel.c). It is the caller if the unwind information of
-the sampled instruction says that the return address is still there
-(tools/perf/util/arm64-frame-pointer-unwind-support.c)::
+samples the link register for that (tools/perf/arch/arm64/util/evsel.c). It is the caller if the return address is still
+there, by the unwind information of the sampled instruction (tools/perf/util/arm64-frame-pointer-unwind-support.c)::
 
     recorded      KERNEL k0 USER pc r1 r2       lr
     result        KERNEL k0 USER pc lr r1 r2

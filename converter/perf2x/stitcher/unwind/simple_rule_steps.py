@@ -1,9 +1,9 @@
 """Steps by plain rules: the way out of nearly every function of compiled code, in few numpy calls for many samples.
 
 A rule is plain if the CFA is a register plus a number, and the return address and all restored registers are in the
-stack at the CFA plus a number; or if it says that there is no caller. Caller-saved registers are not restored here.
-`any_rule_steps.step_by_rules` handles all other rules, and plain ones with anything missing or odd: such samples are
-left unchanged.
+stack at the CFA plus a number; or if it states that there is no caller. Caller-saved registers are not restored here.
+`any_rule_steps.step_by_rules` handles all other rules, and plain ones with anything missing or odd: those samples are
+left unchanged here.
 
 The cost of a step depends on the number of numpy calls more than on that of samples, so samples are columns of one
 array, and so are rules::
@@ -85,7 +85,7 @@ class PlainRules(Frozen):
     is_plain: Bools
     """(m,) whether the rule leads to a caller"""
     is_outermost: Bools
-    """(m + 1,) whether the rule says that there is no caller"""
+    """(m + 1,) whether the rule states that there is no caller"""
 
 
 class PlainRuleTable(Struct):

@@ -174,7 +174,8 @@ def _printed_by_llvm(mangled: str) -> str:
 def _printed_without_members(mangled: str) -> str:
     """Return LLVM's output for the name with classes in place of their members; "" if LLVM cannot read that either.
 
-    GCC writes such arguments, ``XsrSt7is_sameIT_vE5valueE``, in a way that LLVM cannot read. Short names omit them.
+    GCC writes members as arguments, ``XsrSt7is_sameIT_vE5valueE``, in a way that LLVM cannot read. Short names omit
+    them.
     """
     plain = _MEMBER.sub(lambda found: found[1] if int(found[2]) == len(found[3]) else found[0], mangled)
     return _printed_by_llvm(plain) if plain != mangled else ""

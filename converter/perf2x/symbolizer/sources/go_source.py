@@ -1,7 +1,7 @@
 """Names and lines of Go programs that were linked without symbols, from the runtime's own table.
 
-perf shows such frames as unknown. Programs with a symbol table are left to elf_source.py: their symbols
-name the types of generic functions, which this table writes as ``[...]``.
+perf shows their frames as unknown. Programs with a symbol table are left to elf_source.py: their symbols name the types
+of generic functions, which this table writes as ``[...]``.
 """
 
 import numpy as np

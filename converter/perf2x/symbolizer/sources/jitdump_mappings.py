@@ -216,7 +216,7 @@ def _replaced(codes: Sequence[JitCode]) -> int:
 def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     """Move the ``//anon`` mappings that contain code back to the time at which their dump was announced.
 
-    A compiler may map memory after writing the code's record; such a mapping must not hide the code. perf inject drops
+    A compiler may map memory after writing the code's record; that mapping must not hide the code. perf inject drops
     these mappings.
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()

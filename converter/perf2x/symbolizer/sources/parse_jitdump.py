@@ -190,7 +190,7 @@ class _Records(Struct):
     """Finds the records of a dump, also after bytes that belong to no record.
 
     A program that forks may write its buffer twice, or in part, so a size alone proves nothing: a record counts if its
-    fields fill it, or if such a record, or the end of the file, follows.
+    fields fill it, or if a record with that property, or the end of the file, follows.
     """
 
     data: bytes

@@ -169,7 +169,7 @@ class DiffTable(ResultTable):
 
 
 def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
-    """Return the end of a heading, which says how costs are scaled."""
+    """Return the end of a heading, which states how costs are scaled."""
     if not work:
         return "; shares compared" if normalized else ""
     before, after = (f"{units:,.15g}" for units in work)

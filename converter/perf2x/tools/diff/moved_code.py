@@ -97,7 +97,7 @@ def _fit(new: Change, old: Change, before: Mapping[Key, Callers], after: Mapping
 def _connected(
     new: Change, won: Sequence[Change], links: Mapping[Key, Sequence[Change]]
 ) -> tuple[list[Change], list[Change]]:
-    """Return all functions that are connected with one by such links, directly or not."""
+    """Return all functions that are connected with one by these links, directly or not."""
     news, olds = {new.key}, set[Key]()
     while True:
         more = {old.key for key in news for old in links.get(key, ())}

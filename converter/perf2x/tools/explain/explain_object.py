@@ -64,7 +64,7 @@ class Explanation(Frozen):
 
 
 def explain_file(path: str, finder: Finder) -> Explanation:
-    """Explain a file together with the files that belong to it. Raises ObjectError when it is no ELF file."""
+    """Explain a file together with the files that belong to it. Raises ObjectError when it is not an ELF file."""
     place = Path(path)
     if place.exists() and not place.is_file():
         raise ObjectError(f"{path}: not a regular file")

@@ -1,6 +1,6 @@
 """Finds and reads source files by the paths in debug info.
 
-Such paths come from a recording. Files are read below the folders that the user named and never outside them, whatever
+These paths come from a recording. Files are read below the folders that the user named and never outside them, whatever
 ``..`` or symbolic links say; at the recorded path only if the user allows it, and below a symfs or as
 `untrusted_paths.py` permits; and from debuginfod, which finds them by build id. Files that are not text, lie in a
 virtual file system of the kernel, or are larger than MOST are refused.

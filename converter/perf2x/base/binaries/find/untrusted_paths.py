@@ -1,7 +1,7 @@
 """The one rule for files of this machine that a recording, an object or a dataset names by a path.
 
-Whoever made the recording chose those paths, and the contents of the files show up in output that people share. So
-such a file is read
+Whoever made the recording chose those paths, and the contents of the files show up in output that people share. So a
+file is read
 
 - if it proves to be the recorded one: an object by its build id, a debug link by build id or checksum, a dwz file by
   build id, a ``.dwo`` or ``.dwp`` by the id of its unit, a jitdump by the process id in it, the kernel by build id or
