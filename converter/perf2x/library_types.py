@@ -94,7 +94,7 @@ class TableOptions(TypedDict, total=False):
 
 
 class ReadOptions(TableOptions, total=False):
-    """Keyword arguments of ``read`` and ``convert``: these beside all of ``TableOptions``."""
+    """Keyword arguments of ``read`` and ``convert``: all of ``TableOptions``, and these."""
 
     value: Literal["", "weight", "mispredicts"]
     """The value to use instead of the samples' period; empty: the period."""

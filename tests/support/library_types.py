@@ -45,7 +45,7 @@ class TableOptions(TypedDict, total=False):
 {table}
 
 class ReadOptions(TableOptions, total=False):
-    """Keyword arguments of ``read`` and ``convert``: these beside all of ``TableOptions``."""
+    """Keyword arguments of ``read`` and ``convert``: all of ``TableOptions``, and these."""
 
 {read}'''
 

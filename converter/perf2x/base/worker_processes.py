@@ -163,7 +163,7 @@ def _send(connection: Connection, result: Any) -> None:
 
 
 def _received(connections: Sequence[Connection], number: int) -> Any:
-    """Receive the result of a worker; None if there is none, or no longer one. Raises its Perf2xError."""
+    """Receive the result of a worker; None if the worker was never started or died. Raises its Perf2xError."""
     try:
         result = _receive(connections[number - 1]) if number <= len(connections) else None
     except (EOFError, OSError):

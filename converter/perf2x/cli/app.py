@@ -42,13 +42,13 @@ LINES = {
     "mcp": "Answer questions about recordings over the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
 }
-"""Descriptions of perf2x's own commands in ``perf2x --help``, in order; other commands have theirs in their docstrings.
+"""Descriptions of perf2x's own commands in ``perf2x --help``, in order; others are described by their docstrings.
 """
 
 
 @functools.cache
 def commands() -> dict[str, EntryPoint]:
-    """Return all installed commands by their words."""
+    """Return all installed commands by name, such as ``fleet query``."""
     return {name.replace(".", " "): point for name, point in available("perf2x.commands").items()}
 
 
@@ -124,7 +124,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         raise OptionError(f"there is no command {name}{did_you_mean(name, commands())} (perf2x --help)")
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; report errors from outside as one sentence and an exit code."""
+        """Run the command; print an error that is not perf2x's own as one sentence, and return an exit code."""
         with report_usage_errors(ctx):
             return super().invoke(ctx)
 

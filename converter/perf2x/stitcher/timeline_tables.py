@@ -85,7 +85,8 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
 def losses(events: Sequence[Event], losts: Losts) -> Losses:
     """Return the recorded losses.
 
-    If losses were reported twice, these are the rows with times, and the remainder at the end.
+    If the kernel reported losses and perf counted them again at its end, the kernel's reports are kept, and a last row
+    has the losses that they miss.
     """
     table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
     is_final = final_counts(events, losts)
@@ -99,7 +100,7 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
 
 
 def parents(forks: Tasks, threads: Threads) -> I32:
-    """Return (threads,) a thread of each process's parent, −1 if the parent has no samples.
+    """Return (threads,) a row of ``threads`` of the parent process of each thread's process, −1 if it has no samples.
 
     If a pid was reused, the last fork counts.
     """
@@ -112,7 +113,7 @@ def parents(forks: Tasks, threads: Threads) -> I32:
 
 
 def thread_names(texts: list[str], name: I64, tid: I64) -> DictionaryColumn[str]:
-    """Return (n,) names of threads by index, perf's ``:TID`` for −1.
+    """Return (n,) the texts of thread names given by index; index −1 becomes perf's ``:TID``.
 
     See thread__comm_str in tools/perf/util/thread.c.
     """

@@ -96,8 +96,8 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool
 def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
     """Return rows of the tree that interrupted their parents; ``role`` (locations,) has EntryRoles."""
     rows = flatnonzero((role[stacks.location] & (EntryRole.ENTRY | EntryRole.PART) != 0) & (stacks.parent >= 0))
-    behind = stacks.location[stacks.parent[rows]]
-    return rows[is_interrupted(role[stacks.location[rows]], role[behind])]
+    interrupted = stacks.location[stacks.parent[rows]]
+    return rows[is_interrupted(role[stacks.location[rows]], role[interrupted])]
 
 
 def _roles(profile: Profile, machine: str) -> U8:
@@ -129,8 +129,8 @@ def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
     shared = falses(len(parent) + 1)
     shared[np.delete(parent, rows)] = True
     shared[leaves] = True
-    behind = unique(parent[rows])
-    alone, split = behind[~shared[behind]], behind[shared[behind]]
+    interrupted = unique(parent[rows])
+    alone, split = interrupted[~shared[interrupted]], interrupted[shared[interrupted]]
     new = arange(len(parent))
     new[split] = len(parent) + arange(len(split))
     chosen = falses(len(parent))

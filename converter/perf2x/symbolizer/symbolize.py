@@ -147,8 +147,8 @@ class ProfileSymbolizer:
 
         Their addresses have already been looked up as exact ones: nothing new is counted or reported.
         """
-        behind = behind_entries(named, self._context.session.arch)
-        rows = behind[are_kernel_returns(self._profile.locations)[behind]]
+        interrupted = behind_entries(named, self._context.session.arch)
+        rows = interrupted[are_kernel_returns(self._profile.locations)[interrupted]]
         profile, twin = with_exact_twins(named, rows)
         if not len(rows):
             return profile, twin

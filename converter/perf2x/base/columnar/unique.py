@@ -1,14 +1,15 @@
 """Distinct values, distinct rows and numbered rows: three tools, and when to use which.
 
-==========================  =====================================================  ==============================
-input                       result                                                 tool
-==========================  =====================================================  ==============================
-one column                  its distinct values; with each row's place among them  `unique`; `unique_inverse`
-several columns, complete   a row of each kind, the kind of each row; sums         `group_rows`; `sorted_runs`
-…, of few kinds             the same                                               `group_alike`
-rows that come in batches   a number for each row that later batches share         `interner.RowInterner` (columns),
-                                                                                   `ListInterner` (chains)
-==========================  =====================================================  ==============================
+==============================  ====================================================  ==============================
+input                           result                                                tool
+==============================  ====================================================  ==============================
+one column                      distinct values; also each row's index among them     `unique`; `unique_inverse`
+several columns, all rows       first row of each group of equal rows, group of each  `group_rows`; `sorted_runs`
+                                row; or sums
+…, with few distinct rows       the same                                              `group_alike`
+rows that arrive in batches     a number per row, the same in later batches           `interner.RowInterner` (columns),
+                                                                                      `ListInterner` (chains)
+==============================  ====================================================  ==============================
 
 Costs, where 1 is np.sort of a column of random 64-bit numbers (2 million rows: 10 to 20 ns a row):
 
@@ -18,8 +19,8 @@ Costs, where 1 is np.sort of a column of random 64-bit numbers (2 million rows: 
 - `RowInterner` 10 to 20, most of it hashing and searching: only for numbers that must stay while rows come.
 
 The first two number rows in the order of their values, so that outputs do not depend on the order of rows; interners
-number rows in order of arrival, and the caller sorts them in the end. All are exact. Python's ``set`` and
-``dict`` serve for texts and for tables of some hundred rows.
+number rows in order of arrival, and the caller sorts them in the end. All are exact. Use Python's ``set`` and ``dict``
+for texts and for tables of a few hundred rows.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -114,7 +115,7 @@ def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 
     Groups are ordered by their values, the first column leading; columns hold whole numbers.
     """
-    return _grouped(*_order_and_news(columns))
+    return _grouped(*_order_and_starts(columns))
 
 
 def group_pairs(first: I64, second: I64, firsts: int, bits: int) -> tuple[I64, I64]:
@@ -157,7 +158,7 @@ def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 
     Uses half the memory of `group_rows`, for sums of millions of rows: np.add.reduceat sums the runs.
     """
-    order, is_new = _order_and_news(columns)
+    order, is_new = _order_and_starts(columns)
     return order, flatnonzero(is_new)
 
 
@@ -204,7 +205,7 @@ def argsort_rows(columns: Sequence[AnyArray]) -> I64:
         columns   3 7     word   3 7 | 0     sorted   2 9 | 1     order   1
                   2 9            2 9 | 1              3 7 | 0             0
     """
-    return _order_and_news(columns)[0]
+    return _order_and_starts(columns)[0]
 
 
 def _places(is_new: Bools) -> I64:
@@ -231,8 +232,8 @@ def _marked_inverse(values: I64, reach: int) -> tuple[I64, I64]:
     return flatnonzero(is_used), place
 
 
-def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
-    """Return the order, and which rows in it differ from their predecessor."""
+def _order_and_starts(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
+    """Return the order that sorts rows, and (n,) which of the sorted rows differ from the one before."""
     count = len(columns[0])
     if count <= FEW:
         order = lexsort(columns[::-1])
@@ -247,7 +248,7 @@ def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
 
 
 def _sorted_words(key: U64, below: np.uint64) -> tuple[I64, Bools]:
-    """Do what `_order_and_news` does for one column of words whose lowest bits have room for the row's number."""
+    """Do what `_order_and_starts` does for one column of words whose lowest bits have room for the row's number."""
     key |= np.arange(len(key), dtype=np.uint64)
     key.sort()
     order = (key & ((np.uint64(1) << below) - np.uint64(1))).view(np.int64)
@@ -258,7 +259,7 @@ def _sorted_words(key: U64, below: np.uint64) -> tuple[I64, Bools]:
 def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U64, list[AnyArray]]:
     """Pack as much of each row as fits ``room`` bits, the first column highest; also return the rest.
 
-    Columns may be split, so that every round makes progress: a run's number and a row's number together leave some
+    A column may be split, so that every round makes progress: the numbers of a run and of a row together leave some
     bits.
     """
     key = np.zeros(count, np.uint64)
@@ -297,5 +298,5 @@ def _break_ties(columns: Sequence[AnyArray], order: I64, is_new: Bools) -> None:
     is_tied[:-1] |= is_tied[1:]
     at = flatnonzero(is_tied)
     run, rows = cumsum(is_new)[at], order[at]
-    order_of_tied, is_new[at] = _order_and_news([run, *(column[rows] for column in columns)])
+    order_of_tied, is_new[at] = _order_and_starts([run, *(column[rows] for column in columns)])
     order[at] = rows[order_of_tied]

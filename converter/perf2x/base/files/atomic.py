@@ -42,11 +42,11 @@ class AtomicFile:
     def commit(self) -> None:
         """Rename the file to ``path``, keeping the permissions of the file that it replaces, if any."""
         self.file.close()
-        if not self._is_first():
+        if not self._named_directly():
             self._replace()
 
-    def _is_first(self) -> bool:
-        """Name the unnamed file directly if the name is free, so that a killed process leaves no hidden file."""
+    def _named_directly(self) -> bool:
+        """Name the unnamed file directly, so that a killed process leaves no hidden file; False if that fails."""
         if not self._is_unnamed:
             return False
         try:

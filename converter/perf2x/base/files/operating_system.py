@@ -28,7 +28,7 @@ O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None) if sys.platform == "linux
 
 
 def can_fork() -> bool:
-    """Return whether numpy is safe to use after a fork: Windows has none, and macOS's libraries do not support it."""
+    """Return whether numpy is safe after a fork: Windows has no fork, and macOS's libraries do not support it."""
     return sys.platform == "linux"
 
 
@@ -219,7 +219,7 @@ def replace_file(new: Path, old: Path) -> None:
 
 
 def path_of_open_file(file: IO[bytes]) -> Path | None:
-    """Return a path to an open file, which may have no name; None if the system has no such paths.
+    """Return a path that opens an open file again, even an unnamed one; None if the system has none.
 
     A browser's system lists them, and opens none.
     """

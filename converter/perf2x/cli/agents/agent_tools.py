@@ -34,7 +34,7 @@ By = Literal["function", "object", "thread"]
 
 
 class AgentTools:
-    """Answers questions about files below folders. Raises Perf2xError for questions without an answer."""
+    """Answers questions about files in the given folders. Raises Perf2xError for questions without an answer."""
 
     def __init__(self, files: BelowFolders, options: LoadOptions, source_dirs: tuple[Path, ...]) -> None:
         self._files = files
@@ -105,7 +105,8 @@ class AgentTools:
     ) -> str:
         """Compare two perf.data recordings: what changed most. ~ marks changes within sampling noise. For recordings of
         different length: ``normalize`` compares shares; ``per`` has the units of work done before and after, or
-        ``per_value`` names an event that counts them. ``map``: names of objects before and after that are one."""
+        ``per_value`` names an event that counts them. ``map`` pairs names of the same object before and after.
+        """
         from perf2x.cli.render.diff_table import diff_report
 
         sides = (self._loaded(before), self._loaded(after))

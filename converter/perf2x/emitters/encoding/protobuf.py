@@ -188,7 +188,7 @@ def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
 
 
 def nested(field: int, message: Cells, behind: I64 | int = 0) -> Cells:
-    """Encode every row as a nested message whose length includes ``behind``, the number of bytes that follow the row."""
+    """Encode every row as a nested message whose length counts ``behind`` bytes that follow the row, too."""
     return beside([_lengths(field, message.sizes + behind), message])
 
 

@@ -123,20 +123,20 @@ def _pushed_back(end: I64, length: I64, chain: BoxChains) -> I64:
     total, latest = chain.take(length), chain.take(end)
     np.cumsum(total, dtype=np.int64, out=total)
     latest -= total
-    if not _are_lower_behind(latest, chain):
+    if not _any_falls(latest, chain):
         return end
-    _lower_to_minimum_behind(latest, chain.first)
+    _lower_to_later_minimum(latest, chain.first)
     latest += total
     del total
     return chain.put(latest)
 
 
-def _are_lower_behind(values: I64, chain: BoxChains) -> bool:
+def _any_falls(values: I64, chain: BoxChains) -> bool:
     """Return whether any value is lower than the one before it in its chain."""
     return bool(np.any((values[1:] < values[:-1]) & ~chain.first[1:]))
 
 
-def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
+def _lower_to_later_minimum(values: I64, first: Bools) -> None:
     """Replace each value by the minimum of itself and all later ones in its chain, in place.
 
     Many short chains are offset against each other, so that one running minimum serves them all.
@@ -144,8 +144,8 @@ def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
     starts = flatnonzero(first)
     if len(starts) * _LONG <= len(values):
         for begin, end in pairwise([*starts.tolist(), len(values)]):
-            from_behind = values[begin:end][::-1]
-            np.minimum.accumulate(from_behind, out=from_behind)
+            reversed_values = values[begin:end][::-1]
+            np.minimum.accumulate(reversed_values, out=reversed_values)
         return
     count = np.diff(np.append(starts, len(values)))
     highest, lowest = (extreme.reduceat(values, as_intp(starts)) for extreme in (np.maximum, np.minimum))
@@ -155,17 +155,17 @@ def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
         np.maximum(lowest, least, out=lowest)
     lift = repeat(np.append(0, cumsum(highest - lowest)[:-1]) - lowest, count)
     values += lift
-    from_behind = values[::-1]
-    np.minimum.accumulate(from_behind, out=from_behind)
+    reversed_values = values[::-1]
+    np.minimum.accumulate(reversed_values, out=reversed_values)
     values -= lift
 
 
 def earlier_ends(end: I64, chain: BoxChains) -> I64:
     """Return (boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
     ends = chain.take(end)
-    if _are_lower_behind(ends, chain):
+    if _any_falls(ends, chain):
         np.negative(ends, out=ends)
-        _lower_to_minimum_behind(ends[::-1], of_next(chain.first, True)[::-1])
+        _lower_to_later_minimum(ends[::-1], of_next(chain.first, True)[::-1])
         np.negative(ends, out=ends)
     ends = of_previous(ends, 0)
     ends[chain.first] = 0

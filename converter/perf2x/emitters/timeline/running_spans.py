@@ -127,12 +127,12 @@ def _last_sample(boxes: Boxes, track: I64, until: I64, otherwise: I64) -> I64:
     return np.where(row >= 0, np.maximum(np.append(boxes.moment, 0)[row], otherwise), otherwise)
 
 
-def _first_sample(boxes: Boxes, track: I64, behind: I64, otherwise: I64) -> I64:
+def _first_sample(boxes: Boxes, track: I64, after: I64, otherwise: I64) -> I64:
     """Return a period before a track's first sample after a time, but not before that; ``otherwise`` without one."""
-    row = rows_until((boxes.track, boxes.moment), (track, behind))
+    row = rows_until((boxes.track, boxes.moment), (track, after))
     moment = np.append(boxes.moment, FAR)[row]
     found = (np.append(boxes.track, -1)[row] == track) & (moment <= otherwise)
-    begin = np.maximum(moment - np.append(boxes.length, 0)[row], behind)
+    begin = np.maximum(moment - np.append(boxes.length, 0)[row], after)
     return np.where(found, begin, otherwise)
 
 

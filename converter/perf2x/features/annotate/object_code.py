@@ -245,9 +245,9 @@ def symbol_starts(profile: Profile, context: Context, sources: Sequence[type[Sym
             continue
         code = ObjectCode(profile, context, resolver, mapped)
         begin, end = code.extents(code.address)
-        behind = profile.locations.address[mapped.locations] - lookup  # callers in padding belong to the next symbol
-        rows = flatnonzero((end == begin) & (behind > 0))
-        begin[rows], end[rows] = code.extents(code.address[rows] + behind[rows])
+        padding = profile.locations.address[mapped.locations] - lookup  # callers in padding belong to the next symbol
+        rows = flatnonzero((end == begin) & (padding > 0))
+        begin[rows], end[rows] = code.extents(code.address[rows] + padding[rows])
         starts[mapped.locations] = np.where(end > begin, lookup - (code.address - begin), np.uint64(0))
     return starts
 

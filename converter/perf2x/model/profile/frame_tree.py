@@ -228,13 +228,13 @@ def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_lin
     leaf = above[line] * width + rank_of_leaf[line]
     by_text = argsort_rows([leaf])
     line, leaf = line[by_text], leaf[by_text]
-    behind = searchsorted(above * width + rank_of_inner, leaf)  # the row before which each line is sorted
+    following = searchsorted(above * width + rank_of_inner, leaf)  # the row before which each line is sorted
     before = offsets_of(below - is_line)  # number of lines below all rows before each one
-    first = np.maximum.accumulate(np.where(begins_run(above), arange(len(above)), 0))  # number among the row's siblings
+    first = np.maximum.accumulate(np.where(begins_run(above), arange(len(above)), 0))  # the first of the row's siblings
     base = before[first] + offsets_of(bincount(above[line], len(above)))[above]
-    start = before[:-1] + cumsum(bincount(behind, len(above) + 1))[:-1] - base  # number of lines below each row
+    start = before[:-1] + cumsum(bincount(following, len(above) + 1))[:-1] - base  # lines of earlier siblings
     for level in _levels(rows.depth)[1:]:
         start[level] += start[rows.parent[level]]
     position = np.append(start, 0)[rows.parent]
-    position[line] += before[behind] + arange(len(line)) - base[line]
+    position[line] += before[following] + arange(len(line)) - base[line]
     return position

@@ -179,9 +179,9 @@ def location_rows(profile: Profile, leaves: I64) -> ListArray:
 def kinds_in_stacks(
     profile: Profile, leaves: I64, kinds: ListArray, count: int
 ) -> Iterator[tuple[slice, I64, I64, I64]]:
-    """Yield, some stacks at a time: which, the innermost kind of each with any, and each stack with each of its kinds.
+    """Yield for some stacks at a time: their span, the innermost kind of each (−1: none), and (stack, kind) pairs.
 
-    ``kinds`` are those of each location, any number, from 0 to ``count`` − 1, outermost first.
+    ``kinds`` lists the kinds of each location, from 0 to ``count`` − 1, outermost first.
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
         rows = location_rows(profile, leaves[span])
@@ -276,9 +276,9 @@ def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
     """
     same = arange(len(parent))
     while len(changed):
-        beside = falses(len(parent) + 1)  # the last entry is for −1
-        beside[parent[changed]] = True
-        rows = flatnonzero(beside[parent])
+        is_parent = falses(len(parent) + 1)  # the last entry is for −1
+        is_parent[parent[changed]] = True
+        rows = flatnonzero(is_parent[parent])
         first, group = group_rows([parent[rows], location[rows]])
         stands_for = arange(len(parent) + 1)
         stands_for[rows], stands_for[-1] = rows[first[group]], -1

@@ -92,12 +92,12 @@ def _ip6(kind: str, letters: str, part: bytes) -> str:
 def _socket(kind: str, letters: str, part: bytes, order: Order) -> str:
     """Format a ``struct sockaddr``; "" for other families."""
     family, port = int.from_bytes(part[:2], order), int.from_bytes(part[2:4], "big")
-    behind = f":{port}" if "p" in letters else ""
+    suffix = f":{port}" if "p" in letters else ""
     if family == _AF_INET:
-        return _ip4(kind, letters[-1:], part[4:8], order) + behind if len(part) >= 16 else "INVALIDIPv4"
+        return _ip4(kind, letters[-1:], part[4:8], order) + suffix if len(part) >= 16 else "INVALIDIPv4"
     if family != _AF_INET6:
         return ""
     if len(part) < 28:
         return "INVALIDIPv6"
     text = _ip6(kind, "c" if "c" in letters else "", part[8:24])
-    return f"[{text}]{behind}" if behind else text
+    return f"[{text}]{suffix}" if suffix else text

@@ -93,10 +93,10 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     A record is complete if its program counter was recorded and none of its bytes is damaged.
     """
     ends = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
-    behind = packets.end[ends]
-    used = packets.length if ends[-1:].all() else int(behind[-1]) if len(behind) else 0
+    record_end = packets.end[ends]
+    used = packets.length if ends[-1:].all() else int(record_end[-1]) if len(record_end) else 0
     number = cumsum(ends) - ends
-    count = len(behind)
+    count = len(record_end)
     rows = {field: flatnonzero((packets.field == field) & (number < count)) for field in Field}
 
     def column(field: Field) -> U64:
@@ -112,7 +112,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     whole = falses(count)
     whole[number[rows[Field.PC]]] = True
     whole[number[rows[Field.BAD]]] = False
-    begin = np.append(0, behind)[:-1]
+    begin = np.append(0, record_end)[:-1]
     kept = flatnonzero(whole)
     for name in ("pc", "target", "previous"):
         columns[name] = _instruction(columns[name])

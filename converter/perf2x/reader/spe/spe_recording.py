@@ -101,13 +101,13 @@ def _cut_run(run: Sequence[TraceBlock], position: int) -> Iterator[tuple[_TraceC
             continue
         chunk = _TraceChunk(tuple(waiting), position, first)
         records, damaged, used = chunk.records()
-        waiting = _behind(waiting, used or size)  # no record is that long
+        waiting = _after(waiting, used or size)  # no record is that long
         yield chunk, records, damaged + (not used or (piece is pieces[-1] and len(waiting) > 0))
         position += used or size
         first += len(records)
 
 
-def _behind(pieces: Sequence[TraceBlock], used: int) -> list[TraceBlock]:
+def _after(pieces: Sequence[TraceBlock], used: int) -> list[TraceBlock]:
     """Return the parts without their first bytes."""
     at = pieces[0].offset + used
     return [

@@ -9,7 +9,7 @@ from perf2x.errors import OptionError
 
 
 class DatasetAddress(Frozen):
-    """A folder or URL, and the tags that recordings must have; ``date`` is the day of their start."""
+    """A folder or URL, and the tags that recordings must have; the tag ``date`` is the day when they began."""
 
     root: str
     tags: Mapping[str, str]

@@ -105,10 +105,10 @@ def _first_user_marker(chain: ListArray) -> I64:
 
 def _leaf(chain: ListArray, user: I64, ip: U64, branches: Branches) -> U64:
     """Return (n,) the innermost user address."""
-    behind = user + 1
-    recorded = (user >= 0) & (behind < chain.offsets[1:])
+    after_marker = user + 1
+    recorded = (user >= 0) & (after_marker < chain.offsets[1:])
     word = np.zeros(len(user), np.uint64)
-    word[recorded] = chain.values[behind[recorded]]
+    word[recorded] = chain.values[after_marker[recorded]]
     recorded &= word < np.uint64(CALLCHAIN_CONTEXT_MAX)
     has_branch = np.diff(branches.offsets) > 0
     to = np.zeros(len(user), np.uint64)

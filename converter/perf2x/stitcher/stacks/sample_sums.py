@@ -34,11 +34,11 @@ class SampleSums:
     """Collects rows, and sums equal ones from time to time."""
 
     def __init__(self, extra: Sequence[str] = ()) -> None:
-        """``extra``: those of the columns ``cpu``, ``cgroup`` and ``data_src`` by which samples stay separate."""
+        """``extra``: columns by which samples also stay separate, out of ``cpu``, ``cgroup`` and ``data_src``."""
         self._extra = extra
         self._keys = GrowableColumns(np.int32, 3)
         self._values = GrowableColumns(np.int64, 2 + len(extra))
-        """Sum of values, number of samples; the extra ones."""
+        """Columns: sum of values, number of samples, then the extra ones."""
         self._settled = 0
 
     def add(self, rows: SampleRows) -> None:
@@ -93,7 +93,7 @@ class TimedSamples:
     """Collects the samples of a timeline without a second copy."""
 
     def __init__(self, extra: Sequence[str] = ()) -> None:
-        """``extra``: those of the columns ``cgroup``, ``data_src`` and ``position`` that are requested."""
+        """``extra``: requested columns out of ``cgroup``, ``data_src`` and ``position``."""
         self._extra = extra
         self._small = GrowableColumns(np.int32, 4)
         self._large = GrowableColumns(np.int64, 2 + len(extra))

@@ -89,8 +89,8 @@ def _frame_section(pieces: Sequence[JitFrames], address_size: int) -> bytes:
 
 def _entries(piece: JitFrames, address_size: int) -> list[_Entry]:
     """Return the entries for one function. A single entry applies to all of its code, whatever address it has."""
-    behind = -(-piece.size // 8) * 8
-    section = FrameSection(piece.frames, behind, True, "<", address_size)
+    frames_at = -(-piece.size // 8) * 8
+    section = FrameSection(piece.frames, frames_at, True, "<", address_size)
     offsets = fde_offsets(section, past_terminator=False)
     found = []
     for offset in offsets:

@@ -13,7 +13,8 @@ from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind, SymbolSource
 class SymbolSourceContract:
     """Tests that every symbol source must pass. Inherit from it, and define the methods and ``known``.
 
-    ``known`` lists (address, outermost function's name as shown) pairs that the source resolves in :meth:`dso`.
+    ``known`` lists pairs that the source resolves in :meth:`dso`: an address, and the displayed name of its outermost
+    function.
     """
 
     known: Sequence[tuple[int, str]] = ()
@@ -51,7 +52,7 @@ class SymbolSourceContract:
         """``order`` positions the source among others."""
         assert isinstance(type(self.source()).order, int)
 
-    def test_covers_its_object_and_says_no_to_others(self) -> None:
+    def test_covers_answers_for_every_kind(self) -> None:
         """``covers`` returns a bool for every kind of object."""
         source, mine = self.source(), self.dso()
         assert source.covers(mine) is True

@@ -26,7 +26,7 @@ _ENOUGH = 4
 _SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
 """Callee-saved registers of 32-bit (False) and 64-bit code."""
 _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
-"""The register numbers that DWARF counts differently in 64-bit code."""
+"""DWARF's numbers of 64-bit registers that have other numbers in instructions."""
 
 
 def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) -> Rule | None:
@@ -76,7 +76,7 @@ def _saved_so_far(is_64: bool, state: PathState, frame: tuple[int, int]) -> dict
 
 
 def _rule(is_64: bool, frame: Place, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
-    """Build the rule for a canonical frame address; registers without a value are lost."""
+    """Build the rule for a canonical frame address; registers without a known value become undefined."""
     base, distance = frame
     counter = 16 if is_64 else 8
     registers = [(counter, RegisterRule(RuleKind.OFFSET, -popped))]

@@ -88,15 +88,15 @@ def run_line_programs(machine: Machine, programs: Sequence[bytes]) -> list[LineR
 
     The last one may end in a partial sequence.
     """
-    rows, behind = _run(machine, b"".join(programs))
-    cuts = searchsorted(behind, cumsum([len(program) for program in programs]), "right")
+    rows, after = _run(machine, b"".join(programs))
+    cuts = searchsorted(after, cumsum([len(program) for program in programs]), "right")
     return [take_rows_of(rows, slice(start, end)) for start, end in pairwise([0, *cuts.tolist()])]
 
 
 def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
     """Return the rows of a program, and (rows,) the offset after the instruction that produced each."""
     opcodes, code = _opcodes(machine), np.frombuffer(program, np.uint8)
-    pieces, behind = [no_rows(LineRows)], [zeros(0)]
+    pieces, after = [no_rows(LineRows)], [zeros(0)]
     at, size = 0, PIECE
     while at < len(code):
         found = _instructions(opcodes, code[at : at + size])
@@ -104,13 +104,13 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
             rows, ends = _rows(machine, opcodes, found)
             linked = _linked(machine, rows)
             pieces.append(take_rows_of(rows, linked))
-            behind.append(ends[linked] + at)
+            after.append(ends[linked] + at)
             at, size = at + int(found.end[-1]), PIECE
         elif at + size < len(code):
             size *= 4
         else:
             break
-    return join_tables(pieces), np.concatenate(behind)
+    return join_tables(pieces), np.concatenate(after)
 
 
 class _Opcodes:
@@ -189,10 +189,10 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     opcode, operand, end = piece[at], at + 1, as_int64(follows[at])
     kind = np.zeros(len(at), np.uint8)
     spelled = flatnonzero(opcode == 0)
-    behind = as_int64(number_end[operand[spelled]])  # the size of an extended instruction, in bytes
-    has_kind = behind < np.minimum(end[spelled], count)
-    kind[spelled] = np.where(has_kind, code[np.minimum(behind, count)], np.uint8(0))
-    operand[spelled] = behind + has_kind
+    size_end = as_int64(number_end[operand[spelled]])  # the size of an extended instruction, in bytes
+    has_kind = size_end < np.minimum(end[spelled], count)
+    kind[spelled] = np.where(has_kind, code[np.minimum(size_end, count)], np.uint8(0))
+    operand[spelled] = size_end + has_kind
     last = flatnonzero((kind == _END) & (end <= count))
     whole = slice(0, int(last[-1]) + 1 if len(last) else 0)
     return _LineInstructions(code, number_end, opcode[whole], kind[whole], operand[whole], end[whole])
@@ -210,9 +210,9 @@ def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
     for number in range(1, int(operands.max(initial=0)) + 1):
         follows = np.where(operands >= number, number_end[np.minimum(follows, count)], follows)
     at = flatnonzero(piece == 0)
-    behind = as_int64(number_end[at + 1])
-    size = as_int64(np.minimum(numbers(code, at + 1, behind), np.uint64(count)))
-    follows[at] = behind + size
+    size_end = as_int64(number_end[at + 1])
+    size = as_int64(np.minimum(numbers(code, at + 1, size_end), np.uint64(count)))
+    follows[at] = size_end + size
     return follows
 
 

@@ -125,12 +125,12 @@ def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
     by_section = np.zeros(1 << 16, np.uint8)
     for number, section in enumerate(elf.sections[1:SHN_LORESERVE], 1):
         if section.flags & SHF_ALLOC:
-            spoken = "text" in section.name or "data" in section.name
-            by_section[number] = _CODE_OR_DATA | _LABEL if spoken else _CODE_OR_DATA
+            allows_labels = "text" in section.name or "data" in section.name
+            by_section[number] = _CODE_OR_DATA | _LABEL if allows_labels else _CODE_OR_DATA
     # SHN_XINDEX: the section number is stored elsewhere, and functions are always loaded
     by_section[SHN_XINDEX] = _FUNCTION
-    meeting = _BY_INFO[rows["info"]] & by_section[rows["section"]] & _BY_OTHER[rows["other"]]
-    nameable: Bools = (meeting != 0) & (rows["name"] != 0)
+    common = _BY_INFO[rows["info"]] & by_section[rows["section"]] & _BY_OTHER[rows["other"]]
+    nameable: Bools = (common != 0) & (rows["name"] != 0)
     return nameable
 
 

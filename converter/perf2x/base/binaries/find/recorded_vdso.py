@@ -30,8 +30,8 @@ def find_vdso(
     """Find the vDSO of 64-bit or 32-bit programs: like any object, below /lib/modules, or in this machine's memory.
 
     A file must have the recorded ``build_id``. If none was recorded, the file below /lib/modules for the recorded
-    release counts, and for recordings of the running kernel this machine's vDSO. ``kernel_build_id`` is b"" if it was
-    not recorded.
+    release is used; for recordings of the running kernel, also this machine's vDSO. ``kernel_build_id`` is b"" if it
+    was not recorded.
     """
     found = finder.find(VDSO, build_id)
     if found.files:
@@ -49,9 +49,9 @@ def find_vdso(
 
 
 def _serves(file: ElfObject, is_64: bool) -> bool:
-    """Return whether a vDSO serves 64-bit or 32-bit programs.
+    """Return whether a vDSO is for 64-bit or 32-bit programs, as ``is_64`` requests.
 
-    The 64-bit one with 32-bit pointers (x32) serves neither.
+    The 64-bit one with 32-bit pointers (x32) is for neither.
     """
     return file.is_64 if is_64 else not file.is_64 and file.machine != "EM_X86_64"
 

@@ -71,7 +71,7 @@ class SearchPaths(Frozen):
             yield from self.on_disk(f"{name} (deleted)")
 
     def debug_link_paths(self, name: str, link: str) -> Iterator[Path]:
-        """Yield candidates for a debug link: next to the file, in .debug, in /usr/lib/debug (BINARY_TYPE__DEBUGLINK)."""
+        """Yield candidates for a debug link: next to the file, .debug, /usr/lib/debug (BINARY_TYPE__DEBUGLINK)."""
         link = link.rpartition("/")[2]
         folder = name.rpartition("/")[0] if is_real_path(name) else ""
         yield from self.on_disk(f"{folder}/{link}")

@@ -105,9 +105,9 @@ class GoFunctions:
         fields = struct.unpack_from(layout.order + "9I", self._data, at + first)
         name, _, _, _, file_at, line_at, _, unit, start = fields
         text = self._text(layout.names + name)
-        known = start if layout.version == _GO_120 else 0
+        start_line = start if layout.version == _GO_120 else 0
         unit = unit if layout.version != _GO_12 else 0
-        return GoFunction(text, int(self._entry[row]), known, line_at, file_at, unit) if text else None
+        return GoFunction(text, int(self._entry[row]), start_line, line_at, file_at, unit) if text else None
 
     def name_at(self, offset: int) -> str:
         """Return the name at an offset from the first one; "" if the table is damaged there."""
