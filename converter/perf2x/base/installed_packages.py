@@ -97,9 +97,9 @@ def available(group: str) -> dict[str, EntryPoint]:
     """
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group), key=lambda point: (point.name, point.value)):
-        known = found.get(point.name)
-        if known is not None and known.value != point.value:
-            raise OptionError(f"two plugins are named {point.name!r}: {known.value} and {point.value}")
+        other = found.get(point.name)
+        if other is not None and other.value != point.value:
+            raise OptionError(f"two plugins are named {point.name!r}: {other.value} and {point.value}")
         found[point.name] = point
     if not found:
         raise OptionError("the installation of perf2x is older than its code; install it again (pip install -e .)")

@@ -108,7 +108,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         name = self._family + typed
         if name in commands():
             return typed, command(name), rest
-        if any(known.startswith(f"{name} ") for known in commands()):
+        if any(command_name.startswith(f"{name} ") for command_name in commands()):
             text = f"For details: perf2x {name} COMMAND --help"
             options = [one for one in self.params if one.name == "help_all"]
             settings = {"params": options, "context_settings": CONTEXT, "rich_markup_mode": None}

@@ -67,13 +67,13 @@ def _suggestion(option: str, context: Any) -> str:
 
     command = context.command
     shown = [one for one in command.get_params(context) if not getattr(one, "hidden", False)]
-    known = [name for parameter in shown for name in (*parameter.opts, *parameter.secondary_opts)]
-    words = [name for name in _OTHER_WORDS.get(option, ()) if name in known]
+    options = [name for parameter in shown for name in (*parameter.opts, *parameter.secondary_opts)]
+    words = [name for name in _OTHER_WORDS.get(option, ()) if name in options]
     if words:
         return f"; did you mean {' or '.join(words)}?"
     of_formats = options_of_formats() if takes_format(command) else {}
     if option in of_formats:
         typed, formats = of_formats[option]
         return f"; {typed} is an option of {', '.join(formats)}"
-    spelled = {name.lstrip("-"): name for name in (*known, *of_formats) if name.startswith("--")}
+    spelled = {name.lstrip("-"): name for name in (*options, *of_formats) if name.startswith("--")}
     return did_you_mean(option.lstrip("-"), spelled).replace("mean ", "mean --").replace(" or ", " or --")

@@ -136,9 +136,9 @@ class _Graph:
         roots, self._group = number_keys(f"[thread {text[row]}]" for row in profile.threads.comm.tolist())
         self._profile, root = with_synthetic_frames(profile, roots)
         frames, functions = location_frames(self._profile), self._profile.functions
-        known, function = number_keys(zip(frames.name, frames.object, strict=True))
-        self._names = [name for name, _ in known]
-        objects, files = zeros((2, len(known)))
+        numbered, function = number_keys(zip(frames.name, frames.object, strict=True))
+        self._names = [name for name, _ in numbered]
+        objects, files = zeros((2, len(numbered)))
         objects[function] = np.append(profile.mappings.filename, 0)[frames.mapping]
         file = as_int64(np.append(functions.filename, 0)[frames.function])
         unknown_first = argsort(file > 0)
@@ -177,7 +177,7 @@ class _Graph:
             calls = [place[first - 1], function[first], event[row]]
             keys, sums = sum_rows(
                 [np.append(*pair) for pair in zip(keys, calls, strict=True)],
-                [np.append(known, column[row]) for known, column in zip(sums, numbers, strict=True)],
+                [np.append(total, column[row]) for total, column in zip(sums, numbers, strict=True)],
             )
         return [*keys, *sums]
 
@@ -222,8 +222,8 @@ class _Graph:
         return first
 
     def _number(self, kind: str, key: str | int, name: str) -> str:
-        known = self._numbers[kind]
-        if key in known:
-            return f"({known[key]})"
-        known[key] = len(known) + 1
-        return f"({known[key]}) {one_line(name) or '???'}"
+        numbers = self._numbers[kind]
+        if key in numbers:
+            return f"({numbers[key]})"
+        numbers[key] = len(numbers) + 1
+        return f"({numbers[key]}) {one_line(name) or '???'}"

@@ -105,8 +105,8 @@ def _names(names: StringInterner, profile: View) -> bytes:
     """
     files, rows = TextInterner[str](), []
     for name in names:
-        known = profile.code.files.get(name, {""}) if profile.code is not None else {""}
-        number = files[min(known)] if len(known) == 1 and "" not in known else _UNKNOWN_FILE
+        in_files = profile.code.files.get(name, {""}) if profile.code is not None else {""}
+        number = files[min(in_files)] if len(in_files) == 1 and "" not in in_files else _UNKNOWN_FILE
         rows.append(_text(name) + pack("<I", number))
     return _texts(files) + pack("<I", len(rows)) + b"".join(rows)
 

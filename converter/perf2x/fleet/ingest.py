@@ -105,10 +105,10 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[str], t
         open_bundles([str(path)], job.options.symbols) as ((file,), symbols),
     ):
         ident, there = recording_id([Path(file)]), _there(job.root, job.run)
-        held = there.get(ident.hex())
-        if ident.hex() in seen or (held and not job.replace):
+        existing = there.get(ident.hex())
+        if ident.hex() in seen or (existing and not job.replace):
             totals.known += 1
-            totals.retagged += held is not None and not job.tags.items() <= dict(held["tags"]).items()
+            totals.retagged += existing is not None and not job.tags.items() <= dict(existing["tags"]).items()
             return
         stored = _read(source, file, str(path), ident, replace(job, options=replace(job.options, symbols=symbols)))
     if stored is None:
@@ -134,8 +134,8 @@ def _there(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
     tables = DeltaTables(root)
     table = tables.require("recordings")
     columns = ("recording", "tags", "error", "session", "unfinished", "samples")
-    held = tables.read("recordings", table, tables.files(table), columns)
-    return {one["recording"]: one for one in held.to_pylist() if one["error"] is None}
+    existing = tables.read("recordings", table, tables.files(table), columns)
+    return {one["recording"]: one for one in existing.to_pylist() if one["error"] is None}
 
 
 def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredRecording | None":

@@ -22,9 +22,9 @@ def format_of(output: str | None) -> str:
     longest = max(map(len, matching.values()), default=0)
     best = [name for name, suffix in matching.items() if len(suffix) == longest]
     if len(best) != 1:
-        known = ", ".join(f"{name} ({_suffix(point)})" for name, point in formats.items())
-        known = "pprof --for go-pgo, for go build" if output.endswith(".pgo") else known
-        raise SettingError(f"the name {output} does not determine the format; choose one with ", "to", f": {known}")
+        choices = ", ".join(f"{name} ({_suffix(point)})" for name, point in formats.items())
+        choices = "pprof --for go-pgo, for go build" if output.endswith(".pgo") else choices
+        raise SettingError(f"the name {output} does not determine the format; choose one with ", "to", f": {choices}")
     return best[0]
 
 

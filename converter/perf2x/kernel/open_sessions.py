@@ -115,9 +115,9 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
         keep = number < MOST_OPEN or not _can_reopen(one.path)
         if session.counts and not context.options.counts:
             raise FormatError(f"{session.source}: no samples: {COUNTED}")
-        held = source if keep else None
+        kept = source if keep else None
         part = SessionPart(
-            one, session.source, recording.sample_count, bool(session.events), held, session.counts,
+            one, session.source, recording.sample_count, bool(session.events), kept, session.counts,
             session.events, recording.sideband.losts,
         )  # fmt: skip
         is_alone = len(inputs) == 1 or "records" in source.lacks

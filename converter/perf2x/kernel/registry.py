@@ -76,12 +76,14 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
     value.
     """
     kind = load_emitter(name)
-    known, values = settings_in(kind), dict[str, Any]()
+    settings, values = settings_in(kind), dict[str, Any]()
     for key, value in (options or {}).items():
-        setting = known.get(key.replace("-", "_"))
+        setting = settings.get(key.replace("-", "_"))
         if setting is None:
-            others = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            raise SettingError(f"{name} has no option ", key, f"{did_you_mean(key, known, alike=0.8) or ';'} {others}")
+            others = f"it has {', '.join(sorted(settings))}" if settings else "it has none"
+            raise SettingError(
+                f"{name} has no option ", key, f"{did_you_mean(key, settings, alike=0.8) or ';'} {others}"
+            )
         values |= setting.values_of(value)
     return kind(**values)
 

@@ -142,7 +142,7 @@ class _HeaderRuns:
     def at(self, start: int) -> tuple[U64, int]:
         """Return the headers of the run that begins at word ``start``, and the word after it.
 
-        None if no run begins there.
+        If no run begins there, there are no headers, and the word is ``start``.
         """
         first = int(self.words.searchsorted(start))
         if first == len(self.words) or self.words[first] != start:

@@ -78,11 +78,11 @@ def open_recording(
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     if path == "-" and mapped is None:
         mapped = map_input(path, diagnostics)  # a pipe can only be read once
-    known = [replace(count) for count in diagnostics.counts.values()]
+    counts_before = [replace(count) for count in diagnostics.counts.values()]
     index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress)
     if index.late_events is not None:
         diagnostics.counts.clear()
-        diagnostics.absorb(known)
+        diagnostics.absorb(counts_before)
         index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress, index.late_events)
     groups = _DecodingGroups.of(index.session.events)
     recording = PerfRecording(index.session, index.sideband, index.sample_count, diagnostics, index, groups)
@@ -120,8 +120,8 @@ class PerfRecording(Frozen, eq=False):
         for number, block in self._index.stream.blocks(self._index.others, shard):
             owners = as_int32(self._index.owners[number])
             if owners.min(initial=0) < 0:
-                known = flatnonzero(owners >= 0)
-                block, owners = block.only(known), owners[known]
+                has_owner = flatnonzero(owners >= 0)
+                block, owners = block.only(has_owner), owners[has_owner]
             if not len(owners) or not self.session.events:
                 continue
             batch = self._read_block(number, block, owners, want)

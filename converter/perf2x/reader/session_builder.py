@@ -81,11 +81,11 @@ class SessionBuilder(Struct):
 
                 self.features[name] = parse_tracing_data(data, self.order)
             elif number in (HeaderFeature.SIMPLEPERF_FILE, HeaderFeature.SIMPLEPERF_FILE2):
-                held = self.features[name] = {"files": 0, "symbols": 0}
+                counts = self.features[name] = {"files": 0, "symbols": 0}
                 for path, file in read_files(number, SectionReader(data, self.order)):
                     self.recorded_files.setdefault(path, file)
-                    held["files"] += 1
-                    held["symbols"] += len(file.names)
+                    counts["files"] += 1
+                    counts["symbols"] += len(file.names)
             elif number in DECODERS:
                 self.features[name] = DECODERS[number](SectionReader(data, self.order))
             elif data:
@@ -234,7 +234,7 @@ class SessionBuilder(Struct):
 
     def session(self) -> Session:
         """The session, as far as it is known."""
-        known, clock = self.features, self.features.get("clock_data")
+        features, clock = self.features, self.features.get("clock_data")
         self._name_tracepoints()
         self._join_groups()
         if self.trace:
@@ -246,12 +246,12 @@ class SessionBuilder(Struct):
             byte_order=self.order,
             events=tuple(self.events.events),
             is_pipe=self.is_pipe,
-            arch=known.get("arch") or MACHINES.get(known.get("e_machine", {}).get("e_machine", 0), ""),
-            hostname=known.get("hostname", ""),
-            os_release=known.get("osrelease", ""),
-            perf_version=known.get("version", ""),
-            command_line=tuple(known.get("cmdline", ())),
-            cpus_online=known.get("nrcpus", {}).get("online", 0),
+            arch=features.get("arch") or MACHINES.get(features.get("e_machine", {}).get("e_machine", 0), ""),
+            hostname=features.get("hostname", ""),
+            os_release=features.get("osrelease", ""),
+            perf_version=features.get("version", ""),
+            command_line=tuple(features.get("cmdline", ())),
+            cpus_online=features.get("nrcpus", {}).get("online", 0),
             clock_id=clock_id,
             wall_clock_offset_ns=_wall_clock_offset(clock, clock_id),
             build_ids=with_vdso(self.build_ids),
@@ -261,7 +261,7 @@ class SessionBuilder(Struct):
             aggregation=self.aggregation,
             recorded_files=self.recorded_files,
             kallsyms=self.kallsyms,
-            has_call_addresses="simpleperf_meta_info" in known,
+            has_call_addresses="simpleperf_meta_info" in features,
         )
 
 

@@ -94,9 +94,9 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
         rest = max(sum_of(losts.lost[is_final]) - sum_of(losts.lost[~losts.samples_only]), 0)
         end = replace(take_rows_of(table, flatnonzero(is_final)[:1]), lost=as_uint64([rest]))
         table = join_tables([take_rows_of(table, ~is_final), replace(end, cpu=np.full(1, -1, np.int32))])
-    held = flatnonzero(table.lost > 0)
-    order = argsort_rows([table.time[held], table.cpu[held], table.samples_only[held], table.lost[held]])
-    return take_rows_of(table, held[order])
+    rows = flatnonzero(table.lost > 0)
+    order = argsort_rows([table.time[rows], table.cpu[rows], table.samples_only[rows], table.lost[rows]])
+    return take_rows_of(table, rows[order])
 
 
 def parents(forks: Tasks, threads: Threads) -> I32:

@@ -117,12 +117,12 @@ def entry_roles(machine: str, names: Sequence[str]) -> U8:
 
     If it was not recorded, the names of x86-64 and arm64 are used.
     """
-    known = [entries for name, entries in _MACHINES.items() if machine.startswith(name)]
-    known = known if machine else [_X86, _ARM64]
+    tables = [entries for name, entries in _MACHINES.items() if machine.startswith(name)]
+    tables = tables if machine else [_X86, _ARM64]
     entries = _CpuEntries(
-        frozenset[str]().union(*(one.names for one in known)),
-        tuple(prefix for one in known for prefix in one.prefixes),
-        frozenset[str]().union(*(one.parts for one in known)),
+        frozenset[str]().union(*(one.names for one in tables)),
+        tuple(prefix for one in tables for prefix in one.prefixes),
+        frozenset[str]().union(*(one.parts for one in tables)),
     )
     return np.array([_role(entries, name) for name in names], np.uint8)
 

@@ -41,7 +41,7 @@ _FACTS = ("address", "mapping", "mode", "synthetic")
 
 
 def are_kernel_returns(locations: Locations) -> Bools:
-    """Return (locations,) whether each may have a twin: true of the kernel's return addresses."""
+    """Return (locations,) whether each may have a twin: the kernel's return addresses may."""
     found: Bools = (locations.mode == CpuMode.KERNEL) & (locations.lookup != locations.address)
     return found & ~locations.synthetic
 

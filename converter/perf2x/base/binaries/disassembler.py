@@ -47,8 +47,8 @@ def disassemble(machine: str, code: bytes, address: int, syntax: str = "att") ->
     Raises ObjectError for an unsupported machine, OptionError without capstone.
     """
     if machine not in _ARCHITECTURES:
-        known = ", ".join(name.removeprefix("EM_") for name in _ARCHITECTURES)
-        raise ObjectError(f"code of {machine.removeprefix('EM_')} cannot be disassembled; supported: {known}")
+        supported = ", ".join(name.removeprefix("EM_") for name in _ARCHITECTURES)
+        raise ObjectError(f"code of {machine.removeprefix('EM_')} cannot be disassembled; supported: {supported}")
     family = _ARCHITECTURES[machine][0]
     for start, size, mnemonic, operands in _decoder(machine, syntax)(code, address):
         target = _target(family, start, mnemonic, operands)

@@ -40,16 +40,16 @@ class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
     @classmethod
     def of(cls, texts: Iterable[T]) -> "DictionaryColumn[T]":
         """Return a column of these texts."""
-        known = TextInterner[T]()
-        return cls(known.add_all(texts), known.table())
+        interner = TextInterner[T]()
+        return cls(interner.add_all(texts), interner.table())
 
     @classmethod
     def joined(cls, parts: "Sequence[DictionaryColumn[T]]") -> "DictionaryColumn[T]":
         """Return a column of the rows of every part, in order."""
-        known = TextInterner[T]()
+        interner = TextInterner[T]()
         numbers = [np.zeros(0, np.int32)]
-        numbers += [take(known.add_all(part.distinct), part.number) for part in parts]
-        return cls(np.concatenate(numbers), known.table())
+        numbers += [take(interner.add_all(part.distinct), part.number) for part in parts]
+        return cls(np.concatenate(numbers), interner.table())
 
     def __len__(self) -> int:
         return len(self.number)

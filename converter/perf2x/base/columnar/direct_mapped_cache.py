@@ -14,7 +14,7 @@ from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, take
 
 _MIX = tuple(np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F))
 """Odd numbers without a pattern: multiplying by them spreads keys over the upper bits (Fibonacci hashing)."""
-_NOBODY = -2
+_EMPTY = -2
 
 
 class DirectMappedCache:
@@ -25,7 +25,7 @@ class DirectMappedCache:
 
     def __init__(self, columns: int = 1, bits: int = 16) -> None:
         self._shift = np.uint64(64 - bits)
-        self._keys = [np.full(1 << bits, _NOBODY, np.int64) for _ in range(columns)]
+        self._keys = [np.full(1 << bits, _EMPTY, np.int64) for _ in range(columns)]
         self._answers = np.zeros(1 << bits, np.int64)
 
     def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
@@ -51,15 +51,15 @@ class DirectMappedCache:
         """Return (n,) answers, and which rows are cached; the answers for other rows are meaningless."""
         slot = self._slots(columns)
         is_held: Bools = take(self._keys[0], slot) == columns[0]
-        for held, column in zip(self._keys[1:], columns[1:], strict=True):
-            is_held &= take(held, slot) == column
+        for column_keys, column in zip(self._keys[1:], columns[1:], strict=True):
+            is_held &= take(column_keys, slot) == column
         return take(self._answers, slot), is_held
 
     def learn(self, answers: I64, *columns: I64) -> None:
         """Cache answers (n,); of several rows in one slot, the last one is kept."""
         slot = self._slots(columns)
-        for held, column in zip([*self._keys, self._answers], [*columns, answers], strict=True):
-            held[slot] = column
+        for slots, column in zip([*self._keys, self._answers], [*columns, answers], strict=True):
+            slots[slot] = column
 
     def _slots(self, columns: Sequence[I64]) -> I64:
         total: U64 = columns[0].view(np.uint64) * _MIX[0]

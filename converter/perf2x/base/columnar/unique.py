@@ -92,9 +92,9 @@ def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I6
 
 def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
     """Return distinct keys in order of first occurrence, and (n,) the index of each key among them."""
-    known: dict[Key, int] = {}
-    place = [known.setdefault(key, len(known)) for key in keys]
-    return list(known), np.array(place, np.int64)
+    numbers: dict[Key, int] = {}
+    place = [numbers.setdefault(key, len(numbers)) for key in keys]
+    return list(numbers), np.array(place, np.int64)
 
 
 def numbers_of(values: npt.NDArray[Number], number: Callable[[int], int]) -> I64:

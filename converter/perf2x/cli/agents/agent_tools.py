@@ -126,8 +126,8 @@ class AgentTools:
 
         path = str(self._files.find(object_file))
         assert self._options.symbols is not None
-        known = explain_file(path, make_finder(self._options.symbols, Diagnostics(), None))
-        return _answer(explain_report([known], {}).lines(_SCREEN))
+        explanation = explain_file(path, make_finder(self._options.symbols, Diagnostics(), None))
+        return _answer(explain_report([explanation], {}).lines(_SCREEN))
 
     def query(self, dataset: str, sql: str, limit: int = 50) -> str:
         """Run SQL (DuckDB, read-only) on a dataset of perf2x fleet. Tables: recordings, samples, stacks, places,

@@ -45,15 +45,15 @@ def explain(
     from perf2x.symbolizer.make_object_finder import make_finder
     from perf2x.tools.explain.explain_object import explain_file
 
-    known, refused = [], {}
+    explanations, refused = [], {}
     with limit_unpacking(request.max_unpacked), progress_bar(quiet) as progress:
         finder = make_finder(request.symbols or SymbolOptions(), Diagnostics(), progress)
         for path in objects:
             try:
-                known.append(explain_file(path, finder))
+                explanations.append(explain_file(path, finder))
             except ObjectError as error:
                 refused[path] = str(error)
-    form.show(explain_report(known, refused))
+    form.show(explain_report(explanations, refused))
     for sentence in refused.values():
         print_message(f"perf2x: {sentence}")
     if refused:

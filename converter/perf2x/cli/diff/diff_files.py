@@ -25,8 +25,8 @@ def format_to_write(to: str | None, output: str | None) -> str | None:
     if output is None:
         return to
     if found is None:
-        known = " or ".join(FORMATS)
-        raise OptionError(f"--output {output}: the name does not determine the format; choose one with --to: {known}")
+        formats = " or ".join(FORMATS)
+        raise OptionError(f"--output {output}: the name does not determine the format; choose one with --to: {formats}")
     return found
 
 

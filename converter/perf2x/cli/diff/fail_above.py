@@ -216,7 +216,7 @@ class _Check(Frozen):
         unknown = ""
         if not matching and limit.pattern != "*":
             what = "function" if limit.kind == "share" else limit.kind
-            known = no_such(what, limit.pattern, [row.name for row in changes], "the recordings have")
-            unknown = f"--fail-above: {known}"
+            unmatched = no_such(what, limit.pattern, [row.name for row in changes], "the recordings have")
+            unknown = f"--fail-above: {unmatched}"
         whole = limit.kind in ("", "total") and not comparison.normalize
         return replace(check, rows=matching, whole=whole, unknown=unknown)

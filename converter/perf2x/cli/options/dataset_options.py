@@ -115,9 +115,9 @@ def summarize(output: str, totals: "IngestTotals") -> None:
     from perf2x.features.recording_advice.choose_advice import RECORD_DATES
 
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
-    known = f", {totals.known:,} already present" if totals.known else ""
+    already = f", {totals.known:,} already present" if totals.known else ""
     added = f"{plural(totals.added, 'recording')} added with {plural(totals.samples, 'sample')}"
-    print_message(f"{output}: {added}{unfinished}{known}")
+    print_message(f"{output}: {added}{unfinished}{already}")
     for number, words in (
         (totals.left, "left for a later run: {}, unfinished and changed just now (--leave-unfinished)"),
         (totals.undated, f"hint: {{}} without wall-clock time. {RECORD_DATES}"),

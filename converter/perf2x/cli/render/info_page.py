@@ -29,28 +29,28 @@ def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None") -> Re
 
     ``reasons``: why objects have no names, if requested.
     """
-    known = info_facts(loaded)
-    if reasons is not None and known["symbols"] is not None:
-        known["symbols"]["explained"] = [to_builtins(one) for one in reasons]
-        known["symbols"]["not_explained"] = len(_not_explained(loaded, reasons))
+    facts = info_facts(loaded)
+    if reasons is not None and facts["symbols"] is not None:
+        facts["symbols"]["explained"] = [to_builtins(one) for one in reasons]
+        facts["symbols"]["not_explained"] = len(_not_explained(loaded, reasons))
 
     def lines(screen: Screen) -> Iterator[str]:
-        for line in _info_lines(loaded, known, reasons or ()):
+        for line in _info_lines(loaded, facts, reasons or ()):
             yield screen.labelled(plain(line))
 
-    title = f"perf2x info: {code(known['session']['source'])}"
-    return Report(lines, lambda: known, lambda: lines_as_markdown(title, _info_lines(loaded, known, reasons or ())))
+    title = f"perf2x info: {code(facts['session']['source'])}"
+    return Report(lines, lambda: facts, lambda: lines_as_markdown(title, _info_lines(loaded, facts, reasons or ())))
 
 
-def _info_lines(loaded: Loaded, known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
-    for label, text in _session(loaded, known):
+def _info_lines(loaded: Loaded, facts: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+    for label, text in _session(loaded, facts):
         yield f"{label}: {text}"
-    yield f"samples: {known['samples']:,}"
-    yield from (f"  {line}" for line in event_lines(loaded, known["events"]))
-    yield f"threads: {known['threads']:,}"
-    yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
+    yield f"samples: {facts['samples']:,}"
+    yield from (f"  {line}" for line in event_lines(loaded, facts["events"]))
+    yield f"threads: {facts['threads']:,}"
+    yield f"duration: {facts['duration_ns'] / 1e9:.6f} s"
     yield "records:"
-    yield from (f"  {name}: {number:,}" for name, number in known["records"].items())
+    yield from (f"  {name}: {number:,}" for name, number in facts["records"].items())
     yield from _judged(loaded, reasons)
     for one in reasons:
         yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
@@ -87,11 +87,11 @@ def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
     yield from (("try", f"{advice.what}: {advice.command}") for advice in one.advice)
 
 
-def _session(loaded: Loaded, known: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _session(loaded: Loaded, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (label, text) for the properties in the header."""
-    if known["session"]["source"]:
-        yield "source", known["session"]["source"]
-    yield from session_facts(known["session"])
+    if facts["session"]["source"]:
+        yield "source", facts["session"]["source"]
+    yield from session_facts(facts["session"])
     for line in section_lines(loaded.recording.session.features):
         label, _, text = line.partition(": ")
         yield label, text

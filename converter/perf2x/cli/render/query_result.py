@@ -56,7 +56,7 @@ def first_rows(answer: Answer, limit: int) -> tuple[Layout, int]:
 
 
 def text_lines(layout: Layout, screen: Screen) -> Iterable[str]:
-    """Yield lines of a table for people."""
+    """Return the lines of a table on a screen."""
     return table_lines([layout], screen) if layout else ()
 
 

@@ -62,7 +62,7 @@ def side_columns(table: Any) -> tuple[list[Column], list[Column], Column]:
 
 
 def lines(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
-    """Return the table of an event for people."""
+    """Yield the lines of an event's table on a screen."""
     yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
     yield from table_lines(layouts, screen) if len(table) or not table.nothing else [table.nothing]
 

@@ -77,10 +77,10 @@ def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     layout = layouts[0] if room is None else _fitting(layouts, room)
     wide = [column.width for column in layout]
     if room is not None:
-        held = [place for place, column in enumerate(layout) if column.name]
+        names = [place for place, column in enumerate(layout) if column.name]
         left = _room_for_names(layout, wide, room)
-        widths = share_width([wide[place] for place in held], left)
-        for place, size in zip(held, widths, strict=True):
+        widths = share_width([wide[place] for place in names], left)
+        for place, size in zip(names, widths, strict=True):
             wide[place] = min(size, max(left, 1)) if layout[place].code else size
     texts = [
         [screen.paint(_padded(text, size, column), style) for text, style in zip(

@@ -20,7 +20,7 @@ Facts = dict[str, Any]
 
 
 def next_steps(facts: Facts, recording: Sequence[Advice] = ()) -> Iterator[Advice]:
-    """Return all sentences that apply: on trust first, then on changes, then on where the time went.
+    """Yield all sentences that apply: on trust first, then on changes, then on where the time went.
 
     ``recording`` is the advice on the recording.
     """

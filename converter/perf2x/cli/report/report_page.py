@@ -73,12 +73,12 @@ class _Part(Frozen):
 def _parts(
     loaded: Loaded, tables: ReportTables, facts: dict[str, Any], steps: Sequence[Advice], changes: Changes | None
 ) -> Iterator[_Part]:
-    """Return the parts of the page; ``facts`` are those of JSON."""
+    """Yield the parts of the page; ``facts`` are those of JSON."""
     rows = tables.objects.limit or 0
     events = facts["events"]
     more = [f"… and {len(events) - rows:,} more events"] if len(events) > rows else []
-    known = [f"{label}: {text}" for label, text in session_facts(facts["session"] | facts)]
-    yield _Part("", [contents_line(loaded), *known, *event_lines(loaded, events[:rows]), *more])
+    session = [f"{label}: {text}" for label, text in session_facts(facts["session"] | facts)]
+    yield _Part("", [contents_line(loaded), *session, *event_lines(loaded, events[:rows]), *more])
     yield _Part("Look at next", steps)
     if changes:
         table = changes.table

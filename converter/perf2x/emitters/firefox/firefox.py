@@ -102,11 +102,13 @@ class Firefox(Format):
         """
         if not profile.events:
             return [], []
-        held = unique(profile.samples.event[sampled(profile)]).tolist()
-        first = find_event(profile, self.event) if self.event is not None else _first_of(profile, held)
-        beside = [row for row in held if self.event is None and _are_time(profile.events[first], profile.events[row])]
+        with_samples = unique(profile.samples.event[sampled(profile)]).tolist()
+        first = find_event(profile, self.event) if self.event is not None else _first_of(profile, with_samples)
+        beside = [
+            row for row in with_samples if self.event is None and _are_time(profile.events[first], profile.events[row])
+        ]
         chosen = [row for row in (first, *beside) if not profile.events[row].is_count]
-        return chosen, [row for row in held if row not in chosen]
+        return chosen, [row for row in with_samples if row not in chosen]
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Return the event that became samples, and the events that became markers."""
@@ -118,9 +120,9 @@ class Firefox(Format):
         return (f"samples are {samples}; {kind} {names}",)
 
 
-def _first_of(profile: Profile, held: list[int]) -> int:
+def _first_of(profile: Profile, rows: list[int]) -> int:
     """Return the default event or, if that does not measure time, a clock, because samples stand for CPU time."""
-    clocks = [row for row in held if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait]
+    clocks = [row for row in rows if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait]
     is_time = profile.events[profile.default_event].unit == "nanoseconds"
     return clocks[0] if clocks and not is_time else profile.default_event
 

@@ -78,8 +78,8 @@ def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
     Only name and object count, because source files, lines and mappings differ between builds.
     """
     columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
-    known, key = number_keys(columns)
-    first = zeros(len(known))
+    distinct, key = number_keys(columns)
+    first = zeros(len(distinct))
     first[key[::-1]] = arange(len(frames))[::-1]
     return key, first
 

@@ -35,9 +35,9 @@ class Rectangles(Frozen):
 def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float, most: int) -> Rectangles:
     """Return an event's boxes of at least the share ``least`` of the total, at most the ``most`` widest."""
     samples, stacks = profile.samples, expand(profile.stacks, frames.of_location)
-    held = flatnonzero(samples.event == event)
+    in_event = flatnonzero(samples.event == event)
     # merged by name, object and mode
-    tree, _, total = weighed_tree(stacks, arange(len(frames)), samples.stack[held], samples.value[held])
+    tree, _, total = weighed_tree(stacks, arange(len(frames)), samples.stack[in_event], samples.value[in_event])
     start = _positions(tree, total, _name_ranks(frames))
     whole = sum_of(total[:1])
     wide = flatnonzero((total >= least * whole) & (total > 0))

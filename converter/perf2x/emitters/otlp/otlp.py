@@ -133,9 +133,9 @@ class Otlp(Format):
         resources: list[bytes] = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
-            known = {**_facts(profile.meta), **profile.labels, **tags}
+            attributes = {**_facts(profile.meta), **profile.labels, **tags}
             texts = dictionary.texts if self.references else None
-            resource = entry(ResourceProfiles.RESOURCE, key_values(Resource.ATTRIBUTES, known, texts))
+            resource = entry(ResourceProfiles.RESOURCE, key_values(Resource.ATTRIBUTES, attributes, texts))
             scope = entry(ScopeProfiles.SCOPE, [text(InstrumentationScope.NAME, "perf2x")])
             scoped = entry(ResourceProfiles.SCOPE_PROFILES, [*scope, *profiles.of_resource(number)])
             resources += entry(ProfilesData.RESOURCE_PROFILES, [*resource, *scoped])
@@ -157,10 +157,10 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": 
 
 
 def _facts(meta: Meta) -> dict[str, str]:
-    known = {
+    facts = {
         "host.name": meta.hostname,
         "host.arch": _ARCHITECTURES.get(meta.arch, meta.arch),
         "os.type": "linux",
         "os.version": meta.os_release,
     }
-    return {key: value for key, value in known.items() if value}
+    return {key: value for key, value in facts.items() if value}

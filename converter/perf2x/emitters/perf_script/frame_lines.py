@@ -98,12 +98,14 @@ class FrameTexts:
         """Return (locations,) the text after an address, followed by ``end``."""
         locations, columns = self._profile.locations, list[AnyArray | bytes]()
         if "sym" in shown:
-            name, known = self._names(), self._starts != 0
+            name, has_symbol = self._names(), self._starts != 0
             columns.append(name)
             if "symoff" in shown:
-                known &= name != _UNKNOWN
+                has_symbol &= name != _UNKNOWN
                 columns.append(
-                    np.where(known, shared_texts(np.where(known, address - self._starts, 0), "+{:#x}".format), b"")
+                    np.where(
+                        has_symbol, shared_texts(np.where(has_symbol, address - self._starts, 0), "+{:#x}".format), b""
+                    )
                 )
         if shown & {"dso", "dsoff"}:
             columns.append(self._objects[locations.mapping])

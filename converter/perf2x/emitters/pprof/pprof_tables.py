@@ -74,8 +74,8 @@ def mapping_order(profile: Profile) -> I64:
         for row, name in enumerate(names)
         if is_real_path(without_deleted(name)) and ".so" not in name and not profile.mappings.is_kernel[row]
     ]
-    known = profile.locations.mapping[profile.locations.mapping >= 0]
-    locations = bincount(known, len(names)).tolist()
+    mapped = profile.locations.mapping[profile.locations.mapping >= 0]
+    locations = bincount(mapped, len(names)).tolist()
     main = sorted(programs, key=lambda row: -locations[row])[:1]
     return as_int64(main + [row for row in range(len(names)) if row not in main])
 

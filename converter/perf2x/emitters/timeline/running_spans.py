@@ -78,15 +78,15 @@ def runs_of(profile: Profile, origin: int, boxes: Boxes) -> RunningSpans:
     if not switches:
         return no_rows(RunningSpans)
     track, time = switch_tracks(profile, switches), since(switches.time, origin)
-    known = flatnonzero(track >= 0)
-    order = known[argsort_rows([track[known], time[known], known])]
+    on_track = flatnonzero(track >= 0)
+    order = on_track[argsort_rows([track[on_track], time[on_track], on_track])]
     track, time, is_out = track[order], time[order], switches.is_out[order]
     is_run, start, end = _bounds(track, time, is_out, boxes)
     leaving = switches.is_preempted[order]
-    is_told = end == of_next(time, FAR)
-    leaving = np.where(is_out, leaving, of_next(leaving, False) & is_told)
+    is_recorded = end == of_next(time, FAR)
+    leaving = np.where(is_out, leaving, of_next(leaving, False) & is_recorded)
     runs = RunningSpans(track, start, end, as_int64(switches.cpu[order]), leaving)
-    is_guess = is_out | ~is_told
+    is_guess = is_out | ~is_recorded
     return _in_order(_on_free_cpus(take_rows_of(runs, is_run), is_guess[is_run], is_out[is_run]))
 
 
@@ -230,7 +230,7 @@ def _cpu_of(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | No
     unknown = flatnonzero(own < 0)
     if not len(unknown):
         return own
-    known = max(int(own.max()), int(runs.cpu.max(initial=-1)))
+    highest = max(int(own.max()), int(runs.cpu.max(initial=-1)))
     own = as_int64(own)
-    own[unknown] = known + 1 + as_int64(boxes.track[unknown])
+    own[unknown] = highest + 1 + as_int64(boxes.track[unknown])
     return narrow(own)

@@ -259,6 +259,6 @@ def _map_starts(context: Context, mapped: MappedObject, address: U64) -> U64:
     if table is not None:
         order = argsort(address)
         row = table.find(address[order])
-        known = row >= 0
-        starts[order[known]] = table.start[row[known]]
+        is_found = row >= 0
+        starts[order[is_found]] = table.start[row[is_found]]
     return starts

@@ -120,5 +120,5 @@ def _is_own(name: str) -> bool:
 
 def _renumbered(ids: I32) -> I32:
     """Renumber ids 1, 2, … in ascending order; 0 (idle) and −1 (unknown) stay."""
-    known = unique(ids[ids > 0])
-    return as_int32(np.where(ids > 0, searchsorted(known, ids) + 1, ids))
+    distinct = unique(ids[ids > 0])
+    return as_int32(np.where(ids > 0, searchsorted(distinct, ids) + 1, ids))

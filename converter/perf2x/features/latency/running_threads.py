@@ -48,8 +48,8 @@ def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...
 
 def cpus_of(recording: Recording) -> int:
     """Return the recorded number of CPUs; 0 if unknown."""
-    known: Any = recording.session.features.get("nrcpus") or {}
-    return int(known.get("available") or 0)
+    counts: Any = recording.session.features.get("nrcpus") or {}
+    return int(counts.get("available") or 0)
 
 
 def _at_most(cpus: int, curve: RunningThreads) -> RunningThreads:

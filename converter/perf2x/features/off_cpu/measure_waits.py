@@ -59,8 +59,8 @@ def off_cpu(
     """
     events = rows_called(profile.events, _MEASURED)
     if events:
-        held = flatnonzero(np.isin(profile.samples.event, events))
-        waits = _measured_waits(profile.samples, held, passing.times)
+        measured = flatnonzero(np.isin(profile.samples.event, events))
+        waits = _measured_waits(profile.samples, measured, passing.times)
         report = report_of(waits)
     else:
         _check_is_recorded(profile, recording)
@@ -121,19 +121,19 @@ _NO_TIME = np.uint64(LAST_TIME)
 """The reader's time for sums of waits (reader/records/bpf_off_cpu_samples.py)."""
 
 
-def _measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) -> Waits:
-    """Return the rows ``held`` as waits, if they end within ``ranges``.
+def _measured_waits(samples: ProfileSamples, rows: I64, ranges: Sequence[Range]) -> Waits:
+    """Return the rows ``rows`` as waits, if they end within ``ranges``.
 
     The kernel writes a sample at the end of a wait. Sums of shorter waits, and waits longer than the clock has been
     running, have no known time: sums are placed at the recording's end.
     """
     time = samples.times
     last = time[time < _NO_TIME].max(initial=np.uint64(0))
-    until, duration = time[held], samples.value[held]
+    until, duration = time[rows], samples.value[rows]
     placed = (until < _NO_TIME) & (as_uint64(duration) <= until)
     since = np.where(placed, until - as_uint64(np.where(placed, duration, 0)), np.minimum(until, last))
     kind = np.where(placed, Wait.UNKNOWN, Wait.UNPLACED).astype(np.uint8)
-    waits = Waits(held, samples.thread[held], samples.stack[held], samples.cpus[held], since, duration, kind)
+    waits = Waits(rows, samples.thread[rows], samples.stack[rows], samples.cpus[rows], since, duration, kind)
     return take_rows_of(waits, within(until, ranges))
 
 

@@ -90,7 +90,7 @@ def chain_report(profile: Profile, session: Session, context: "Context | None") 
 def advice(
     chains: ChainReport, profile: Profile, symbols: SymbolReport | None, source: str, *, is_text: bool = False
 ) -> tuple[Advice, ...]:
-    """Yield all advice for a finished profile, on stacks first; ``is_text``: the profile was read from a text."""
+    """Return all advice for a finished profile, on stacks first; ``is_text``: the profile was read from a text."""
     return (*_on_stacks(chains), *_on_names(symbols, source, is_text), *_on_samples(profile), *_on_dates(profile))
 
 
@@ -128,7 +128,7 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
 def _on_names(symbols: SymbolReport | None, source: str, is_text: bool) -> Iterator[Advice]:
     """Yield advice on objects without names; frames outside all mappings have none."""
     if is_text and symbols is not None and symbols.total > 0 and not symbols.named:
-        text = "The text has addresses alone, which nobody can name: perf script -F comm,tid,time,event,ip,sym,dso"
+        text = "The text has only addresses, which cannot be named: perf script -F comm,tid,time,event,ip,sym,dso"
         yield Advice("unnamed", f"{text} prints the names where the recording was made.")
         return
     lacking = [row for row in symbols.objects if row.name != "[unknown]"] if symbols is not None else []

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def _count_chains(loaded: "Loaded", run: SessionRun) -> "Loaded":
     """Count stacks that show whether they were recorded well; only if samples still have their recorded stacks."""
     session, options = run.recording.session, run.options
-    untold = session.counts or {"hardware_trace", "text"} & set(session.features)
-    if options.value or options.data_objects or untold:
+    is_exempt = session.counts or {"hardware_trace", "text"} & set(session.features)
+    if options.value or options.data_objects or is_exempt:
         return loaded
     from perf2x.features.recording_advice.choose_advice import chain_report
 

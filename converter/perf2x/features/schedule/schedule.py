@@ -96,9 +96,9 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
             continue
         last = max(last, _latest(batch.time))
         for row, places in zip(rows, fields, strict=True):
-            held = flatnonzero(batch.event == row)
-            parts.append(_of_batch(batch, held, places, recording.session.byte_order))
-            missed += sum_of(np.maximum(batch.period[held], np.uint64(1)) - np.uint64(1))
+            of_event = flatnonzero(batch.event == row)
+            parts.append(_of_batch(batch, of_event, places, recording.session.byte_order))
+            missed += sum_of(np.maximum(batch.period[of_event], np.uint64(1)) - np.uint64(1))
     return join_tables(parts), last, missed
 
 
@@ -145,8 +145,8 @@ def _numbers(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, or
     if raw is None or field is None or field[1] not in (4, 8):
         return zeros(0), zeros(0)
     offset, size = field
-    held = rows[raw.lengths[rows] >= offset + size]
-    return held, as_int64(raw.numbers_at(offset, f"{order}i{size}", held))
+    has_room = rows[raw.lengths[rows] >= offset + size]
+    return has_room, as_int64(raw.numbers_at(offset, f"{order}i{size}", has_room))
 
 
 _LONGEST_NS = 10_000_000

@@ -26,22 +26,24 @@ class TracedText:
 
     def of(self, event: Event, raw: ListArray) -> tuple[list[str], I64]:
         """Return the distinct texts of an event's samples, and (n,) the text of each; "" without a recorded format."""
-        known = self._session.tracepoint_format(event)
-        if known is None:
+        format_fields = self._session.tracepoint_format(event)
+        if format_fields is None:
             return [""], zeros(len(raw))
         distinct = ListInterner(np.uint8)
         row = distinct.number_rows(raw)
         if event.config not in self._printers:
-            self._printers[event.config] = _printer(known, self._order, self._function, self._strings)
+            self._printers[event.config] = _printer(format_fields, self._order, self._function, self._strings)
         printer = self._printers[event.config]
         entries = distinct.table().rows()
         return [printer(entry.tobytes()) for entry in entries], row
 
 
-def _printer(known: Any, order: ByteOrder, function: Function, strings: Mapping[str, str]) -> Callable[[bytes], str]:
-    fields = known["fields"]
+def _printer(
+    format_fields: Any, order: ByteOrder, function: Function, strings: Mapping[str, str]
+) -> Callable[[bytes], str]:
+    fields = format_fields["fields"]
     try:
-        words = compile_format(known["print"], function, strings)
+        words = compile_format(format_fields["print"], function, strings)
     except PrintFormatError:
         return lambda raw: field_text(decode_fields(fields, raw, order))
 

@@ -57,7 +57,7 @@ def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced
             rows = flatnonzero((batch.event == event) & (batch.raw.lengths > 0))
             if len(rows):
                 parts.setdefault(event, []).append(_Traced(batch.position[rows], batch.raw[rows]))
-    return {event: join_tables(held) for event, held in sorted(parts.items())}
+    return {event: join_tables(pieces) for event, pieces in sorted(parts.items())}
 
 
 def _numbers_at(raw: ListArray, offset: int, size: int, signed: bool, order: str) -> AnyArray:

@@ -56,25 +56,25 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
         return None
     left = _rows_of(threads, as_int64(traced.pid), tid)
     came = np.where(goes_on, np.append(left[1:], -1), _rows_of(threads, minus_ones(len(tid)), traced.next_tid))
-    nobody = minus_ones(len(tid))
+    no_thread = minus_ones(len(tid))
     switches = ThreadSwitches(
         time=np.tile(traced.time, 2),
         thread=as_int32(np.append(left, came)),
         is_out=repeat([True, False], len(tid)),
         cpu=np.tile(traced.cpu, 2),
-        is_preempted=np.append(kinds_of_states(traced.state) == Wait.PREEMPTED, nobody > 0),
-        state=np.append(traced.state, nobody),
+        is_preempted=np.append(kinds_of_states(traced.state) == Wait.PREEMPTED, no_thread > 0),
+        state=np.append(traced.state, no_thread),
     )
-    held = flatnonzero(switches.thread >= 0)
+    kept = flatnonzero(switches.thread >= 0)
     return take_rows_of(
-        switches, held[argsort_rows([switches.time[held], switches.thread[held], switches.is_out[held]])]
+        switches, kept[argsort_rows([switches.time[kept], switches.thread[kept], switches.is_out[kept]])]
     )
 
 
 def _followed(traced: SwitchSamples) -> tuple[I64, Bools]:
-    """Return (samples,) who left, and whether the CPU's next sample is of the thread that came; None if too few are.
+    """Return (samples,) the thread that left, and whether the CPU's next sample is of the thread that came.
 
-    An exiting thread has lost its tid; it must be the thread that came before.
+    If too few are, all are False. An exiting thread has lost its tid; it must be the thread that came before.
     """
     same = traced.cpu[1:] == traced.cpu[:-1]
     followed = same & (traced.next_tid[:-1] >= 0)

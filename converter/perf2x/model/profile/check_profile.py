@@ -62,10 +62,10 @@ def _check_ranges(profile: ProfileTables) -> None:
 
 def _check_addresses(profile: ProfileTables) -> None:
     locations, mappings = profile.locations, profile.mappings
-    held = flatnonzero(locations.mapping >= 0)
-    mapping = locations.mapping[held]
+    mapped = flatnonzero(locations.mapping >= 0)
+    mapping = locations.mapping[mapped]
     limit = mappings.limit[mapping]
-    for column in (locations.address[held], locations.lookup[held]):
+    for column in (locations.address[mapped], locations.lookup[mapped]):
         inside = (column >= mappings.start[mapping]) & (column < limit) | (limit == 0)
         _require(inside.all(), "an address lies outside its mapping")
 

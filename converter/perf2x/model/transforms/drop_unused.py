@@ -55,8 +55,8 @@ def _compact_threads(profile: Profile) -> Profile:
 
 def _compact_strings(profile: Profile) -> Profile:
     columns = TEXTS | {"samples": ("cgroup",)}
-    held = [getattr(getattr(profile, table), name) for table, names in columns.items() for name in names]
-    used = _used(len(profile.strings), np.zeros(1, np.int32), *(column for column in held if column is not None))
+    texts = [getattr(getattr(profile, table), name) for table, names in columns.items() for name in names]
+    used = _used(len(profile.strings), np.zeros(1, np.int32), *(column for column in texts if column is not None))
     strings = [profile.strings[row] for row in flatnonzero(used).tolist()]
     return replace(_renumbered(profile, used, columns), strings=strings)
 
@@ -73,8 +73,8 @@ def _renumbered(profile: Profile, used: Bools, columns: dict[str, tuple[str, ...
     """Renumber columns for a table reduced to its used rows; references to removed rows become −1."""
     place, changed = new_rows(used), {}
     for table, names in columns.items():
-        held = {name: getattr(getattr(profile, table), name, None) for name in names}
-        moved = {name: place[column] for name, column in held.items() if column is not None}
+        table_columns = {name: getattr(getattr(profile, table), name, None) for name in names}
+        moved = {name: place[column] for name, column in table_columns.items() if column is not None}
         if moved:
             changed[table] = replace(getattr(profile, table), **moved)
     return replace(profile, **changed)

@@ -247,8 +247,10 @@ def _merged_samples(
         entries += sum(entry.count for entry in profile.fields)
         for name, column in columns.items():
             column.append(getattr(samples, name))
-    held = {name: [part for part in parts if part is not None] for name, parts in columns.items()}
-    return ProfileSamples(**{name: np.concatenate(held[name]) for name in held if len(held[name]) == len(profiles)})
+    present = {name: [part for part in parts if part is not None] for name, parts in columns.items()}
+    return ProfileSamples(
+        **{name: np.concatenate(present[name]) for name in present if len(present[name]) == len(profiles)}
+    )
 
 
 def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:

@@ -105,9 +105,9 @@ def _legacy_order(data: U8) -> ByteOrder | None:
 
 
 def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Diagnostics) -> Container:
-    known = (perffile.FILE_HEADER_SIZE, perffile.FILE_HEADER_SIZE_WITHOUT_FEATURES)
-    if size not in known or len(data) < size:
-        raise FormatError(f"{name}, byte 0x8: header size is {size}, expected one of {known} within {len(data)} bytes")
+    sizes = (perffile.FILE_HEADER_SIZE, perffile.FILE_HEADER_SIZE_WITHOUT_FEATURES)
+    if size not in sizes or len(data) < size:
+        raise FormatError(f"{name}, byte 0x8: header size is {size}, expected one of {sizes} within {len(data)} bytes")
     entry_size, *numbers = struct.unpack_from(order + "7Q", data.data, 16)
     attrs, records = FileSection(*numbers[0:2]), FileSection(*numbers[2:4])
     bits = data[72:size].tobytes()
@@ -172,8 +172,8 @@ def _feature_numbers(bits: bytes, order: ByteOrder) -> list[int]:
     wide, narrow = _set_bits(bits, order, "Q"), _set_bits(bits, order, "I")
     if order == "<" or perffile.HeaderFeature.HOSTNAME in wide:
         return wide
-    known = {int(feature) for feature in perffile.HeaderFeature}
-    return narrow if perffile.HeaderFeature.HOSTNAME in narrow or not known.issuperset(wide) else wide
+    features = {int(feature) for feature in perffile.HeaderFeature}
+    return narrow if perffile.HeaderFeature.HOSTNAME in narrow or not features.issuperset(wide) else wide
 
 
 def _set_bits(bits: bytes, order: ByteOrder, code: str) -> list[int]:

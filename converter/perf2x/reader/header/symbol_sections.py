@@ -93,8 +93,8 @@ def _read_message(one: SectionReader) -> _Draft:
         elif number == 3:
             draft.min_vaddr = _number(value)
         elif number == 4:
-            known = dict(_fields(_bytes(value)))
-            draft.add(_number(known.get(1, 0)), _number(known.get(2, 0)), text(_bytes(known.get(3, b""))))
+            fields = dict(_fields(_bytes(value)))
+            draft.add(_number(fields.get(1, 0)), _number(fields.get(2, 0)), text(_bytes(fields.get(3, b""))))
         elif number in (6, 7):
             draft.offset = _number(dict(_fields(_bytes(value))).get(1, 0))
     return draft

@@ -308,8 +308,8 @@ _FUNCTIONS: dict[str, Callable[..., _Expression]] = {
 
 def _used(special: str | None) -> int:
     """Return how many letters after ``%p`` belong to it; others are text."""
-    known = SPECIAL.match(special or "")
-    return known.end() if known else 0
+    match = SPECIAL.match(special or "")
+    return match.end() if match else 0
 
 
 def _converted(

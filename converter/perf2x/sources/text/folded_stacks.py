@@ -29,9 +29,9 @@ class Folded(TextReader):
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
         """Return whether most lines end in one count (two are a difference), and at least one has a caller."""
-        known = [line for line in lines.split(b"\n") if line.strip() and not line.startswith(b"#")]
-        found = [line for line in known if cls._line.match(line) and not _TWO_COUNTS.search(line)]
-        return any(b";" in line for line in found) and 4 * len(found) >= 3 * len(known)
+        stack_lines = [line for line in lines.split(b"\n") if line.strip() and not line.startswith(b"#")]
+        found = [line for line in stack_lines if cls._line.match(line) and not _TWO_COUNTS.search(line)]
+        return any(b";" in line for line in found) and 4 * len(found) >= 3 * len(stack_lines)
 
     def read(self, block: bytes) -> TextSamples:
         """Return the samples of some complete lines."""

@@ -57,11 +57,11 @@ def _decoded(texts: Iterable[bytes]) -> list[str]:
 
 def _blocks(data: U8, cut: Callable[[bytes], int], done: _Done) -> Iterator[bytes]:
     """Yield the text a few MiB at a time, cut between samples if possible."""
-    held = b""
+    rest = b""
     for start in range(0, len(data), _BLOCK):
-        block = held + data[start : start + _BLOCK].tobytes().replace(b"\r\n", b"\n")
+        block = rest + data[start : start + _BLOCK].tobytes().replace(b"\r\n", b"\n")
         at = cut(block) or len(block)
         yield block[:at]
-        held = block[at:]
+        rest = block[at:]
         done(min(start + _BLOCK, len(data)))
-    yield held
+    yield rest

@@ -109,7 +109,7 @@ _SYMBOL_AND_OBJECT = re.compile(r"(.*?)\+0x[0-9a-f]+ \((.*)\)")
 _OBJECT = re.compile(r"(?:^| )\((?=[/\[]|[A-Za-z]:[\\/])")
 """The beginning of an object's path, which may contain brackets, just as names may."""
 _OFFSET = re.compile(r"\+0x[0-9a-f]+$")
-_SAID = {"[unknown]": "", "(cookie)": ROOT_FRAME_NAMES[RootFrame.USER_MISSING]}
+_STANDARD_NAMES = {"[unknown]": "", "(cookie)": ROOT_FRAME_NAMES[RootFrame.USER_MISSING]}
 _USER = ("[vdso", "[vsyscall", "[vectors", "[heap", "[stack", "[anon", "[uprobes", "[unknown", "[sigpage")
 
 
@@ -244,21 +244,21 @@ def _frame(address: int, text: str) -> TextFrame:
     if plain != text:
         return TextFrame(_OFFSET.sub("", plain.rstrip()), mode=_mode(address, ""), inlined=True)
     if found := _SYMBOL_AND_OBJECT.fullmatch(text):
-        name, held = found.groups()
+        name, object_name = found.groups()
     elif text.endswith(")") and (place := _OBJECT.search(text)):
-        name, held = text[: place.start()], text[place.end() : -1]
+        name, object_name = text[: place.start()], text[place.end() : -1]
     elif text.endswith(")") and (at := f" {text}".rfind(" (", 0, -10 if text.endswith("(deleted))") else None)) >= 0:
-        name, held = text[: max(at - 1, 0)], text[at + 1 : -1]
+        name, object_name = text[: max(at - 1, 0)], text[at + 1 : -1]
     else:
-        name, held = text, ""
-    name, held = _OFFSET.sub("", name), _OFFSET.sub("", held)
-    name, held = (_SAID.get(one, one) for one in (name, held))
-    return TextFrame(name, held, _mode(address, held))
+        name, object_name = text, ""
+    name, object_name = _OFFSET.sub("", name), _OFFSET.sub("", object_name)
+    name, object_name = (_STANDARD_NAMES.get(one, one) for one in (name, object_name))
+    return TextFrame(name, object_name, _mode(address, object_name))
 
 
-def _mode(address: int, held: str) -> int:
+def _mode(address: int, object_name: str) -> int:
     """Return the mode: that of the kernel if the object has perf's name for it, or the address is in the upper half."""
-    if held.startswith(_USER):
+    if object_name.startswith(_USER):
         return CpuMode.USER
-    is_kernel = held.startswith("[") or held.endswith(("vmlinux", ".ko", ".ko.xz", ".ko.zst", ".ko.gz"))
+    is_kernel = object_name.startswith("[") or object_name.endswith(("vmlinux", ".ko", ".ko.xz", ".ko.zst", ".ko.gz"))
     return CpuMode.KERNEL if is_kernel or address >> 63 else CpuMode.USER

@@ -98,19 +98,19 @@ class TextRecording(StitchedRecording):
     @cached_property
     def session(self) -> Session:
         """The properties in the header that ``perf script --header`` prints, and those of samples."""
-        known, samples = self._header, self._profile.samples
+        header, samples = self._header, self._profile.samples
         sample_type = SampleType.TIME if samples.time is not None else 0
         sample_type |= SampleType.CPU if samples.cpu is not None else 0
-        cpus = known.get("nrcpus online", "")
+        cpus = header.get("nrcpus online", "")
         return Session(
             source=self._profile.meta.source,
             byte_order="<",
             events=events_of(self._profile.events, int(sample_type)),
-            arch=known.get("arch", ""),
-            hostname=known.get("hostname", ""),
-            os_release=known.get("os release", ""),
-            perf_version=known.get("perf version", ""),
-            command_line=tuple(known.get("cmdline", "").split()),
+            arch=header.get("arch", ""),
+            hostname=header.get("hostname", ""),
+            os_release=header.get("os release", ""),
+            perf_version=header.get("perf version", ""),
+            command_line=tuple(header.get("cmdline", "").split()),
             cpus_online=int(cpus) if cpus.isdecimal() and len(cpus) < 9 else 0,
             features={"text": self._text.kind},
         )

@@ -193,14 +193,14 @@ def _place(frame: Frame) -> tuple[bool, Frame]:
 
 def _frame(lines: Sequence[TextFrame]) -> Frame:
     """Return one frame from its lines; the outermost one has the object."""
-    known: list[Line] = []
+    inlined: list[Line] = []
     for one in lines:
-        if one.is_source and known:
-            known[-1] = (known[-1][0], *one.source)
+        if one.is_source and inlined:
+            inlined[-1] = (inlined[-1][0], *one.source)
         elif one.name:
-            known.append((one.name, *one.source))
+            inlined.append((one.name, *one.source))
     outermost = next((one for one in reversed(lines) if not one.is_source), lines[-1])
-    return outermost.object, outermost.mode, tuple(known)
+    return outermost.object, outermost.mode, tuple(inlined)
 
 
 _LINES = 200

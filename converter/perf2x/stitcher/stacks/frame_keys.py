@@ -101,11 +101,11 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
     distinct = unique(keys)
     if _MANY * len(distinct) > len(keys):
         return distinct, as_int32(unique_inverse(keys)[1])
-    index, known = np.empty(len(keys), np.int32), DirectMappedCache(bits=18)
-    known.learn(arange(len(distinct)), distinct.view(np.int64))
+    index, cache = np.empty(len(keys), np.int32), DirectMappedCache(bits=18)
+    cache.learn(arange(len(distinct)), distinct.view(np.int64))
     for rows in row_slices(len(keys), _AT_ONCE):
         part = keys[rows]
-        index[rows], is_known = known.held(part.view(np.int64))
+        index[rows], is_known = cache.held(part.view(np.int64))
         others = flatnonzero(~is_known)
         index[rows.start + others] = searchsorted(distinct, part[others])
     return distinct, index

@@ -72,12 +72,12 @@ def _frame_section(pieces: Sequence[JitFrames], address_size: int) -> bytes:
     """Return the .eh_frame of all functions; b"" if none has a readable entry."""
     section = bytearray()
     cies: dict[bytes, int] = {}
-    known: dict[tuple[int, bytes], list[_Entry]] = {}
+    cache: dict[tuple[int, bytes], list[_Entry]] = {}
     for piece in {piece.offset: piece for piece in pieces}.values():
         key = piece.size, piece.frames
-        if key not in known:
-            known[key] = _entries(piece, address_size)
-        for entry in known[key]:
+        if key not in cache:
+            cache[key] = _entries(piece, address_size)
+        for entry in cache[key]:
             if entry.cie not in cies:
                 cies[entry.cie] = len(section)
                 section += entry.cie

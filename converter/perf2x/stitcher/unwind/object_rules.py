@@ -108,10 +108,10 @@ class ObjectRules(Struct):
             return None
         if svma and svma == self.elf.entry and self._is_started:
             return self.architecture.outermost
-        for known in self.architecture.known_code:
-            found = self._bytes(svma, known.size + 1)
-            if known.pattern.match(found) or known.pattern.match(found, 1):
-                return known.rule
+        for code in self.architecture.known_code:
+            found = self._bytes(svma, code.size + 1)
+            if code.pattern.match(found) or code.pattern.match(found, 1):
+                return code.rule
         return None
 
     @property

@@ -158,7 +158,7 @@ class _BatchUnwinder(Struct):
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
         batch = SampleView(frames, memory, architecture, rows)
         lanes, steps = self._lanes(batch), 0
-        new = odd = nobody = lanes.some(rows[:0])
+        new = odd = none = lanes.some(rows[:0])
         while len(lanes) or len(new) or len(odd):
             if len(lanes) > len(new) + len(odd):
                 before = lanes
@@ -171,13 +171,13 @@ class _BatchUnwinder(Struct):
                 found, rest = self._learn(new)
                 if self.code.table.needed != needed:
                     return
-                lanes, new, odd = lanes.with_others([found]), nobody, odd.with_others([rest])
+                lanes, new, odd = lanes.with_others([found]), none, odd.with_others([rest])
             else:
                 visits, going = self._whole_step(odd.put_back())
                 if self.code.table.needed != needed:
                     return
                 yield visits
-                lanes, odd = lanes.with_others([self._lanes(replace(batch, rows=going))]), nobody
+                lanes, odd = lanes.with_others([self._lanes(replace(batch, rows=going))]), none
             steps += 1
             if steps >= self.max_depth:
                 deepest = lanes.depth >= self.max_depth

@@ -143,8 +143,8 @@ class LineProfile(Struct):
 
 def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I64]:
     """Return (first address, one past the last, count) of the code between branches."""
-    known = (branches.next != NOT_RECORDED) & (branches.target != EXTERNAL) & (branches.target <= branches.next)
-    rows = flatnonzero(known)
+    is_valid = (branches.next != NOT_RECORDED) & (branches.target != EXTERNAL) & (branches.target <= branches.next)
+    rows = flatnonzero(is_valid)
     begin, end, count = branches.target[rows], branches.next[rows], branches.count[rows]
     distinct = unique(end)
     length = as_uint64([lengths.at(address) for address in distinct.tolist()])
@@ -160,8 +160,8 @@ def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
     low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
     row = searchsorted(low, begin, "right") - 1
     row = row[row >= 0]
-    held = unique(row[begin[searchsorted(low, begin, "right") > 0] < high[row]])
-    ran = {rows[at][2] for at in held.tolist()}
+    run_rows = unique(row[begin[searchsorted(low, begin, "right") > 0] < high[row]])
+    ran = {rows[at][2] for at in run_rows.tolist()}
     whole: Ranges = []
     for first, last in ((first, last) for first, last, number in rows if number in ran):
         if whole and first <= whole[-1][1]:

@@ -105,9 +105,9 @@ def with_go_start_lines(
     if table is None:
         return locations
     row = unique(table.find(svma))
-    known = start_lines(table, row[row >= 0].tolist(), code, symbols)
+    line_of = start_lines(table, row[row >= 0].tolist(), code, symbols)
     functions = [
-        replace(one, start_line=known.get(_TYPES.sub("[...]", one.symbol), one.start_line))
+        replace(one, start_line=line_of.get(_TYPES.sub("[...]", one.symbol), one.start_line))
         for one in locations.functions
     ]
     return replace(locations, functions=functions)

@@ -113,7 +113,7 @@ class ElfNames:
 def _function_tables(
     found: ObjectFiles, diagnostics: Diagnostics, section_addresses: Mapping[int, int] | None
 ) -> Iterator[tuple[str, SymbolRows]]:
-    """Return (section, functions) of each readable symbol table, in the order of dso__load_sym.
+    """Yield (section, functions) of each readable symbol table, in the order of dso__load_sym.
 
     They are .symtab and .dynsym of the file with symbols, and those of the running file if that is another one, as with
     mini debug info.

@@ -38,30 +38,30 @@ class GoSource(BuiltInSource):
         if table is None:
             return no_symbols(len(address))
         rows, which = unique_inverse(table.find(address))
-        known = [table.function(row) if row >= 0 else None for row in rows.tolist()]
-        is_known = np.array([one is not None for one in known], np.bool_)
+        decoded = [table.function(row) if row >= 0 else None for row in rows.tolist()]
+        is_known = np.array([one is not None for one in decoded], np.bool_)
         index = as_int64(new_rows(is_known)[which])
-        functions, line = _functions_and_lines(table, [one for one in known if one is not None], index, address)
+        functions, line = _functions_and_lines(table, [one for one in decoded if one is not None], index, address)
         return symbols_from_functions(functions, index, "no function of the Go program", line)
 
 
 def _functions_and_lines(
-    table: GoFunctions, known: list[GoFunction], index: I64, address: U64
+    table: GoFunctions, decoded: list[GoFunction], index: I64, address: U64
 ) -> tuple[list[Function], I64]:
-    """Return the functions, and the line of each address; ``index`` (n,) is its function in ``known``, −1 for none.
+    """Return the functions, and the line of each address; ``index`` (n,) is its function in ``decoded``, −1 for none.
 
     The line is 0 if it was inlined from another file.
     """
-    entry = as_uint64([one.entry for one in known])
-    own, inside = arange(len(known)), flatnonzero(index >= 0)
+    entry = as_uint64([one.entry for one in decoded])
+    own, inside = arange(len(decoded)), flatnonzero(index >= 0)
     row = np.concatenate([own, index[inside]])
     svma = np.concatenate([entry, address[inside]])
-    file = table.values(as_int64([one.file_at for one in known]), entry, row, svma)
-    line = table.values(as_int64([one.line_at for one in known]), entry, row, svma)
+    file = table.values(as_int64([one.file_at for one in decoded]), entry, row, svma)
+    line = table.values(as_int64([one.line_at for one in decoded]), entry, row, svma)
     valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
     result = zeros(len(address))
-    result[inside] = np.where(valid, line, 0)[len(known) :]
-    rows = zip(known, file.tolist(), line.tolist(), strict=False)
+    result[inside] = np.where(valid, line, 0)[len(decoded) :]
+    rows = zip(decoded, file.tolist(), line.tolist(), strict=False)
     functions = [
         Function(
             one.name,

@@ -66,12 +66,12 @@ class CodeByOffset:
 
 def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols:
     """Return functions and lines; ``row`` (n,) is the piece of code at each offset, −1 for none."""
-    known = row >= 0
-    places = zip(row[known].tolist(), offset[known].tolist(), strict=True)
+    is_found = row >= 0
+    places = zip(row[is_found].tolist(), offset[is_found].tolist(), strict=True)
     found = [_function_and_line(codes[piece], at) for piece, at in places]
     functions, index = number_keys(function for function, _ in found)
     line = as_int32([line for _, line in found])
-    return Symbols(offsets_of(known), as_int32(index), line, functions)
+    return Symbols(offsets_of(is_found), as_int32(index), line, functions)
 
 
 def _function_and_line(code: JitCode, offset: int) -> tuple[Function, int]:

@@ -92,8 +92,8 @@ class KernelSource(BuiltInSource):
             return np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         slide = np.uint64(table.slide)
         start, end = table.index.extents(address + slide)
-        known = end > start
-        return np.where(known, start - slide, start), np.where(known, end - slide, end)
+        has_size = end > start
+        return np.where(has_size, start - slide, start), np.where(has_size, end - slide, end)
 
     @cached_property
     def _table(self) -> _KernelTable | str:

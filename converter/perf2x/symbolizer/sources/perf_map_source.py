@@ -244,7 +244,7 @@ class PerfMapSource(BuiltInSource):
         return best
 
     def _of_other_ids(self, pid: int) -> list[Path]:
-        """Yield maps in the user's directory, and elsewhere if the process was certainly in a container."""
+        """Return maps in the user's directory, and elsewhere if the process was certainly in a container."""
         options, proc = self._context.options, self._context.finder.search_paths.proc
         found = _maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
         if self._namespaces.is_container(pid):

@@ -146,7 +146,7 @@ def symbols_from_functions(
     functions: Sequence[Function], row: I64, missing: str = "", line: I64 | None = None
 ) -> Symbols:
     """Return symbols without inlined frames: address i is in ``functions[row[i]]``, at ``line[i]``; row −1: unknown."""
-    known = row >= 0
+    is_found = row >= 0
     lines = zeros(len(row)) if line is None else line
-    columns: tuple[I32, I32] = as_int32(row[known]), as_int32(lines[known])
-    return Symbols(offsets_of(known), *columns, functions, missing=missing)
+    columns: tuple[I32, I32] = as_int32(row[is_found]), as_int32(lines[is_found])
+    return Symbols(offsets_of(is_found), *columns, functions, missing=missing)

@@ -37,7 +37,7 @@ def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
 def _candidates(
     before: Profile, after: Profile
 ) -> Iterator[tuple[tuple[bool, bool, bool, bool, bool, int, int], int, int]]:
-    """Return (dissimilarity, row before, row after) of all pairs of events that may be the same."""
+    """Yield (dissimilarity, row before, row after) of all pairs of events that may be the same."""
     olds, news = ([event_name(event.name) for event in profile.events] for profile in (before, after))
     sampled = [_samples_by_event(before), _samples_by_event(after)]
     for row, old in enumerate(olds):

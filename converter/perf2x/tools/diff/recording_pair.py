@@ -111,7 +111,7 @@ class RecordingPair:
             yield f"other events: {', '.join(others)} (select with --event)"
 
     def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
-        """Return the columns of other events and ratios; for latencies, their periods."""
+        """Yield the columns of other events and ratios; for latencies, first their periods."""
         if self.periods:
             found = self.periods.compared(by)
             sides = [EventColumn("period", (), tables=(one,)) for one in (found.before, found.after)]

@@ -183,7 +183,7 @@ def _other_texts(
 
 
 def _word_as_perf(shown: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
-    """Return the text of a deferred chain as perf prints it."""
+    """Set the text of a deferred chain as perf prints it."""
     who = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
     shown.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who}: {int(fields['cookie']):#x}"
     shown.brief = f" chain: {len(chain)}"

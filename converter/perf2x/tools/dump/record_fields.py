@@ -167,5 +167,5 @@ def with_words(kind: int, fields: dict[str, Any]) -> dict[str, Any]:
     if kind == RecordType.AUX:
         fields["flags"] = _bit_names(int(fields["flags"]), AuxFlag)
     name, family = _NAMES.get(kind, ("", HeaderFeature))
-    known = {int(member): member.name for member in family}
-    return fields | {name: known[fields[name]]} if fields.get(name) in known else fields
+    name_of = {int(member): member.name for member in family}
+    return fields | {name: name_of[fields[name]]} if fields.get(name) in name_of else fields

@@ -90,11 +90,11 @@ class ProfileBuilder:
 
     def function(self, name: str, mode: int = CpuMode.USER) -> int:
         """Add a function of this name outside all mappings; return its location."""
-        known = self._functions.get((name, mode))
-        if known is None:
-            known = self.location(0x1000 + 16 * len(self._tables["locations"]), lines=[name], mode=mode)
-            self._functions[name, mode] = known
-        return known
+        location = self._functions.get((name, mode))
+        if location is None:
+            location = self.location(0x1000 + 16 * len(self._tables["locations"]), lines=[name], mode=mode)
+            self._functions[name, mode] = location
+        return location
 
     def stack(self, locations: Sequence[int]) -> int:
         """Add a stack, root first; −1 for an empty one."""
@@ -184,8 +184,8 @@ def _columns(rows: Collection[tuple[Any, ...]], *dtypes: Any) -> Any:
 def _summed(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     totals: dict[tuple[int, int, int], tuple[int, int]] = {}
     for event, thread, stack, value, count, *_ in rows:
-        known = totals.get((event, thread, stack), (0, 0))
-        totals[event, thread, stack] = (known[0] + value, known[1] + count)
+        total_before = totals.get((event, thread, stack), (0, 0))
+        totals[event, thread, stack] = (total_before[0] + value, total_before[1] + count)
     return [(*key, *total, 0, 0, 0) for key, total in totals.items()]
 
 

@@ -36,9 +36,9 @@ def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
     if at < len(program):
         return b""
     start = as_uint64(np.frombuffer(b"".join(starts), f"{machine.byte_order}u{size}"))
-    known = np.sort(start)
-    row = searchsorted(known, address, "right") - 1
-    return b"".join(compress(parts, np.isin(start, known[row[row >= 0]]).tolist()))
+    sorted_starts = np.sort(start)
+    row = searchsorted(sorted_starts, address, "right") - 1
+    return b"".join(compress(parts, np.isin(start, sorted_starts[row[row >= 0]]).tolist()))
 
 
 @lru_cache(maxsize=4)

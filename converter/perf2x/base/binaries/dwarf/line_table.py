@@ -50,8 +50,8 @@ class FileNames(Frozen):
         name, directory = self.name(number), self.files.get(number, (0, 0, 0))[2]
         if not name:
             return ""
-        known = directory < len(self.directories)
-        parts = (self.folder, self.directories[directory] if directory else "") if known else ("",)
+        is_listed = directory < len(self.directories)
+        parts = (self.folder, self.directories[directory] if directory else "") if is_listed else ("",)
         return posixpath.normpath(posixpath.join(*parts, name))
 
 
@@ -64,10 +64,10 @@ class LineTable(Frozen):
     def find(self, address: U64) -> tuple[I64, I64, I64]:
         """Return (n,) file number, line and discriminator of each address, 0 if unknown."""
         row, rows = self._rows(address), self.rows
-        known = flatnonzero(row >= 0)  # many units look up one table in turn, so nothing here copies a column
+        has_row = flatnonzero(row >= 0)  # many units look up one table in turn, so nothing here copies a column
         found = zeros((3, len(row)))
         for place, column in enumerate((rows.file, rows.line, rows.discriminator)):
-            found[place, known] = column[row[known]]
+            found[place, has_row] = column[row[has_row]]
         return found[0], found[1], found[2]
 
     def knows(self, address: U64) -> bool:
@@ -120,15 +120,15 @@ class LineTables:
         for number, part in enumerate(parts):
             if part is not None and len(part[1]) <= _SMALL:
                 small.setdefault(part[0].machine, {})[number] = part[1]
-        known: dict[int, LineRows] = {}
+        rows_of: dict[int, LineRows] = {}
         for machine, programs in small.items():
-            known.update(zip(programs, run_line_programs(machine, [*programs.values()]), strict=True))
+            rows_of.update(zip(programs, run_line_programs(machine, [*programs.values()]), strict=True))
         for number, (part, (_, address)) in enumerate(zip(parts, lookups, strict=True)):
             if part is None:
                 yield None
             else:
                 header, program = part
-                rows = known.pop(number) if number in known else run_line_program(header.machine, program)
+                rows = rows_of.pop(number) if number in rows_of else run_line_program(header.machine, program)
                 table = LineTable(header.files, _sorted_rows(rows))
                 yield table if table.knows(address) else None
 

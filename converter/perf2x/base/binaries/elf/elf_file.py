@@ -85,8 +85,8 @@ class ElfObject:
 
     @cached_property
     def _by_name(self) -> dict[str, ElfSection]:
-        held = [section for section in self.sections if section.type != "SHT_NOBITS"]
-        return {section.name.replace(".zdebug_", ".debug_"): section for section in reversed(held)}
+        in_file = [section for section in self.sections if section.type != "SHT_NOBITS"]
+        return {section.name.replace(".zdebug_", ".debug_"): section for section in reversed(in_file)}
 
     def data(self, section: ElfSection) -> bytes:
         """Return a section's bytes, decompressed (SHF_COMPRESSED, or ``.zdebug_info`` of older GNU tools).

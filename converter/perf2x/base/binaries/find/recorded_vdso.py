@@ -87,8 +87,8 @@ def _is_running(session: RecordedOn, kernel_build_id: bytes) -> bool:
     """Return whether the recording is of the running kernel: by build id, else by release and host name."""
     if kernel_build_id:
         return running_kernel_build_id() == kernel_build_id
-    known = bool(session.os_release and session.hostname)
-    return known and (session.os_release, session.hostname) == (running_kernel_release(), running_host_name())
+    is_identified = bool(session.os_release and session.hostname)
+    return is_identified and (session.os_release, session.hostname) == (running_kernel_release(), running_host_name())
 
 
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)

@@ -116,8 +116,8 @@ class RecordedFiles:
         """Lowest and highest recorded inode of the files that were mapped under each name."""
         if self._mmaps is None or not self.made_here:
             return {}
-        known = self._mmaps.inode != 0
-        number, inode = self._mmaps.filename.number[known], self._mmaps.inode[known]
+        has_inode = self._mmaps.inode != 0
+        number, inode = self._mmaps.filename.number[has_inode], self._mmaps.inode[has_inode]
         low, high = (np.full(len(self._mmaps.filename.distinct), start, np.uint64) for start in (2**64 - 1, 0))
         np.minimum.at(low, number, inode)
         np.maximum.at(high, number, inode)

@@ -102,7 +102,7 @@ def _relocated(elf: ElfObject, address: int) -> int:
 
 _CALL_SIZE = 16
 MAX_CALLS = 1 << 12
-"""Maximum number of inlined calls to read per function; large functions have some hundred."""
+"""Maximum number of inlined calls to read per function; large functions have a few hundred."""
 _TREES = b"\0go:func.*\0"
 
 
@@ -127,7 +127,7 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
 def _trees(code: ElfObject, symbols: ElfObject) -> bytes:
     """Return the bytes from which the offsets of inline trees count.
 
-    None without the symbol, or if the file lacks its section.
+    Empty without the symbol, or if the file lacks its section.
     """
     table = symbols.section(".symtab")
     if table is None:

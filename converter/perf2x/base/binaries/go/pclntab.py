@@ -193,8 +193,8 @@ def byte_order(data: bytes) -> str:
     """Return ``<`` or ``>`` if ``data`` begins like a table of Go functions, otherwise ""."""
     if len(data) < 16 or data[4:6] != b"\0\0" or data[6] not in (1, 2, 4) or data[7] not in (4, 8):
         return ""
-    known = (_GO_12, _GO_116, _GO_118, _GO_120)
-    return next((order for order in "<>" if struct.unpack_from(order + "I", data)[0] in known), "")
+    magics = (_GO_12, _GO_116, _GO_118, _GO_120)
+    return next((order for order in "<>" if struct.unpack_from(order + "I", data)[0] in magics), "")
 
 
 def is_go(elf: ElfObject) -> bool:

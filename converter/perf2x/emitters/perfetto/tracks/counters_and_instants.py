@@ -74,15 +74,15 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
     time = profile.samples.time
     others = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
     counted = [row for row in others if row != profile.default_event or profile.events[row].is_count]
-    held = flatnonzero(np.isin(profile.samples.event, counted))
-    if time is None or not len(held):
+    rows = flatnonzero(np.isin(profile.samples.event, counted))
+    if time is None or not len(rows):
         return
     ids = thread_ids(profile)
-    pid = ids.pid[ids.number[profile.samples.thread[held]]]
-    found = counters_of(profile, held, pid, event_names(profile))
+    pid = ids.pid[ids.number[profile.samples.thread[rows]]]
+    found = counters_of(profile, rows, pid, event_names(profile))
     yield from _tracks(profile, ids, [counter for counter, _ in found])
-    held, track = np.concatenate([rows for _, rows in found]), row_numbers(as_int64([len(rows) for _, rows in found]))
-    time, total = time[held], _totals(profile.samples.value[held], track)
+    rows, track = np.concatenate([part for _, part in found]), row_numbers(as_int64([len(part) for _, part in found]))
+    time, total = time[rows], _totals(profile.samples.value[rows], track)
     step = (time - time.min()) // np.uint64(max(_SHORTEST_STEP_NS, int(np.ptp(time)) // _STEPS))
     is_last = ends_run(track, step)
     start = np.full(len(found), profile.meta.start_ns, np.uint64)
@@ -142,14 +142,14 @@ def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
     fields = profile.samples.fields
     if fields is None or not np.any(fields >= 0):
         return
-    held = flatnonzero(fields >= 0)
+    has_fields = flatnonzero(fields >= 0)
     ids = thread_ids(profile)
     thread = as_int64(ids.number[profile.samples.thread])
-    for row in unique(thread[held]).tolist():
+    for row in unique(thread[has_fields]).tolist():
         yield thread_track(ids, row)
     names, first = event_names(profile), COMMON_SEQUENCE + 1 + len(profile.events)
-    for event, among in rows_by(profile.samples.event[held]):
-        yield from _of_event(profile, held[among], thread, first + event, names[event])
+    for event, among in rows_by(profile.samples.event[has_fields]):
+        yield from _of_event(profile, has_fields[among], thread, first + event, names[event])
 
 
 def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str) -> Iterator[bytes]:

@@ -122,13 +122,13 @@ class DatasetPart:
 
         Raises FormatError if it is damaged, or the keys of a recording are not 0, 1, ….
         """
-        held = self._rows_of(table, rows)
-        number = _numbers_of(held, rows)
+        stored = self._rows_of(table, rows)
+        number = _numbers_of(stored, rows)
         kept = flatnonzero(number >= 0)
         if key:
-            value = as_int64(numbers(held, key))
+            value = as_int64(numbers(stored, key))
             kept = kept[argsort_rows([number[kept], value[kept]])]
-        found = Rows(rows_of_table(held, kept), number[kept], len(rows))
+        found = Rows(rows_of_table(stored, kept), number[kept], len(rows))
         if key and (value[kept] != arange(len(kept)) - found.start[found.number]).any():
             raise FormatError(f"{self.tables.root}: damaged: {key} numbers are missing or twice")
         return found

@@ -18,14 +18,14 @@ _TOGETHER = 2000
 
 def stored_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
     """Return the recordings of all datasets. Raises OptionError for a recording that is in two of them."""
-    stored, known = [], dict[str, str]()
+    stored, file_of = [], dict[str, str]()
     for one in inputs:
         for rows, session in _sessions_of(one, context):
             for row in rows:
-                if row.ident in known:
+                if row.ident in file_of:
                     twice = row.values["source"]
-                    raise OptionError(f"{one.name} and {known[row.ident]} have a recording in common: {twice}")
-            known |= {row.ident: one.name for row in rows}
+                    raise OptionError(f"{one.name} and {file_of[row.ident]} have a recording in common: {twice}")
+            file_of |= {row.ident: one.name for row in rows}
             stored.append(session)
     return stored
 

@@ -68,7 +68,7 @@ class RowsOfRecordings(Struct):
 
 
 def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Parts:
-    """Return a recording's values of the partition columns; None if it has none."""
+    """Return a recording's values of the partition columns; None for a column without a value."""
     date = date_of(stored.profile.meta.wall_start_ns)
     return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
 
