@@ -68,7 +68,7 @@ class RecordingIndex(Frozen, eq=False):
 def run_index_pass(
     opened: OpenedInput,
     diagnostics: Diagnostics,
-    progress: Progress | None = None,
+    progress: Progress | None,
     events: EventTable | None = None,
 ) -> RecordingIndex:
     """Read all records once.

@@ -229,7 +229,7 @@ def profile_events(events: Sequence[Event], *, is_count: bool = False) -> tuple[
     return tuple(replace(event, is_count=is_count) for event in found)
 
 
-def profile_event(event: Event, leader: int = -1) -> ProfileEvent:
+def profile_event(event: Event, leader: int) -> ProfileEvent:
     """Convert an event to the profile's terms; clock events count nanoseconds (evsel__unit in tools/perf)."""
     clocks = (SoftwareConfig.CPU_CLOCK, SoftwareConfig.TASK_CLOCK)
     is_clock = event.type == EventType.SOFTWARE and event.config in clocks

@@ -113,7 +113,7 @@ _LOW = np.int64(0xFFFFFFFF)
 class ThreadEpochs:
     """Looks up the interner's thread of samples, and the epoch of its process."""
 
-    def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool = True) -> None:
+    def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool) -> None:
         """If not ``by_thread``, the first thread with a name stands for all of them (``StackInterner.namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
         self._moments = DirectMappedCache(columns=2, bits=13)

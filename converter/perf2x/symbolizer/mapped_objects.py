@@ -108,11 +108,10 @@ def object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
 
 def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
     """Return the object in the form that symbol sources expect."""
-    key, mappings = mapped.key, profile.mappings
-    start = min((int(v) for v in mappings.start[mapped.mappings]), default=0)
-    limit = max((int(v) for v in mappings.limit[mapped.mappings]), default=2**64 - 1)
-    offset = int(mappings.offset[mapped.mappings].min(initial=np.uint64(2**64 - 1))) if len(mapped.mappings) else 0
-    return Dso(key.name, key.build_id, key.kind, mapped.pid, found, start, limit, offset)
+    key, rows = mapped.key, mapped.mappings
+    limit = int(profile.mappings.limit[rows].max()) if len(rows) else 2**64 - 1
+    offset = int(profile.mappings.offset[rows].min()) if len(rows) else 0
+    return Dso(key.name, key.build_id, key.kind, mapped.pid, found, mapped.start, limit, offset)
 
 
 def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:

@@ -28,7 +28,7 @@ def _function(address: int, offset: bool) -> str:
 
 
 def _text(form: str, order: str = "little") -> str:
-    return compile_format(form, _function)({**_FIELDS, PARTS: _PARTS, ORDER: order})
+    return compile_format(form, _function, {})({**_FIELDS, PARTS: _PARTS, ORDER: order})
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_texts_of_the_kernel() -> None:
     data = head + pages + struct.pack("<I3sI", 3, b"a T", len(lines)) + lines
     texts = parse_tracing_data(data, "<")["strings"]
     assert texts == {"0x7f2a": "Start core", "0x7f2b": "End"}
-    assert compile_format('"%s %s"', strings_at=texts)({}) == "0 0"
-    assert compile_format('"%s %s", REC->ip, REC->neg', strings_at=texts)({**_FIELDS, "neg": 1}) == "Start core 1"
+    assert compile_format('"%s %s"', _function, texts)({}) == "0 0"
+    assert compile_format('"%s %s", REC->ip, REC->neg', _function, texts)({**_FIELDS, "neg": 1}) == "Start core 1"
     assert parse_tracing_data(head + pages, "<")["strings"] == {}
 
 
 def test_a_print_format_has_lines() -> None:
     text = 'name: x\nID: 1\nformat:\n\nprint fmt: "a %d\n b", REC->n\n'
-    assert compile_format(parse_format(text)["print"])({"n": 1}) == "a 1\n b"
+    assert compile_format(parse_format(text)["print"], _function, {})({"n": 1}) == "a 1\n b"
 
 
 @pytest.mark.parametrize(
@@ -132,4 +132,4 @@ def test_a_print_format_has_lines() -> None:
 )
 def test_what_is_not_understood(form: str) -> None:
     with pytest.raises(PrintFormatError):
-        compile_format(form)
+        compile_format(form, _function, {})

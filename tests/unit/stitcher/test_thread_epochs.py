@@ -59,7 +59,7 @@ def columns_of(samples: list[tuple[int, int, int]]) -> tuple[np.ndarray, ...]:
 @given(BATCHES)
 def test_threads_and_epochs_are_those_of_each_sample(batches: list[list[tuple[int, int, int]]]) -> None:
     interner = StackInterner()
-    threads = ThreadEpochs(History(), interner)  # type: ignore[arg-type]
+    threads = ThreadEpochs(History(), interner, by_thread=True)  # type: ignore[arg-type]
     found: list[int] = []
     for samples in batches:
         numbers, epochs = threads.of(*columns_of(samples))
@@ -92,7 +92,7 @@ def test_namesakes_are_the_first_thread_of_their_name(batches: list[list[tuple[i
 def test_threads_and_epochs_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that is renamed, and another one: both by samples in a row and by samples that take turns."""
     history, interner, interned = History(), StackInterner(), list[int]()
-    threads, number = ThreadEpochs(history, interner), interner.intern_threads  # type: ignore[arg-type]
+    threads, number = ThreadEpochs(history, interner, by_thread=True), interner.intern_threads  # type: ignore[arg-type]
     monkeypatch.setattr(interner, "intern_threads", lambda *columns: interned.extend(columns[1]) or number(*columns))
     for _ in range(3):
         threads.of(*columns_of([*[(7, 8, 3)] * 20, *[(7, 8, 4)] * 20, *[(7, 9, 3)] * 20]))

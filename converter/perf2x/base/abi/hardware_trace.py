@@ -31,7 +31,7 @@ ARM_SPE = "Arm SPE"
 _PARAMETERS = ("cpu", "parameters", "midr", "pmu_type", "min_interval", "event_filter")
 
 
-def hardware_trace(number: int, words: Sequence[int] = ()) -> dict[str, Any]:
+def hardware_trace(number: int, words: Sequence[int]) -> dict[str, Any]:
     """Return the number, name and perf inject options of a kind as plain values; unknown kinds have no name.
 
     ``words`` are the rest of AUXTRACE_INFO. Arm SPE's contain its event type and, if written by a newer perf,

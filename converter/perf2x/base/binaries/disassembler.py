@@ -41,7 +41,7 @@ class Instruction(Frozen):
     """Address of the data that an operand relative to the instruction pointer refers to."""
 
 
-def disassemble(machine: str, code: bytes, address: int, syntax: str = "att") -> Iterator[Instruction]:
+def disassemble(machine: str, code: bytes, address: int, syntax: str) -> Iterator[Instruction]:
     """Yield the instructions of ``code``, which begins at ``address``.
 
     Raises ObjectError for an unsupported machine, OptionError without capstone.

@@ -25,7 +25,7 @@ _START = b"\1"
 """Precedes each text until the texts are split."""
 
 
-def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
+def decimal_cells(values: AnyArray, before: bytes) -> U32:
     """Return (n, words) uint32, each four bytes of text: ``before`` (at most three bytes), a minus sign, the digits.
 
     ``values`` are whole numbers of any dtype. Unused bytes of a cell are NUL.
@@ -49,7 +49,7 @@ def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
     return cells
 
 
-def nullable_cells(values: AnyArray, before: bytes = b"") -> U32:
+def nullable_cells(values: AnyArray, before: bytes) -> U32:
     """Return `decimal_cells`, with ``null`` instead of negative numbers."""
     cells = decimal_cells(np.maximum(values, 0), before)
     rows = flatnonzero(values < 0)
@@ -57,7 +57,7 @@ def nullable_cells(values: AnyArray, before: bytes = b"") -> U32:
     return cells
 
 
-def million_cells(values: I64, before: bytes = b"") -> U32:
+def million_cells(values: I64, before: bytes) -> U32:
     """Return (n, words) uint32: whole numbers divided by a million, as Python writes floats.
 
     ``values`` are 0, or from `FEW_MILLIONTHS` to `MANY_MILLIONTHS`: Python writes smaller ones with an exponent, and

@@ -49,15 +49,14 @@ def _code(code: CodeListing, one: FunctionListing) -> dict[str, Any]:
         spot = spots.setdefault((row.path, row.line, row.function), len(spots))
         target = place.get(row.target, -1)
         rows.append([f"{row.address:x}", clean(row.text), clean(row.note), target, spot, *_costs(row.own, row.total)])
-    texts = [[clean(path), line, clean(name), clean(_text(one, path, line))] for path, line, name in spots]
+    texts = [
+        [clean(path), line, clean(name), clean(one.text.get(path, {}).get(line, "").strip())]
+        for path, line, name in spots
+    ]
     return {
         "object": clean(code.object), "symbol": clean(code.symbol), "reason": clean(code.reason), "spots": texts,
         "left": len(code.rows) - len(kept), "rows": rows,
     }  # fmt: skip
-
-
-def _text(one: FunctionListing, path: str, line: int) -> str:
-    return one.text.get(path, {}).get(line, "").strip()
 
 
 def kept_rows(rows: Sequence[InstructionCost]) -> list[int]:

@@ -120,8 +120,8 @@ def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple
     return Stacks(np.concatenate(parents), np.concatenate(items)), number
 
 
-def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> ListArray:
-    """Return the rows from each given row to its root, both included, innermost first by default.
+def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool) -> ListArray:
+    """Return the rows from each given row to its root, both included, innermost or outermost first.
 
     Row −1 has an empty path. ``depth`` is depths(parent).
     """

@@ -7,7 +7,6 @@ include/trace/stages/stage3_trace_output.h (__print_flags, __print_symbolic, __g
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -41,11 +40,7 @@ _MOST_DEPTH = 200
 _MASK = 2**64 - 1
 
 
-def compile_format(
-    text: str,
-    function: Function = lambda address, _: f"{address:#x}",
-    strings_at: Mapping[str, str] = MappingProxyType({}),
-) -> Callable[[Fields], str]:
+def compile_format(text: str, function: Function, strings_at: Mapping[str, str]) -> Callable[[Fields], str]:
     """Return a function that formats the fields of a sample. Raises PrintFormatError for unsupported formats.
 
     ``strings_at``: the kernel's strings by address, ``0xffffffff8281a2a4``, for ``%s`` of a pointer.

@@ -129,7 +129,7 @@ class DeferredTally(Struct):
 class DeferredJoin:
     """Finds the deferred record of each sample with a cookie; if ``merge`` is False, nothing is joined."""
 
-    def __init__(self, records: DeferredRecords, merge: bool = True) -> None:
+    def __init__(self, records: DeferredRecords, merge: bool) -> None:
         self._records = records
         self._merge = merge
         none = zeros(len(JoinOutcome))

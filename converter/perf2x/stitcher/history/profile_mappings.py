@@ -89,7 +89,7 @@ class MergedMappings(Frozen):
         )  # fmt: skip
 
 
-def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) -> MergedMappings:
+def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool) -> MergedMappings:
     """Group equal mappings.
 
     Mappings without a build id get the one from ``session`` by name. With ``per_process``, mappings at different

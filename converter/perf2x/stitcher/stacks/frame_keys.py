@@ -144,9 +144,7 @@ class FrameKeys:
     ``per_process`` they stay separate.
     """
 
-    def __init__(
-        self, spaces: AddressSpaces, merged: MergedMappings, layout: AddressLayout, per_process: bool = False
-    ) -> None:
+    def __init__(self, spaces: AddressSpaces, merged: MergedMappings, layout: AddressLayout, per_process: bool) -> None:
         self._spaces, self._merged, self.layout, self._per_process = spaces, merged, layout, per_process
         self._lookup = MappingLookup(spaces, len(merged.number) - 1)
         text = kernel_text_of(spaces, merged.mmaps)

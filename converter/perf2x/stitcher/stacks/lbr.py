@@ -63,7 +63,7 @@ def empty_lbr_state() -> LbrState:
     return LbrState(zeros(0), Branches(start, none, none, none, none), ListArray(start, none))
 
 
-def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: ListArray | None = None) -> ListArray:
+def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: ListArray | None) -> ListArray:
     """Take the user part of chains (n rows) from the branches; rows without a user part or branches keep theirs.
 
     The innermost user address of a sample taken in user mode is its own ``ip``: it is precise (PEBS), while the chain

@@ -33,7 +33,7 @@ class SampleRows(ColumnTable):
 class SampleSums:
     """Collects rows, and sums equal ones from time to time."""
 
-    def __init__(self, extra: Sequence[str] = ()) -> None:
+    def __init__(self, extra: Sequence[str]) -> None:
         """``extra``: columns by which samples also stay separate, out of ``cpu``, ``cgroup`` and ``data_src``."""
         self._extra = extra
         self._keys = GrowableColumns(np.int32, 3)
@@ -92,7 +92,7 @@ class TimedRows(ColumnTable):
 class TimedSamples:
     """Collects the samples of a timeline without a second copy."""
 
-    def __init__(self, extra: Sequence[str] = ()) -> None:
+    def __init__(self, extra: Sequence[str]) -> None:
         """``extra``: requested columns out of ``cgroup``, ``data_src`` and ``position``."""
         self._extra = extra
         self._small = GrowableColumns(np.int32, 4)

@@ -71,7 +71,7 @@ class StackInputs(ColumnTable):
 class StackRowBuilder:
     """Builds stacks from the sample's own chain, its deferred chain and its root frame."""
 
-    def __init__(self, keys: FrameKeys, deferred: SharedRows, has_call_addresses: bool = False) -> None:
+    def __init__(self, keys: FrameKeys, deferred: SharedRows, has_call_addresses: bool) -> None:
         """With ``has_call_addresses``, no address in a chain is a return address."""
         self._keys, self._has_call_addresses = keys, has_call_addresses
         self._deferred = deferred.table

@@ -181,9 +181,9 @@ class CodeMap:
         identity = (filename, build_id)
         if identity not in self._numbers:
             elf, debug = self.find_object(filename, build_id)
-            wrong = elf is None or elf.machine != self.architecture.machine
-            self._numbers[identity] = -1 if wrong else len(self.objects)
-            if elf is not None and not wrong:
+            self._numbers[identity] = -1
+            if elf is not None and elf.machine == self.architecture.machine:
+                self._numbers[identity] = len(self.objects)
                 if has_go_table(elf):
                     self._go[len(self.objects)] = None
                 self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))

@@ -121,7 +121,7 @@ def _source_locations(context: Context, found: ObjectFiles, recorded: str, svma:
     return source_locations_of([[]] * len(svma))
 
 
-def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inline: bool, missing: str = "") -> Symbols:
+def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inline: bool, missing: str) -> Symbols:
     """Merge the symbol table of an ELF file with the lines and inlined frames of its debug info.
 
     The outermost frame keeps its name from the symbol table, as in perf; file, line and inlined functions come

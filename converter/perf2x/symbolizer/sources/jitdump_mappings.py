@@ -28,7 +28,6 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.base.mapping_names import is_jitdump
 from perf2x.model.recording import Mmaps, Session, Sideband, further_mappings
-from perf2x.symbolizer.make_object_finder import make_finder
 from perf2x.symbolizer.sources.elf_symbols import counting_broken
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
@@ -118,7 +117,7 @@ class AnnouncedDump(Frozen):
 
 
 def with_jitdump_mappings(
-    sideband: Sideband, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder | None = None
+    sideband: Sideband, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder
 ) -> tuple[Sideband, list[AnnouncedDump]]:
     """Add a mapping for each piece of code in each dump that can be found; call this before stitching.
 
@@ -129,7 +128,7 @@ def with_jitdump_mappings(
     markers = _markers(mmaps)
     if not markers:
         return sideband, []
-    finder, recorded = finder or make_finder(options, diagnostics), RecordedFiles(session, mmaps)
+    recorded = RecordedFiles(session, mmaps)
     added: list[_CodeMapping] = []
     dumps: list[AnnouncedDump] = []
     for row, dump in _open_dumps(markers, mmaps, JitdumpFiles(options, finder, diagnostics, recorded), diagnostics):

@@ -142,9 +142,7 @@ def symbols_from_names(names: Sequence[str], row: I64, missing: str = "") -> Sym
     return symbols_from_functions([Function(name) for name in names], row, missing)
 
 
-def symbols_from_functions(
-    functions: Sequence[Function], row: I64, missing: str = "", line: I64 | None = None
-) -> Symbols:
+def symbols_from_functions(functions: Sequence[Function], row: I64, missing: str, line: I64 | None = None) -> Symbols:
     """Return symbols without inlined frames: address i is in ``functions[row[i]]``, at ``line[i]``; row −1: unknown."""
     is_found = row >= 0
     lines = zeros(len(row)) if line is None else line

@@ -87,7 +87,7 @@ def test_riscv(code: str, text: str, target: int | None) -> None:
 
 
 def test_what_follows_bytes_that_are_no_code() -> None:
-    found = list(disassemble("EM_X86_64", bytes.fromhex("0690"), 0x10))
+    found = list(disassemble("EM_X86_64", bytes.fromhex("0690"), 0x10, "att"))
     assert [(each.address, each.text) for each in found] == [(0x10, ".byte 0x06"), (0x11, "nop")]
 
 
@@ -95,11 +95,11 @@ def test_other_machines() -> None:
     with pytest.raises(
         ObjectError, match="code of S390 cannot be disassembled; supported: X86_64, 386, AARCH64, RISCV"
     ):
-        list(disassemble("EM_S390", b"\0\0", 0))
+        list(disassemble("EM_S390", b"\0\0", 0, "att"))
 
 
 def test_without_capstone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "capstone", None)
     monkeypatch.setattr(disassembler, "_decoder", disassembler._decoder.__wrapped__)
     with pytest.raises(OptionError, match=r"pip install 'perf2x\[assembly\]'"):
-        list(disassemble("EM_X86_64", b"\x90", 0))
+        list(disassemble("EM_X86_64", b"\x90", 0, "att"))

@@ -28,7 +28,7 @@ def branches_of(samples, indices=None) -> Branches:
 
 
 def chains(recorded, ips, branches) -> list[list[int]]:
-    result = call_stack_chains(ragged_of(recorded), np.array(ips, np.uint64), branches_of(branches))
+    result = call_stack_chains(ragged_of(recorded), np.array(ips, np.uint64), branches_of(branches), None)
     return [row.tolist() for row in result.rows()]
 
 

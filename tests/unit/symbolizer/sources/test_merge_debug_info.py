@@ -114,7 +114,7 @@ class Table:
 
 def shown(table, rows, chains, inline=True) -> list[list[tuple[str, int, int]]]:
     """[(function, line, first line)] of each address."""
-    symbols = merge_debug_info(table, np.array(rows, np.int64), source_locations_of(chains), inline)
+    symbols = merge_debug_info(table, np.array(rows, np.int64), source_locations_of(chains), inline, "")
     known = [symbols.functions[i] for i in symbols.function]
     flat = [(f.system_name, int(line), f.start_line) for f, line in zip(known, symbols.line, strict=True)]
     return [flat[start:end] for start, end in pairwise(symbols.offsets.tolist())]
@@ -160,7 +160,7 @@ def test_the_symbol_tables_name_wins_for_the_outermost_function(row, chain, want
 def test_functions_without_linkage_names_are_shortened_too(name, short) -> None:
     """GCC names lambdas and what is made of them, of functions that only one file can see, by their source names."""
     chain = [(DebugFunction(name, "/src/a.cpp", 3), 4), (F, 9)]
-    symbols = merge_debug_info(Table("main"), np.array([0], np.int64), source_locations_of([chain]), inline=True)
+    symbols = merge_debug_info(Table("main"), np.array([0], np.int64), source_locations_of([chain]), True, "")
     functions = [symbols.functions[row] for row in symbols.function]
     assert [(each.system_name, each.name) for each in functions] == [(name, short), ("main", "")]
 
@@ -179,7 +179,7 @@ def test_functions_without_linkage_names_are_shortened_too(name, short) -> None:
 )
 def test_local_functions_are_called_after_the_function_that_they_stand_in(name, inside, short) -> None:
     chain = [(DebugFunction(name, "/src/a.cpp", 3, inside), 4), (F, 9)]
-    symbols = merge_debug_info(Table("main"), np.array([0], np.int64), source_locations_of([chain]), inline=True)
+    symbols = merge_debug_info(Table("main"), np.array([0], np.int64), source_locations_of([chain]), True, "")
     assert (symbols.functions[int(symbols.function[0])].system_name, symbols.functions[0].name) == (name, short)
 
 

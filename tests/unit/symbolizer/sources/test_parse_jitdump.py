@@ -17,6 +17,7 @@ from perf2x.reader import open_recording
 from perf2x.stitcher.history.process_history import build_process_history
 from perf2x.stitcher.profile_builder import build_profile
 from perf2x.stitcher.stitch import Stitcher, StitchOptions
+from perf2x.symbolizer.make_object_finder import make_finder
 from perf2x.symbolizer.sources import parse_jitdump as module
 from perf2x.symbolizer.sources.jitdump_mappings import with_jitdump_mappings
 from perf2x.symbolizer.sources.parse_jitdump import JitLine, parse_jitdump
@@ -43,7 +44,8 @@ def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump") -> tupl
     diagnostics = Diagnostics()
     recording = open_recording(str(path), diagnostics=diagnostics)
     options = SymbolOptions(perf_map_dir=tmp_path, symfs=tmp_path)
-    sideband, _ = with_jitdump_mappings(recording.sideband, recording.session, options, diagnostics)
+    finder = make_finder(options, diagnostics)
+    sideband, _ = with_jitdump_mappings(recording.sideband, recording.session, options, diagnostics, finder)
     history = build_process_history(recording.session, sideband, diagnostics)
     stitcher = Stitcher(history, StitchOptions(timeline=True))
     for batch in recording.samples(Want.CHAIN):

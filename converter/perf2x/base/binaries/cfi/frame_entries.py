@@ -210,7 +210,7 @@ def index_by_walking(section: FrameSection, past_terminator: bool = True) -> Fra
     return _sorted_index(section, as_uint64(starts), as_int64(offsets))
 
 
-def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int]:
+def fde_offsets(section: FrameSection, past_terminator: bool) -> list[int]:
     """Return the offsets of all FDEs in order; a zero terminator ends the walk unless ``past_terminator``."""
     found, offset = [], 0
     while offset + 8 <= len(section.data):

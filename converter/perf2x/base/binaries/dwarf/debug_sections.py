@@ -39,7 +39,7 @@ class DebugSections:
         ``kept`` has sections that were read already, ``inflated`` whole sections that contributions are cut out of.
         """
         self.file, self.is_split, self._contributions = file, split, contributions or {}
-        self.kept = {} if kept is None else kept
+        self.kept = kept or {}
         self._inflated = inflated or {}
 
     info = _section("info")

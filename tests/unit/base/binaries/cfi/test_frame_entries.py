@@ -174,7 +174,7 @@ def test_entries_of_either_format(is_eh, wide) -> None:
     table = RuleTable(17)
     rows = rule_rows(section, fde, table)
     assert [(start, table.rules[rule].cfa_value) for start, rule in rows] == [(0x4000, 8), (0x4004, 32)]
-    assert fde_offsets(section) == [second]
+    assert fde_offsets(section, past_terminator=True) == [second]
     for nowhere in (first, -1, len(section.data)):
         with pytest.raises(ObjectError, match="no FDE"):
             section.fde(nowhere)
@@ -247,7 +247,7 @@ def test_damage_raises_object_errors_only(data) -> None:
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     section.data = bytes(damaged[: data.draw(st.integers(8, len(damaged)))])
     section.cies.clear()
-    for at in [*fde_offsets(section), *index_by_walking(section).offset.tolist()]:
+    for at in [*fde_offsets(section, past_terminator=True), *index_by_walking(section).offset.tolist()]:
         try:
             rule_rows(section, section.fde(at), RuleTable(17))
         except ObjectError:
