@@ -154,15 +154,15 @@ def table(report: Mapping[str, Any], recording: str, place: Place) -> Iterator[s
         yield "No function changed by more than sampling noise explains."
         return
     callers = {(row["name"], row["object"]): row for which in ("by_total", "by_self") for row in report[which]["rows"]}
+    lacking = any(one["about"] in ("cut_stacks", "missing_callers") for one in report["next"])
     sides = [("**total**", "", (found["before"], found["after"]), "")]
     for row in rows:
         key = row["name"], row["object"]
         of = f" in {code(row['object'])}" if row["object"] else ""
         lines = costly_lines(key, recording, place)
-        sides.append((code(row["name"]) + of, called_by(callers.get(key)), row["self"], lines))
+        sides.append((code(row["name"]) + of, "" if lacking else called_by(callers.get(key)), row["self"], lines))
     largest = max(abs(after - before) for _, _, (before, after), _ in sides)
-    some = " (some are missing)" * any(one["about"] in ("cut_stacks", "missing_callers") for one in report["next"])
-    yield f"| function, by itself | called by{some} | before | after | of the total | | lines |"
+    yield "| function, by itself | called by | before | after | of the total | | lines |"
     yield "| :-- | :-- | --: | --: | --: | :-- | :-- |"
     for name, by, (before, after), lines in sides:
         change = f"{100 * (after - before) / found['before']:+.1f} %" if found["before"] else "new"
@@ -171,7 +171,9 @@ def table(report: Mapping[str, Any], recording: str, place: Place) -> Iterator[s
         yield f"| {' | '.join([name, by, *amounts, change, bar, lines])} |"
     more = found["moved_significantly"] - len(rows)
     yield ""
-    yield "🟥 grew, 🟦 shrank" + f"; changed by more than noise, too: {more:,} more" * (more > 0)
+    notes = [f"changed by more than noise, too: {more:,} more"] * (more > 0)
+    notes += ["callers are missing in many stacks, so none is named"] * lacking
+    yield "; ".join(["🟥 grew, 🟦 shrank", *notes])
 
 
 def amount(value: float, unit: str, whole: float) -> str:
