@@ -23,8 +23,8 @@ def is_real_path(recorded: str) -> bool:
 def is_object(recorded: str, has_build_id: bool) -> bool:
     """Return whether a mapping is a file of code rather than memory of one process.
 
-    A mapping with a build id is an ELF file, even if it never was in a folder: ``/memfd:plugin (deleted)`` with one was
-    loaded from memory; without one, a JIT compiler wrote there.
+    A mapping with a build id is an ELF file, even if it never was in a folder: ``/memfd:plugin (deleted)`` was loaded
+    from memory if it has a build id; otherwise a JIT compiler wrote there.
     """
     in_memory = has_build_id and recorded.startswith("/") and not recorded.startswith("//")
     return in_memory or is_real_path(without_deleted(recorded))

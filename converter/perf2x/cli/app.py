@@ -89,7 +89,7 @@ class LazyGroup(PlainHelp, TyperGroup):
         return TyperCommand(cmd_name, help=self.lines()[cmd_name]) if cmd_name in self.lines() else None
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the options before the command, with those of completion and help."""
+        """Return the options before the command, including completion and help."""
         return leave_as_typed(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:

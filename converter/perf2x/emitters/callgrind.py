@@ -182,7 +182,7 @@ class _Graph:
         return [*keys, *sums]
 
     def texts(self, events: list[int]) -> Iterator[str]:
-        """Yield the lines of all places, some thousand rows of costs at a time."""
+        """Yield the lines of all places, a few thousand rows of costs at a time."""
         place, callee, event, value, count = self._costs()
         column = zeros(max(events, default=-1) + 1)
         column[events] = arange(len(events))

@@ -114,7 +114,7 @@ class Collapsed(Format):
         return (f"numbers are {unit} of {event.name}{left_out}",)
 
     def lines(self, profile: Profile) -> Iterator[bytes]:
-        """Yield the output, some thousand lines at a time."""
+        """Yield the output, a few thousand lines at a time."""
         if not profile.events:
             return
         rows, weight = self._chosen(profile)
@@ -185,7 +185,7 @@ def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:
 def _lines(
     tree: FrameRows, key: I64, row: I64, texts: list[bytes], roots: tuple[I64, list[bytes]], value: I64
 ) -> Iterator[bytes]:
-    """Yield lines (n,) that end at rows of the tree, some thousand words at a time.
+    """Yield lines (n,) that end at rows of the tree, a few thousand words at a time.
 
     ``key`` is the index of each tree row's text; ``roots`` are the index of each line's first text, and these texts.
     Without roots, lines begin with the outermost frame.

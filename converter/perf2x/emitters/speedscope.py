@@ -103,11 +103,11 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
     for part in row_slices(len(stacks), _STACKS_PER_PIECE):
         leaf = rows.innermost(stacks[part])
         path = paths(rows.parent, rows.depth, leaf, outermost_first=True)
-        chosen, held = rows.frame[path.values], path.lengths > 0
-        chosen[path.offsets[:-1][held]] += count
-        chosen[path.offsets[1:][held] - 1] += 2 * count
+        chosen, full = rows.frame[path.values], path.lengths > 0
+        chosen[path.offsets[:-1][full]] += count
+        chosen[path.offsets[1:][full] - 1] += 2 * count
         arrays = iter(without_nulls(cells[chosen]).split(b"]"))
-        result += [next(arrays) if some else b"[" for some in held.tolist()]
+        result += [next(arrays) if some else b"[" for some in full.tolist()]
     return chunk_array(result)
 
 

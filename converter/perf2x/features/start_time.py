@@ -1,4 +1,4 @@
-"""``--start-time``: the time of day of a recording without one; the user gives it, or it is the date of its files."""
+"""``--start-time``: the time of day of a recording that lacks it: stated by the user, or the date of its files."""
 
 import stat
 from collections.abc import Sequence

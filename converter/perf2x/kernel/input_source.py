@@ -53,7 +53,7 @@ class Source(Protocol):
 
     @property
     def lacks(self) -> Lacks:
-        """The kinds of missing data; an input that lacks records is a session of its own."""
+        """The kinds of missing data; an input that lacks records counts as one session."""
         ...
 
     def stitched(self, filters: "AppliedFilters", context: "LoadContext") -> Stitched:

@@ -262,8 +262,8 @@ class Stitcher:
         """Return the rows with address 0 of events that exclude the kernel, whose chains have only markers."""
         rows = flatnonzero(alone & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
-        held = chain[rows]
-        addresses = cumsum(np.append(0, held.values < np.uint64(CALLCHAIN_CONTEXT_MAX)))[held.offsets]
+        kept = chain[rows]
+        addresses = cumsum(np.append(0, kept.values < np.uint64(CALLCHAIN_CONTEXT_MAX)))[kept.offsets]
         found: I64 = rows[np.diff(addresses) == 0]
         return found
 

@@ -31,29 +31,29 @@ class DirectMappedCache:
     def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
         """Return (n,) int64: the answer for each row; ``find(rows)`` computes those that are not cached.
 
-        It is called first for one row of each slot: most other rows in the slot are equal to it.
+        ``find`` is called first for one row of each slot: most other rows in the slot are equal to it.
         """
-        result, is_held = self.held(*columns)
-        missed = flatnonzero(~is_held)
+        result, is_cached = self.cached(*columns)
+        missed = flatnonzero(~is_cached)
         if len(missed):
             queries = [column[missed] for column in columns]
             slot = self._slots(queries)
             self._answers[slot] = missed
             first = flatnonzero(take(self._answers, slot) == missed)
             self.learn(find(missed[first]), *(column[first] for column in queries))
-            result[missed], is_held = self.held(*queries)
-            rest = missed[~is_held]
+            result[missed], is_cached = self.cached(*queries)
+            rest = missed[~is_cached]
             if len(rest):
                 result[rest] = find(rest)
         return result
 
-    def held(self, *columns: I64) -> tuple[I64, Bools]:
+    def cached(self, *columns: I64) -> tuple[I64, Bools]:
         """Return (n,) answers, and which rows are cached; the answers for other rows are meaningless."""
         slot = self._slots(columns)
-        is_held: Bools = take(self._keys[0], slot) == columns[0]
+        is_cached: Bools = take(self._keys[0], slot) == columns[0]
         for column_keys, column in zip(self._keys[1:], columns[1:], strict=True):
-            is_held &= take(column_keys, slot) == column
-        return take(self._answers, slot), is_held
+            is_cached &= take(column_keys, slot) == column
+        return take(self._answers, slot), is_cached
 
     def learn(self, answers: I64, *columns: I64) -> None:
         """Cache answers (n,); of several rows in one slot, the last one is kept."""

@@ -40,8 +40,9 @@ def view(
 ) -> None:
     """Open a recording as a flame graph in the browser.
 
-    With several, choose on the page whether to see all together or one of them. The page goes to a temporary file,
-    whose path is printed; nothing leaves the machine. On a remote machine, --serve prints a URL to open through ssh -L.
+    With several recordings, choose on the page whether to see all together or one of them. The page goes to a temporary
+    file, whose path is printed; nothing leaves the machine. On a remote machine, --serve prints a URL to open through
+    ssh -L.
 
     ::
 

@@ -242,8 +242,8 @@ def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:
     """Return the object and, if known, the source file and the line where the function begins."""
     text, functions = profile.strings, profile.functions
     result = []
-    for held, row in zip(frames.object, frames.function.tolist(), strict=True):
-        facts = {"object": printable(held)} if held else {}
+    for object_name, row in zip(frames.object, frames.function.tolist(), strict=True):
+        facts = {"object": printable(object_name)} if object_name else {}
         if row >= 0 and text[functions.filename[row]]:
             line = int(functions.start_line[row])
             facts["source"] = printable(text[functions.filename[row]]) + (f":{line}" if line else "")

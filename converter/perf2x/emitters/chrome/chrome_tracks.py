@@ -140,13 +140,13 @@ def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_sample
     time = since(samples.time, origin) // 1000
     step = max(_SHORTEST_STEP_US, int(time[-1]) // _STEPS)
     names = [one_line(event.name) for event in profile.events]
-    for counter, held in counters_of(profile, rows, tracks.pid[tracks_of(profile)[1][rows]], names):
+    for counter, part in counters_of(profile, rows, tracks.pid[tracks_of(profile)[1][rows]], names):
         pid = counter.pid
-        if is_sample[held[0]]:
-            begin, value = _sums(time[held] // step, samples.value[held])
+        if is_sample[part[0]]:
+            begin, value = _sums(time[part] // step, samples.value[part])
             begin = begin * step
         else:
-            begin, value = time[held], np.append(samples.value[held][1:], 0)
+            begin, value = time[part], np.append(samples.value[part][1:], 0)
         for at, size in zip(begin.tolist(), value.tolist(), strict=True):
             event = {"ph": "C", "name": counter.name, "ts": at, "pid": pid, "tid": pid or 1}
             yield json_bytes(event | {"args": {"value": size}}) + b",\n"

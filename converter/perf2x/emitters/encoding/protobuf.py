@@ -86,8 +86,8 @@ def texts(field: int, values: Iterable[str]) -> bytes:
 
 def entry(field: int, pieces: Iterable[bytes]) -> list[bytes]:
     """Return a message field that consists of chunks: tag and length, then the chunks."""
-    held = list(pieces)  # their length is written first
-    return [varint(field << 3 | _LENGTH) + varint(sum(map(len, held))), *held]
+    parts = list(pieces)  # their length is written first
+    return [varint(field << 3 | _LENGTH) + varint(sum(map(len, parts))), *parts]
 
 
 _WIDTH = 8
@@ -140,11 +140,11 @@ class Cells(Frozen):
     def _octets(self) -> U8:
         columns = list(_folded(self.columns))
         dtype = "<u4" if len(columns) == 1 and columns[0].width <= _WIDTH // 2 else "<u8"
-        words, held = (np.empty((len(self.sizes), len(columns)), dtype) for _ in range(2))
+        words, used = (np.empty((len(self.sizes), len(columns)), dtype) for _ in range(2))
         for place, column in enumerate(columns):
-            words[:, place], held[:, place] = column.words, _HELD[column.sizes]
+            words[:, place], used[:, place] = column.words, _HELD[column.sizes]
         octets = words.view(np.uint8).reshape(-1)
-        return octets.compress(held.view(np.bool_).reshape(-1))  # a third of the time of boolean indexing
+        return octets.compress(used.view(np.bool_).reshape(-1))  # a third of the time of boolean indexing
 
 
 def _folded(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:

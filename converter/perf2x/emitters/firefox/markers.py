@@ -42,9 +42,9 @@ _FORMATS = {"integer": "integer", "text": "string"}
 def _field_chunks(profile: Profile, rows: I64) -> AnyArray:
     """Return (rows,) the tracepoint fields of each sample as members of a JSON object, each after a comma."""
     chunks = chunk_array([b""] * len(rows))
-    for entry, held, local in field_tables(profile, rows):
+    for entry, part, local in field_tables(profile, rows):
         if entry.columns:
-            chunks[held] = _members(entry, local)
+            chunks[part] = _members(entry, local)
     return chunks
 
 
@@ -201,10 +201,10 @@ def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
         return no_rows(Spans)
     track = switch_tracks(profile, switches)
     is_idle = np.append(timeline.tracks.cpu, -1)[track] >= 0
-    held = flatnonzero((track >= 0) & ~is_idle & (switches.time >= timeline.origin))
-    time = since(switches.time[held], timeline.origin)
-    order = argsort_rows([track[held], time])
-    track, time, is_out = track[held][order], time[order], switches.is_out[held][order]
+    kept = flatnonzero((track >= 0) & ~is_idle & (switches.time >= timeline.origin))
+    time = since(switches.time[kept], timeline.origin)
+    order = argsort_rows([track[kept], time])
+    track, time, is_out = track[kept][order], time[order], switches.is_out[kept][order]
     is_closed = ~ends_run(track) & is_out & ~of_next(is_out, True)
     end = np.where(is_closed, of_next(time, 0), time)
     return Spans(track[is_out], time[is_out], end[is_out])

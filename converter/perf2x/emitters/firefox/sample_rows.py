@@ -116,7 +116,7 @@ _JITTER = 0.5
 """The share of a sample's duration below which a pause is ignored, because sampling is not exact."""
 
 _SHORTEST_NS = 1000
-"""The duration given to a stack without one, so that it is visible."""
+"""The duration given to a stack that has none, so that it is visible."""
 
 
 class TrackSamples(ColumnTable):
@@ -152,7 +152,7 @@ class Moments(Frozen):
     length: I64
     """(samples + 1,) nanoseconds for which each sample is drawn; the last one is for rows that are not samples."""
     is_wait: Bools
-    """(samples + 1,) likewise."""
+    """(samples + 1,) whether it is a wait; the last entry is for "none"."""
 
     def of_tracks(self, first: int, end: int) -> TrackSamples:
         """Return the rows of tracks from ``first`` to before ``end``."""
@@ -194,8 +194,8 @@ def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
     ends = ~runs_on
     track = np.append(shown.track[begins], shown.track[ends])
     time = np.append(shown.start[begins], shown.end[ends])
-    held = time >= 0  # time before the first sample counts for the thread's first row
-    return _Points(track[held], time[held], minus_ones(sum_of(held)))
+    kept = time >= 0  # time before the first sample counts for the thread's first row
+    return _Points(track[kept], time[kept], minus_ones(sum_of(kept)))
 
 
 def _with_pauses(points: _Points, pauses: _Points) -> _Points:
@@ -204,9 +204,9 @@ def _with_pauses(points: _Points, pauses: _Points) -> _Points:
     place = rows_until((points.track, points.time), (pauses.track, pauses.time))
     before = np.maximum(place - 1, 0)
     is_met = (place > 0) & (points.track[before] == pauses.track) & (points.time[before] == pauses.time)
-    held = begins_run(pauses.track, pauses.time) & ~is_met
-    names, place = _Points.__struct_fields__, place[held]
-    return _Points(*(np.insert(getattr(points, name), place, getattr(pauses, name)[held]) for name in names))
+    kept = begins_run(pauses.track, pauses.time) & ~is_met
+    names, place = _Points.__struct_fields__, place[kept]
+    return _Points(*(np.insert(getattr(points, name), place, getattr(pauses, name)[kept]) for name in names))
 
 
 def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:

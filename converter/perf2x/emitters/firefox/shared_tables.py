@@ -149,11 +149,11 @@ def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
     every = arange(len(frames))
     rows = folded(expand(profile.stacks, frames.of_location), every)
     of_sample, wait = rows.innermost(as_int64(profile.samples.stack)), as_int64(profile.samples.waits)
-    held = flatnonzero((wait > 0) & (of_sample >= 0))
-    pairs, place = unique_inverse(of_sample[held] * _KINDS + wait[held])
+    kept = flatnonzero((wait > 0) & (of_sample >= 0))
+    pairs, place = unique_inverse(of_sample[kept] * _KINDS + wait[kept])
     leaf = pairs // _KINDS
     kinds, frame = unique_inverse(rows.frame[leaf] * _KINDS + pairs % _KINDS)
-    of_sample[held] = len(rows.parent) + place
+    of_sample[kept] = len(rows.parent) + place
     return SharedStacks(
         np.append(rows.parent, rows.parent[leaf]),
         np.append(rows.frame, len(every) + frame),
@@ -227,11 +227,11 @@ def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner
     """Return (frames,) the resource of each frame, −1 for none, and resourceTable: objects, with their file if any."""
     names = as_int64([texts[one_line(name)] if name else -1 for name in frames.object])
     library = np.append(libraries.of_mapping, -1)[frames.mapping]
-    held = flatnonzero(names >= 0)
-    first, place = group_rows([names[held], library[held]])
+    kept = flatnonzero(names >= 0)
+    first, place = group_rows([names[kept], library[kept]])
     resource = minus_ones(len(frames))
-    resource[held] = place
-    named = held[first]
+    resource[kept] = place
+    named = kept[first]
     return resource, _table(len(named), lib=_with_nulls(library[named]), name=names[named], host=None, type=1)
 
 

@@ -162,9 +162,9 @@ def _event_counters(profile: Profile, rows: I64, timeline: Timeline, main: dict[
     shown = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
     rows = rows[shown[profile.samples.event[rows]]]
     names = [one_line(event.name) for event in profile.events]
-    for one, held in counters_of(profile, rows, timeline.tracks.pid[timeline.track[rows]], names):
-        counts = profile.samples.value[held].tolist()
-        table = {"length": len(held), "time": (timeline.times(held) / 1e6).tolist(), "count": counts}
+    for one, part in counters_of(profile, rows, timeline.tracks.pid[timeline.track[rows]], names):
+        counts = profile.samples.value[part].tolist()
+        table = {"length": len(part), "time": (timeline.times(part) / 1e6).tolist(), "count": counts}
         unit = profile.events[one.event].unit
         yield _counter(one.name, unit, one.event, one.pid, main[one.pid]) | {"samples": table}
 

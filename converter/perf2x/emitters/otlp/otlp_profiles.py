@@ -88,7 +88,7 @@ def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, 
 
 
 def _sample_rows(groups: SampleGroups, messages: slice) -> Iterator[ListArray]:
-    """Yield encoded Sample messages, some thousand at a time."""
+    """Yield encoded Sample messages, a few thousand at a time."""
     first = messages.start
     for part in row_slices(messages.stop - first, _SAMPLES_AT_ONCE):
         yield _encoded(groups, slice(first + part.start, first + part.stop))
@@ -96,15 +96,15 @@ def _sample_rows(groups: SampleGroups, messages: slice) -> Iterator[ListArray]:
 
 def _encoded(groups: SampleGroups, part: slice) -> ListArray:
     offsets = groups.offsets[part.start : part.stop + 1]
-    held = slice(int(offsets[0]), int(offsets[-1]))
+    span = slice(int(offsets[0]), int(offsets[-1]))
     attributes = number_rows([column[part] for column in groups.attributes], part.stop - part.start)
     fields = [
         number_field(Sample.STACK_INDEX, groups.stack[part]),
         packed_field(Sample.ATTRIBUTE_INDICES, attributes),
-        packed_field(Sample.VALUES, ListArray(offsets - offsets[0], groups.values[held])),
+        packed_field(Sample.VALUES, ListArray(offsets - offsets[0], groups.values[span])),
     ]
     if groups.times is not None:
-        words = ListArray((offsets - offsets[0]) * 8, groups.times[held].astype("<u8").view(np.uint8))
+        words = ListArray((offsets - offsets[0]) * 8, groups.times[span].astype("<u8").view(np.uint8))
         fields.append(message_field(Sample.TIMESTAMPS_UNIX_NANO, words))
     return side_by_side(fields)
 

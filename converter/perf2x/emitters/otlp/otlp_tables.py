@@ -92,8 +92,8 @@ def key_values(field: int, attributes: dict[str, str], texts: AttributeTexts | N
             yield message(field, text(KeyValue.KEY, printable(key)) + _any_value(KeyValue.VALUE, value))
         return
     keys, values = ([texts.add(item[at]) for item in items] for at in (0, 1))
-    for name, held in zip(keys, values, strict=True):
-        refers = message(KeyValue.VALUE, number_but_0(AnyValue.STRING_VALUE_STRINDEX, held))
+    for name, refs in zip(keys, values, strict=True):
+        refers = message(KeyValue.VALUE, number_but_0(AnyValue.STRING_VALUE_STRINDEX, refs))
         yield message(field, refers + number_but_0(KeyValue.KEY_STRINDEX, name))
 
 
@@ -111,8 +111,8 @@ def number_rows(columns: Sequence[I64], count: int) -> ListArray:
     """Return (count,) rows of the numbers in the columns, without zeros."""
     if not columns:
         return ListArray.of_empty_rows(count, np.int64)
-    held = [ListArray(offsets_of(as_int64(column > 0)), column[column > 0]) for column in columns]
-    return side_by_side(held)
+    lists = [ListArray(offsets_of(as_int64(column > 0)), column[column > 0]) for column in columns]
+    return side_by_side(lists)
 
 
 class Dictionary:
@@ -203,8 +203,8 @@ class StackTables:
         add = dictionary.add_column
         columns = [add(_BUILD_ID, build_ids, as_int64(mappings.build_id[rows]))]
         for flag in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames"):
-            held = as_int64(getattr(mappings, flag)[rows])
-            columns.append(add(f"pprof.mapping.{flag}", (None, True), held))
+            flags = as_int64(getattr(mappings, flag)[rows])
+            columns.append(add(f"pprof.mapping.{flag}", (None, True), flags))
         attributes = number_rows(columns, len(rows))
         numbers = number_fields(
             {

@@ -138,13 +138,13 @@ class FrameTexts:
         number = np.append(locations.line_number, -1)[line]
         columns = functions_of(locations, line), number, locations.mapping, self._offset(address)
         is_file = self._is_file().tolist()
-        held = [_short_name(name[2:].decode(), is_file[row]) for row, name in enumerate(self._objects.tolist())]
+        short = [_short_name(name[2:].decode(), is_file[row]) for row, name in enumerate(self._objects.tolist())]
 
         def text(function: int, number: int, mapping: int, offset: int) -> str:
             file = strings[files[function]] if function >= 0 and number > 0 else ""
             if file:
                 return f"\n  {without_controls(base_name(file))}:{number}"
-            return f"\n  {held[mapping]}[{offset:x}]" if mapping >= 0 else ""
+            return f"\n  {short[mapping]}[{offset:x}]" if mapping >= 0 else ""
 
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return chunk_array([text(*row).encode() for row in rows])

@@ -164,9 +164,9 @@ class TimeOrder:
 
     def add(self, time: U64, position: I64, lines: AnyArray, behind: int) -> bytes:
         """Add lines (n, chunks); return the text of those before ``behind``, the earliest time still to come."""
-        held = len(self._time)
+        count = len(self._time)
         time, position = np.append(self._time, time), np.append(self._position, position)
-        lines = _rows(len(time), [(slice(held), list(self._lines.T)), (slice(held, None), list(lines.T))])
+        lines = _rows(len(time), [(slice(count), list(self._lines.T)), (slice(count, None), list(lines.T))])
         order = lexsort((position, time))
         ready = len(time) if behind == NEVER else int(np.searchsorted(time[order], np.uint64(behind), "left"))
         late = order[ready:]

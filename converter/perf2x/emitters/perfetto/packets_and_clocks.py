@@ -23,7 +23,7 @@ from perf2x.emitters.perfetto.trace_schema import (
 from perf2x.model.profile import Meta
 
 COMMON_SEQUENCE = 1
-"""The sequence of everything but samples; those of events have higher numbers."""
+"""The number of the sequence of everything but samples; the sequences of events have higher numbers."""
 
 _STARTS = SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED | SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
 GOES_ON = int(SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE)
@@ -38,7 +38,7 @@ def packet_rows(
     sequence: int = COMMON_SEQUENCE,
     flags: int = 0,
 ) -> Iterator[bytes]:
-    """Yield a packet with a message of this kind for each time, some thousand at once.
+    """Yield a packet with a message of this kind for each time, a few thousand at once.
 
     ``fields`` encodes the messages of a slice of rows.
     """

@@ -43,7 +43,7 @@ class Perfetto(Format):
         out.writelines(self.packets(profile))
 
     def packets(self, profile: Profile) -> Iterator[bytes]:
-        """Yield the trace, some thousand packets at a time."""
+        """Yield the trace, a few thousand packets at a time."""
         yield clock_snapshot(profile.meta) + sequence_start(profile.meta)
         yield _system_info(profile.meta)
         yield process_tree(profile)

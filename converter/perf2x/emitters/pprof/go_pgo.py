@@ -33,8 +33,8 @@ def for_go_pgo(profile: Profile) -> Profile:
 def _one_event(profile: Profile) -> Profile:
     """Keep samples of the default event, without waits."""
     shown, samples = profile.default_event, profile.samples
-    held = (samples.event == shown) & (samples.waits == Wait.RAN)
+    kept = (samples.event == shown) & (samples.waits == Wait.RAN)
     event = profile.events[shown]
     name = _CLOCK_NAME if event.unit == "nanoseconds" else event.name
     events = tuple(replace(each, name=name if row == shown else each.name) for row, each in enumerate(profile.events))
-    return keep_samples(replace(profile, events=events), flatnonzero(held))
+    return keep_samples(replace(profile, events=events), flatnonzero(kept))

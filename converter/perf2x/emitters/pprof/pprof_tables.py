@@ -144,7 +144,7 @@ def one_location_per_line(locations: Locations) -> tuple[Locations, ListArray]:
 
 
 def encode_locations(locations: Locations, order: I64) -> Iterator[bytes]:
-    """Yield Profile.location (4), some thousand at once, because there may be very many; ``order`` of mappings."""
+    """Yield Profile.location (4), a few thousand at once, because there may be very many; ``order`` of mappings."""
     mapping_id = zeros(len(order) + 1)  # the last entry is for mapping -1
     mapping_id[order] = arange(1, len(order) + 1)
     for rows in row_slices(len(locations), _LOCATIONS_PER_WRITE):

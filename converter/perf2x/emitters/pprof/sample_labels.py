@@ -138,9 +138,9 @@ def _encoded_label(key: int, values: I64, unit: int) -> ListArray:
     count = len(distinct)
     number = {3: distinct, 4: np.full(count, unit, np.int64)} if unit else {2: distinct}
     messages = number_fields({1: np.full(count, key, np.int64), **number})
-    held = trues(count) if unit else distinct != 0
-    offsets = offsets_of(as_int64(held))
-    return nested_field(3, messages[flatnonzero(held)], offsets)[inverse]
+    kept = trues(count) if unit else distinct != 0
+    offsets = offsets_of(as_int64(kept))
+    return nested_field(3, messages[flatnonzero(kept)], offsets)[inverse]
 
 
 def _interned_texts(values: AnyArray, names: Sequence[str], intern: Intern) -> I64:

@@ -51,8 +51,8 @@ def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
     if curve is None:
         return no_rows(Steps)
     time = since(curve.time, origin)
-    held = np.append(np.diff(time) > 1, True)[: len(time)]
-    time, threads = (time[held] + tick // 2) // tick, as_int64(curve.threads[held])
+    kept = np.append(np.diff(time) > 1, True)[: len(time)]
+    time, threads = (time[kept] + tick // 2) // tick, as_int64(curve.threads[kept])
     is_last = np.append(np.diff(time) > 0, True)[: len(time)]
     time, threads = time[is_last], threads[is_last]
     changes = np.diff(threads, prepend=-1) != 0

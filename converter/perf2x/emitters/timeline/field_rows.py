@@ -12,7 +12,7 @@ def field_tables(profile: Profile, rows: I64) -> Iterator[tuple[TracepointFields
         return
     fields, base = as_int64(profile.samples.fields[rows]), 0
     for entry in profile.fields:
-        held = flatnonzero((fields >= base) & (fields < base + entry.count))
-        if len(held):
-            yield entry, held, fields[held] - base
+        part = flatnonzero((fields >= base) & (fields < base + entry.count))
+        if len(part):
+            yield entry, part, fields[part] - base
         base += entry.count

@@ -110,11 +110,11 @@ class RunningTime(Frozen):
         if not len(self.holes):
             return wall
         hole = last_until((self.holes.track, self.holes.start), (track, wall))
-        held = flatnonzero(hole >= 0)
-        row = hole[held]
+        kept = flatnonzero(hole >= 0)
+        row = hole[kept]
         result = wall.copy()
-        inside = np.minimum(wall[held], self.holes.end[row]) - self.holes.start[row]
-        result[held] -= self.before[row] + inside
+        inside = np.minimum(wall[kept], self.holes.end[row]) - self.holes.start[row]
+        result[kept] -= self.before[row] + inside
         return result
 
     def stretch(self, track: I64, wall: I64) -> tuple[I64, I64]:

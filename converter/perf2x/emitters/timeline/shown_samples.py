@@ -137,7 +137,7 @@ class ShownSamples(ColumnTable):
     track: AnyArray
     """Whole numbers, of 32 bits if that suffices, because there are millions of rows."""
     sample: AnyArray
-    """Row in Profile.samples, likewise."""
+    """Row in Profile.samples, also of 32 bits if that suffices."""
     start: I64
     end: I64
     joined: Bools

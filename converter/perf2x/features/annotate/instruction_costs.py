@@ -197,9 +197,9 @@ def _costs(profile: Profile, places: Sequence[_Place], first: I64, stacks: Stack
     for place, start in zip(places, first.tolist(), strict=False):
         if len(place.instructions):
             instruction[place.locations] = start + place.rows
-    held = instruction >= 0
-    own = sum_at(instruction[held], own_by_location(profile, stacks)[held], count)
-    kinds = ListArray(offsets_of(held), instruction[held])
+    kept = instruction >= 0
+    own = sum_at(instruction[kept], own_by_location(profile, stacks)[kept], count)
+    kinds = ListArray(offsets_of(kept), instruction[kept])
     return own, total_by_kind(profile, stacks, kinds, count)
 
 

@@ -42,8 +42,8 @@ def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeigh
     for column, measure in enumerate(measures):
         rows = flatnonzero(samples.event == measure.event)
         weight[:, column] = sum_at(place[rows], weights(profile, measure.value)[rows], len(leaf))
-    held = leaf >= 0
-    return StackWeights(leaf[held], weight[held])
+    kept = leaf >= 0
+    return StackWeights(leaf[kept], weight[kept])
 
 
 def own_by_location(profile: Profile, stacks: StackWeights) -> I64:
@@ -91,13 +91,13 @@ def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> Functio
     locations = profile.locations
     row, offsets = lines_outermost_first(locations)
     function = chosen[frames.of_location.values]
-    held = flatnonzero(function >= 0)
+    kept = flatnonzero(function >= 0)
     is_innermost = falses(len(row))
     is_innermost[offsets[1:] - 1] = True
-    file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[row[held]]]
-    line = np.append(locations.line_number, 0)[row[held]]
-    owner = row_numbers(np.diff(offsets))[held]
-    return FunctionFrames(owner, function[held], as_int64(file), as_int64(line), is_innermost[held])
+    file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[row[kept]]]
+    line = np.append(locations.line_number, 0)[row[kept]]
+    owner = row_numbers(np.diff(offsets))[kept]
+    return FunctionFrames(owner, function[kept], as_int64(file), as_int64(line), is_innermost[kept])
 
 
 def line_sums(profile: Profile, entries: FunctionFrames, stacks: StackWeights) -> LineSums:

@@ -158,5 +158,5 @@ def _files_of(counted: _CountedObject, recording: Recording, context: LoadContex
 
 def _svma_of(offset: U64, code: ElfObject) -> U64:
     """Return (n,) the address of each file offset; EXTERNAL outside all segments; special values stay."""
-    address, held = code.svma(offset)
-    return np.where(held, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))
+    address, is_code = code.svma(offset)
+    return np.where(is_code, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))

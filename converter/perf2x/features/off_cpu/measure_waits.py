@@ -153,8 +153,8 @@ def _scheduled_waits(
     left, interval = take_rows_of(schedule.left, spans.left), 0
     if schedule.is_traced:
         owners = _owners_by_sample(profile, left)
-        held = owners.sample >= 0  # the other samples did not pass a filter
-        spans, owners = take_rows_of(spans, held), take_rows_of(owners, held)
+        kept = owners.sample >= 0  # the other samples did not pass a filter
+        spans, owners = take_rows_of(spans, kept), take_rows_of(owners, kept)
     else:
         profile, owners = owners_by_nearness(profile, left, recording.sideband)
         interval = int(sampling_intervals(profile).max(initial=0))

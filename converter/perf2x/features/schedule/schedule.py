@@ -207,7 +207,7 @@ class Schedule(Frozen):
     """The schedule as recorded; nothing is guessed or filtered."""
 
     left: Departures
-    """Without those of exiting threads, which never come back."""
+    """Exiting threads, which never come back, are left out."""
     stopped: ThreadTimes
     """All times at which threads stopped running: switches out (also final ones), exits, and inferred switches out."""
     entered: ThreadTimes

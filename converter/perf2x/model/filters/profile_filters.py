@@ -146,8 +146,8 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched:
     """Return (locations + 1,) True where a name matches; ``weight`` is the number of samples at each location."""
     locations, functions = profile.locations, profile.functions
     owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
-    held = weight[owner] > 0
-    total = sum_at(locations.line_function[held], weight[owner[held]], len(functions))
+    costly = weight[owner] > 0
+    total = sum_at(locations.line_function[costly], weight[owner[costly]], len(functions))
     rows = _heaviest_first(total)
     shown = [profile.strings[functions.name[row]] for row in rows.tolist()]
     linked = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]

@@ -175,8 +175,8 @@ def _closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
     A row of −1 is not a pair; ``depth_of_row`` is depths(parent).
     """
     stride = max(len(parent), 1)
-    held = row >= 0
-    pairs = unique(group[held] * stride + row[held])
+    kept = row >= 0
+    pairs = unique(group[kept] * stride + row[kept])
     depth = depth_of_row[pairs % stride] if len(pairs) else pairs
     levels: list[I64] = []
     below = zeros(0)
@@ -195,9 +195,9 @@ def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: Frame
     pairs = np.concatenate([level[0] for level in node_of])
     nodes = np.concatenate([level[1] for level in node_of])
     order = argsort_rows([pairs])
-    held = flatnonzero(stack >= 0)
-    keys = group[held] * stride + rows.row_of_stack[stack[held]]
-    node[held] = nodes[order[searchsorted(pairs[order], keys)]]
+    kept = flatnonzero(stack >= 0)
+    keys = group[kept] * stride + rows.row_of_stack[stack[kept]]
+    node[kept] = nodes[order[searchsorted(pairs[order], keys)]]
     return node
 
 

@@ -72,11 +72,11 @@ def location_frames(profile: Profile) -> LocationFrames:
     mapping = as_int64(profile.locations.mapping[owner])
     mode = as_int64(profile.locations.mode[owner])
     object_of_mapping, objects = _objects(profile)
-    held = np.where(mapping >= 0, object_of_mapping[mapping], 0)
-    first, frame = group_rows([function, held, mode, inlined])
+    mapped = np.where(mapping >= 0, object_of_mapping[mapping], 0)
+    first, frame = group_rows([function, mapped, mode, inlined])
     return LocationFrames(
         [frame_name(profile, *pair) for pair in zip(function[first].tolist(), mapping[first].tolist(), strict=True)],
-        [objects[row] for row in held[first].tolist()],
+        [objects[row] for row in mapped[first].tolist()],
         mapping[first],
         function[first],
         mode[first].astype(np.uint8),

@@ -150,9 +150,9 @@ def _thread_names(profile: Profile) -> list[str]:
 def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
     names, lines = _lines_of_locations(profile, by)
     leaves, place = unique_inverse(profile.samples.stack[rows])
-    held = leaves >= 0
-    which = as_int64(leaves[held])
-    columns = [sum_at(place, column, len(leaves))[held] for column in (weight, squares)]
+    kept = leaves >= 0
+    which = as_int64(leaves[kept])
+    columns = [sum_at(place, column, len(leaves))[kept] for column in (weight, squares)]
     (own, total), noise = costs_of_kinds(profile, which, lines, len(names), columns)
     used = flatnonzero(total)
     sums = zip(*(column[used].tolist() for column in (own, total, *noise)), strict=True)

@@ -149,14 +149,14 @@ def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> li
             f"{container.name}, byte 0x10: attributes of {entry_size} bytes, {attrs.size} bytes at {attrs.offset:#x} "
             f"in a file of {size}: no events can be read"
         )
-    entries, held = [], 0
+    entries, total = [], 0
     for at in range(attrs.offset, attrs.end - entry_size + 1, entry_size):
         raw = container.data[at : at + entry_size - perffile.SECTION_SIZE].tobytes()
         ids = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, at + len(raw)))
         if ids.end > size:
             raise FormatError(f"{container.name}, byte {at:#x}: ids at {ids.offset:#x} are past the end of the file")
-        held += ids.size
-        if held > size:  # overlapping sections would be read once per event
+        total += ids.size
+        if total > size:  # overlapping sections would be read once per event
             raise FormatError(f"{container.name}, byte {at:#x}: the events' ids take more bytes than the file has")
         numbers = container.data[ids.offset : ids.offset + ids.size // 8 * 8].tobytes()
         entries.append((raw, struct.unpack(f"{container.order}{len(numbers) // 8}Q", numbers)))

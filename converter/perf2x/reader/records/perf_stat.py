@@ -68,10 +68,10 @@ def delivered_readings(sideband: Sideband, session: Session) -> Samples:
     readings, rounds = sideband.readings, sideband.rounds
     ended = searchsorted(rounds.position, readings.position)
     is_known = (readings.event >= 0) & (readings.event < len(session.events))
-    held = flatnonzero((ended < len(rounds)) & is_known)
-    held = held[lexsort((readings.position[held], *(column[held] for column in _counter(readings))))]
-    readings, ended = take_rows_of(readings, held), ended[held]
-    cpu = np.full(len(held), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
+    kept = flatnonzero((ended < len(rounds)) & is_known)
+    kept = kept[lexsort((readings.position[kept], *(column[kept] for column in _counter(readings))))]
+    readings, ended = take_rows_of(readings, kept), ended[kept]
+    cpu = np.full(len(kept), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
     known = as_int32([*(tid for tid, _ in session.thread_map), -1])  # -1 for all threads, and at the end of the map
     place = np.where((readings.thread >= 0) & (readings.thread < len(known)), readings.thread, -1)
     keys = (readings.event, known[place], cpu)

@@ -154,12 +154,12 @@ class _StackTable:
             rows = self._with_joined(rows, flags > 1, flags & 1 > 0)
         lengths = rows.lengths
         found = np.full(len(rows), -1, np.int32)
-        held = flatnonzero(lengths)
-        if len(held):
-            kept = np.minimum(lengths[held], MOST_FRAMES)
+        filled = flatnonzero(lengths)
+        if len(filled):
+            kept = np.minimum(lengths[filled], MOST_FRAMES)
             before = len(self._stacks)
-            found[held] = self._stacks.number_spans(rows.values, rows.offsets[held], kept)
-            self.cut += sum_of(found[held[lengths[held] > kept]] >= before)
+            found[filled] = self._stacks.number_spans(rows.values, rows.offsets[filled], kept)
+            self.cut += sum_of(found[filled[lengths[filled] > kept]] >= before)
         return found
 
     def _with_joined(self, rows: ListArray, is_source: Bools, inlined: Bools) -> ListArray:

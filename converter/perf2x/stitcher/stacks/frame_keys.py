@@ -105,7 +105,7 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
     cache.learn(arange(len(distinct)), distinct.view(np.int64))
     for rows in row_slices(len(keys), _AT_ONCE):
         part = keys[rows]
-        index[rows], is_known = cache.held(part.view(np.int64))
+        index[rows], is_known = cache.cached(part.view(np.int64))
         others = flatnonzero(~is_known)
         index[rows.start + others] = searchsorted(distinct, part[others])
     return distinct, index

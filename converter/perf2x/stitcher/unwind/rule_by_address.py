@@ -46,11 +46,11 @@ class PlaceRules:
         self._cache = DirectMappedCache(columns=2, bits=18)
         """By image and address: when the mapping was made, and the rule. A large compiler has 60,000 places."""
 
-    def held(self, image: I64, moment: I64, address: U64) -> tuple[I64, Bools]:
+    def cached(self, image: I64, moment: I64, address: U64) -> tuple[I64, Bools]:
         """Return (n,) cached rules at addresses as of some moments, and which are cached; the others are undefined."""
-        found, is_held = self._cache.held(address.view(np.int64), image)
-        is_held &= found >> _RULE_BITS <= moment
-        return found & _RULE_MASK, is_held
+        found, is_cached = self._cache.cached(address.view(np.int64), image)
+        is_cached &= found >> _RULE_BITS <= moment
+        return found & _RULE_MASK, is_cached
 
     def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
         """Cache the rules of places in mappings that stay."""

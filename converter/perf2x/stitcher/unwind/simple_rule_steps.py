@@ -192,8 +192,8 @@ class Lanes(Frozen):
         frames.known[rows], frames.depth[rows], frames.is_exact[rows] = self.fields[_KNOWN], depth, ~is_called
         return SampleView(frames, self.batch.memory, self.batch.architecture, rows)
 
-    def step(self, rules: PlainRules, rule: I32 | I64, held: Bools) -> tuple[U64, "Lanes", I64, I64]:
-        """Step samples whose rules (n,) are ``held`` and plain.
+    def step(self, rules: PlainRules, rule: I32 | I64, cached: Bools) -> tuple[U64, "Lanes", I64, I64]:
+        """Step samples whose rules (n,) are ``cached`` and plain.
 
         Returns (2, n) visits of those that stepped, ``frames_of`` and addresses; those that continue; the rows of those
         without a caller; and the indices of samples that did not step. If all did, these lanes are invalid.
@@ -201,7 +201,7 @@ class Lanes(Frozen):
         rule = as_intp(rule)
         fields, of_rule = self.fields, take(rules.fields, rule, "clip", 1)
         cfa, good = self._canonical_frame_address(of_rule)
-        good &= held
+        good &= cached
         offset, learned = cfa - fields[_BASE], of_rule[_LEARNED]
         places = of_rule[_PLACES:] + offset
         for place in places:
@@ -212,7 +212,7 @@ class Lanes(Frozen):
         ended = left = _NONE
         if np.count_nonzero(good) < len(good):
             left, which = flatnonzero(~good), flatnonzero(good)
-            is_last = held[left] & take(rules.is_outermost, rule[left], "clip")
+            is_last = cached[left] & take(rules.is_outermost, rule[left], "clip")
             left, last = left[~is_last], left[is_last]
             visits = np.concatenate([fields[:VISIT, which], fields[:VISIT, last]], axis=1)
             ended = rows_and_depths(fields[_FRAME, last])[0]

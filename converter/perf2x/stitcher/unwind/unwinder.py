@@ -83,8 +83,8 @@ class Unwinder(Struct):
         address = chain.values[last] - as_uint64(~exact[last])
         mapping, _ = finder.find(rows, address)
         for code in maps:
-            held = flatnonzero(code.is_code(mapping))
-            end[rows[held]] = code.ends(mapping[held], address[held], end[rows[held]])
+            kept = flatnonzero(code.is_code(mapping))
+            end[rows[kept]] = code.ends(mapping[kept], address[kept], end[rows[kept]])
 
     @property
     def knows_arch(self) -> bool:
@@ -162,11 +162,11 @@ class _BatchUnwinder(Struct):
         while len(lanes) or len(new) or len(odd):
             if len(lanes) > len(new) + len(odd):
                 before = lanes
-                visits, lanes, left, is_held = self._quick_step(lanes)
+                visits, lanes, left, is_cached = self._quick_step(lanes)
                 yield visits
                 if len(left):
-                    new = new.with_others([before.some(left[~is_held])])
-                    odd = odd.with_others([before.some(left[is_held])])
+                    new = new.with_others([before.some(left[~is_cached])])
+                    odd = odd.with_others([before.some(left[is_cached])])
             elif len(new):
                 found, rest = self._learn(new)
                 if self.code.table.needed != needed:
@@ -192,11 +192,11 @@ class _BatchUnwinder(Struct):
 
         Also returns those that continue, those that do not, and whether the latter's rules are known.
         """
-        rule, held = self.code.places.held(*lanes.place)
-        visits, going, ended, left = lanes.step(self.code.plain.rules(), rule, held)
+        rule, cached = self.code.places.cached(*lanes.place)
+        visits, going, ended, left = lanes.step(self.code.plain.rules(), rule, cached)
         if len(ended):
             self.end[ended] = End.COMPLETE
-        return visits, going, left, held[left]
+        return visits, going, left, cached[left]
 
     def _learn(self, lanes: Lanes) -> tuple[Lanes, Lanes]:
         """Look up the rules of unknown places; return the samples whose rules are now known, and the others."""
@@ -205,8 +205,8 @@ class _BatchUnwinder(Struct):
         rows, look = lanes.rows[first], address[first]
         mapping, stays = self._code_mapping(rows, look)
         self._rules(rows, look, mapping, stays)
-        _, held = self.code.places.held(image, moment, address)
-        return lanes.some(held), lanes.some(~held)
+        _, cached = self.code.places.cached(image, moment, address)
+        return lanes.some(cached), lanes.some(~cached)
 
     def _whole_step(self, view: SampleView) -> tuple[U64, I64]:
         """Step any samples; return the unfinished rows."""

@@ -33,7 +33,7 @@ class JitdumpSource(BuiltInSource):
         self._code: dict[str, CodeByOffset] = {}
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for mappings of a dump, which ``with_jitdump_mappings`` made."""
+        """Return True for mappings of a dump; ``with_jitdump_mappings`` made them."""
         return dso.kind is DsoKind.FILE and is_jitdump(dso.name)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:

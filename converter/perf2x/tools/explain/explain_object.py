@@ -28,7 +28,7 @@ _TELLING = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
     ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
-"""Sections with names, lines and unwind information, and those that refer to other files."""
+"""Sections with names, lines and unwind information, and links to other files."""
 _MINI = ", .gnu_debugdata"
 MAX_UNITS = 100
 """Maximum number of units whose ``.dwo`` files are searched."""

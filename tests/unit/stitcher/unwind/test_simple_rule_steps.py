@@ -224,6 +224,6 @@ def test_places_that_want_one_slot_are_told_apart(is_image) -> None:
     slots, here = places._cache._slots, np.array([address]).view(np.int64)
     twin = np.flatnonzero(slots([asked.view(np.int64), image]) == slots([here, zeros[:1]]))[:1]
     places.learn(finder_of(1), zeros[:1], np.array([address]), zeros[:1].astype(np.int32), rule)
-    assert [part.tolist() for part in places.held(zeros[:1], zeros[:1], np.array([address]))] == [[5], [True]]
+    assert [part.tolist() for part in places.cached(zeros[:1], zeros[:1], np.array([address]))] == [[5], [True]]
     assert len(twin) == 1
-    assert not places.held(image[twin], zeros[:1], asked[twin])[1]
+    assert not places.cached(image[twin], zeros[:1], asked[twin])[1]

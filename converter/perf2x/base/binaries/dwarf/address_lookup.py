@@ -52,8 +52,8 @@ class UnitLines:
     def find(self, address: U64) -> SourceLocations:
         """Return the functions and lines of the sorted addresses."""
         result: list[Sequence[FunctionLine]] = [()] * len(address)
-        tables, held = self.tables(), iter(self.held(address))
-        while some := [*islice(held, _TOGETHER)]:
+        tables, units = self.tables(), iter(self.by_unit(address))
+        while some := [*islice(units, _TOGETHER)]:
             known = tables.at([(unit, address[rows]) for unit, rows in some])
             for (unit, rows), table in zip(some, known, strict=True):
                 try:
@@ -65,14 +65,14 @@ class UnitLines:
                     result[index] = frames
         return source_locations_of(result)
 
-    def held(self, address: U64) -> Iterator[tuple[Unit, I64]]:
+    def by_unit(self, address: U64) -> Iterator[tuple[Unit, I64]]:
         """Yield units with the rows of the sorted addresses in each; units that share a line table are adjacent."""
         starts, ends, units = self._ranges
         row = searchsorted(starts, address, "right") - 1
-        held = flatnonzero(row >= 0)
-        held = held[address[held] < ends[row[held]]]
-        for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):
-            yield self._file.units[number], held[rows]
+        kept = flatnonzero(row >= 0)
+        kept = kept[address[kept] < ends[row[kept]]]
+        for number, rows in sorted(rows_by(units[row[kept]]), key=lambda pair: self._table_at(pair[0])):
+            yield self._file.units[number], kept[rows]
 
     def tables(self) -> LineTables:
         """Return a reader of line tables, for one pass over units."""

@@ -90,7 +90,7 @@ class CodeLines:
 
     def _opened(self, address: U64) -> Iterator[tuple[LineTable, Unit | None, I64]]:
         tables = self._lines.tables()
-        for unit, rows in self._lines.held(address):
+        for unit, rows in self._lines.by_unit(address):
             try:
                 table, entries = tables.of(unit), self._lines.entries(unit)
             except ObjectError as error:

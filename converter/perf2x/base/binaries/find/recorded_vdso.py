@@ -1,8 +1,8 @@
 """Finds the recorded kernel's vDSO: code for user programs that lies in the kernel and has no path.
 
 Source of truth: tools/perf/util/vdso.c. perf copies its own vDSO into the build-id cache; ``make vdso_install`` puts
-those of installed kernels below /lib/modules. Every process has the running kernel's in memory; the 32-bit one is only
-in 32-bit programs, such as perf-read-vdso32, which comes with perf.
+those of installed kernels below /lib/modules. Every process has the running kernel's vDSO in memory; the 32-bit one is
+only in 32-bit programs, such as perf-read-vdso32, which comes with perf.
 """
 
 import re

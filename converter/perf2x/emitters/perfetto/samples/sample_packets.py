@@ -205,10 +205,10 @@ _NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNKNOWN: "w
 def _wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
     """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are interning ids of this sequence."""
     samples = profile.samples
-    held = flatnonzero(placed_waits(samples)[rows])
-    if samples.wait is None or not len(held):
+    kept = flatnonzero(placed_waits(samples)[rows])
+    if samples.wait is None or not len(kept):
         return
-    rows = rows[held]
+    rows = rows[kept]
     thread, name = as_int64(ids.number[samples.thread[rows]]), as_int64(samples.wait[rows])
     texts, bounds = list(_NAMES.values()), np.stack([samples.times[rows], wait_ends(samples)[rows]], axis=1)
-    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, callstack[held])
+    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, callstack[kept])

@@ -154,7 +154,7 @@ def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
 
 def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str) -> Iterator[bytes]:
     """Yield the instants of one event; each table of fields restarts the sequence with its own names."""
-    for entry, held, local in field_tables(profile, rows):
+    for entry, part, local in field_tables(profile, rows):
         columns, texts = _numbered(entry.columns, local)
         tables = {
             InternedData.DEBUG_ANNOTATION_NAMES: [printable(column.name) for column in entry.columns],
@@ -163,10 +163,10 @@ def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str
             InternedData.EVENT_NAMES: [name],
         }
         yield sequence_start(profile.meta, sequence) + interned_packet(interned_texts(tables), sequence)
-        track = track_ids(TrackKind.THREAD, thread[rows[held]])
+        track = track_ids(TrackKind.THREAD, thread[rows[part]])
         yield from packet_rows(
             TracePacket.TRACK_EVENT,
-            profile.samples.times[rows[held]],
+            profile.samples.times[rows[part]],
             partial(_instants, track, columns),
             sequence,
             GOES_ON,

@@ -119,8 +119,8 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
 def _without_cpu(switches: _CpuSwitches, ids: ThreadIds) -> _CpuSwitches:
     """Return switches of known threads on unknown CPUs, by thread and time."""
     tid = ids.tid[switches.thread]
-    held = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
-    return take_rows_of(switches, held[argsort_rows([switches.thread[held], switches.time[held]])])
+    kept = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
+    return take_rows_of(switches, kept[argsort_rows([switches.thread[kept], switches.time[kept]])])
 
 
 def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:

@@ -1,4 +1,4 @@
-"""Tracks of threads, processes and the whole recording, and slices on them, encoded some thousand at a time."""
+"""Tracks of threads, processes and the whole recording, and slices on them, encoded a few thousand at a time."""
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
