@@ -1,5 +1,6 @@
 """Over time, many threads: closed lanes, which open; all of them on demand; an overview; when a function ran."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,11 @@ def asked(folder: Path) -> dict[str, dict]:
         "unmarked": many | {"steps": [row, row], "evaluate": "[state.mark, layout.isTime]"},
         "dragged": many | {"steps": drag, "evaluate": "[state.range, painter.from, painter.to, profile.duration]"},
         "processes": several | {"evaluate": "layout.lanes.map(({ label }) => label)"},
+        "processes, narrow": several
+        | {
+            "size": {"width": 390, "height": 844},
+            "evaluate": "[...$('gutter').children].slice(0, 2).map((one) => [one.textContent, one.title])",
+        },
         "by process": several | {"hash": "#bursts=on&rows=process", "evaluate": HEAT_ROWS, "shot": "processes.png"},
         "by process, sums": sums_of_several | {"hash": "#bursts=on&rows=process", "evaluate": HEAT_ROWS},
         "many processes": crowd | {"hash": "#bursts=on&rows=process", "evaluate": "heat.labels"},
@@ -141,6 +147,12 @@ def test_too_many_samples_leave_lanes_and_heat_map(seen) -> None:
     assert span == [10_000, 90_000]
     assert seen["sums, pressed"]["value"].startswith("Stacks over time are left out: 818 samples exceed")
     assert seen["sums, table"]["value"] is True
+
+
+def test_numbers_of_threads_come_first_on_a_phone(seen) -> None:
+    (process, header), (thread, whole) = seen["processes, narrow"]["value"]
+    assert re.fullmatch(r"\d+ \S+", process) and re.fullmatch(r"▸ \d+ worker-\d", thread)
+    assert header == " ".join([process.split()[1], f"({process.split()[0]})"]) and whole.startswith("worker-")
 
 
 def test_threads_stand_below_their_processes(seen) -> None:

@@ -86,6 +86,7 @@ def aided(folder: Path) -> dict[str, dict]:
     tall = "[$('bar').offsetHeight, $('side').offsetHeight / innerHeight, $('scroll').clientHeight / innerHeight]"
     group, said = [["focus", "[data-order]"], ["key", "End"], ["key", "ArrowLeft"]], "$('status').textContent"
     kept = "[one.lastChild.textContent, one.scrollWidth <= one.clientWidth, one.parentElement.ariaLabel]"
+    long_event = "[eventOption({ name: 'syscalls:sys_enter_copy_file_range' }, '59,751', 0)]"
     return made | {
         "rows": page | {"steps": table, "evaluate": f"[{focus}.innerText.split(' ')[0], {focus}.tabIndex]"},
         "row chosen": page | {"steps": [*table, ["key", "Enter"]], "evaluate": f"[{focus}.tagName, state.function]"},
@@ -101,6 +102,7 @@ def aided(folder: Path) -> dict[str, dict]:
         | {"steps": left, "evaluate": "[state.thread, total, $('thread').value, $('thread').ariaExpanded]"},
         "events": many
         | {"hash": "#event=1", "evaluate": "[state.event, [...$('event').options].map((one) => one.text)]"},
+        "long event": page | {"evaluate": f"{long_event}.map((one) => [one.text, one.title])"},
         "stops": busy | {"steps": [watch, *[["key", "Tab"]] * 10], "evaluate": "stops"},
         "skipped": page | {"steps": [["key", "Tab"], ["key", "Enter"]], "evaluate": f"{focus}.id"},
         "group": page
@@ -222,6 +224,11 @@ def test_threads_come_dearest_first_and_can_be_filtered(seen) -> None:
 
 def test_events_without_samples_are_no_choice(seen) -> None:
     assert seen["events"]["value"] == [0, [f"cpu-clock ({THREADS})"]]
+
+
+def test_a_long_event_leaves_its_count_in_sight(seen) -> None:
+    ((text, title),) = seen["long event"]["value"]
+    assert text == "syscalls:…e_range (59,751)" and title == "syscalls:sys_enter_copy_file_range"
 
 
 def test_long_names_keep_their_end_in_the_table_and_the_line_below(seen) -> None:

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from perf2x.model.advice import Advice
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.testing import ProfileBuilder
 from tests.browser.opened import opened
-from tests.browser.test_viewers import MS, write
+from tests.browser.test_viewers import MS, waiting, write
 from tests.support.command import perf2x
 
 pytestmark = pytest.mark.browser
@@ -23,6 +24,9 @@ IN_SIGHT = """[...document.querySelectorAll('#trust button')].filter((one) => {
   const { left, right } = one.getBoundingClientRect();
   return left >= 0 && right <= innerWidth;
 }).map((one) => one.textContent)"""
+SIDE = {"size": {"width": 844, "height": 390}}
+PLACE = """((box, button) => [box.top >= 0, box.bottom <= button.top, box.right <= innerWidth])(
+  ...['#trust :popover-open', '#trust .wrong'].map((one) => document.querySelector(one).getBoundingClientRect()))"""
 LINE = "[...document.querySelectorAll('#trust button')].map((one) => [one.textContent, one.className])"
 OPEN = "[...document.querySelectorAll('#trust :popover-open')].map((one) => one.innerText.split('\\n\\n'))"
 
@@ -56,6 +60,11 @@ def truncated() -> Profile:
     return builder.build()
 
 
+def waits() -> Profile:
+    """One sample and one wait are left, one sample was lost."""
+    return replace(waiting(timeline=True), meta=Meta(hostname="host", comments=("perf2x-lost_samples:1",)))
+
+
 def folded(folder: Path) -> Path:
     """Weights of folded stacks, which need not be samples."""
     text = folder / "weights.folded"
@@ -72,6 +81,7 @@ def asked(folder: Path) -> dict[str, dict]:
         "a little": lossy(1),
         "cut": lossy(0, "file_cut:6657", "guessed_frames:9"),
         "truncated": truncated(),
+        "waits": waits(),
     }
     pages = {
         kind: {"viewer": "page", "file": str(write(folder, kind, "html", {}, lambda _, one=one: one)), "axe": True}
@@ -90,6 +100,8 @@ def asked(folder: Path) -> dict[str, dict]:
         "opened": lost | {"steps": [press], "evaluate": OPEN, "shot": "trust.png"},
         "truncated, opened": pages["truncated"] | {"steps": [press], "evaluate": OPEN},
         "narrow": lost | NARROW | {"evaluate": IN_SIGHT},
+        "on its side": lost | SIDE | {"evaluate": IN_SIGHT},
+        "on its side, opened": lost | SIDE | {"steps": [press], "evaluate": PLACE},
         "weights": weights | {"evaluate": f"[{LINE}, document.querySelector('#detail p').textContent, frameName(0)]"},
         "left": lost | {"steps": [press, ["key", "Escape"]], "evaluate": OPEN},
         "again": lost | {"steps": [press, ["reload"]], "evaluate": OPEN},
@@ -134,7 +146,13 @@ def test_stacks_that_end_early_say_why(seen) -> None:
 
 
 def test_what_is_wrong_is_in_sight_on_a_phone(seen) -> None:
-    assert seen["narrow"]["value"][:1] == ["25.4 % lost"]
+    assert seen["narrow"]["value"][:1] == seen["on its side"]["value"][:1] == ["25.4 % lost"]
+    assert seen["on its side, opened"]["value"] == [True, True, True]
+
+
+def test_waits_were_not_recorded(seen) -> None:
+    """So they do not lessen the share that was lost."""
+    assert seen["waits"]["value"][2] == ["50.0 % lost", "wrong"]
 
 
 def test_weights_of_folded_stacks_are_no_samples(seen) -> None:

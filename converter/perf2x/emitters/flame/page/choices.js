@@ -22,10 +22,17 @@ function isManyProcesses() {
   return all.length > 3 && Math.max(...all) < 0.8 * all.reduce((a, b) => a + b, 0);
 }
 
+const EVENT_LETTERS = 27; // of the choice of events, which cuts longer texts at their end, where the samples are
+
+function eventOption({ name }, samples, row) {
+  const words = `  (${samples})`;
+  return Object.assign(new Option(`${shortened(name, EVENT_LETTERS - words.length)}${words}`, String(row)), { title: name });
+}
+
 function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
   if (!comparison) showTrust();
-  profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
+  profile.events.forEach((event, row) => isSampled(row) && $("event").add(eventOption(event, samplesOf(row), row)));
   for (const { name } of profile.columns) $("column").add(new Option(name));
   fillHide();
   $("column").onchange = () => toggleColumn($("column").value);

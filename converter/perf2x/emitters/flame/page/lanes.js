@@ -141,8 +141,9 @@ function showGutter() {
   layout.height();
   refill($("gutter"), ...named.map(({ label, track, closed, top }) => {
     const words = { title: label, style: `top: ${(track < 0 ? top - 1 : top) * LEVEL}px` };
-    if (track < 0) return make("b", words, label);
-    const button = make("button", { ...words, onclick: () => toggleLane(track) }, `${closed ? "▸" : "▾"} ${label}`);
+    const name = isNarrow() ? label.replace(/^(.*) \((?:\d+\/)?(\d+)\)$/, "$2 $1") : label; // what differs comes first
+    if (track < 0) return make("b", words, name);
+    const button = make("button", { ...words, onclick: () => toggleLane(track) }, `${closed ? "▸" : "▾"} ${name}`);
     button.setAttribute("aria-expanded", String(!closed));
     return button;
   }));

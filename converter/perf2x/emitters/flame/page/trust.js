@@ -66,7 +66,9 @@ function trustParts() {
   const { event, ran } = rowsThatRan();
   const { all, named, missing, cut, cuts } = trustSums(ran);
   const samples = profile.events.reduce((sum, one) => sum + one.samples, 0);
+  const waits = profile.rows.off ? profile.rows.off.reduce((sum, off, row) => sum + off * profile.rows.count[row], 0) : 0;
   const lost = losses.reduce((sum, [name, number]) => sum + (name.startsWith("lost_") ? number : 0), 0);
+  const recorded = lost + samples - waits; // perf2x made the waits itself
   const isTime = event.unit === "nanoseconds";
   const cost = `${spoken(all, unitOf(event))}${isTime ? " CPU" : ""}`;
   const what = isTime ? "time" : unitOf(event);
@@ -77,7 +79,7 @@ function trustParts() {
     ran.length > 0 && !isFolded() && [`${cost}${elapsed ? ` in ${spoken(elapsed, "nanoseconds")}` : ""}`, false,
       isTime ? "CPU time is what samples stand for, added up over all threads." : `The periods of all samples of ${event.name}, added up.`,
       ...(elapsed ? [`Elapsed time goes from the first sample to the last.${isTime ? ` On average, ${trimmed(all / elapsed)} CPUs were busy.` : ""}`] : [])],
-    losses.length > 0 && [lost ? `${percent(lost, lost + samples)} lost` : losses[0][2], !lost || lost >= NOTICED * (lost + samples), ...losses.map(([, , words]) => words),
+    losses.length > 0 && [lost ? `${percent(lost, recorded)} lost` : losses[0][2], !lost || lost >= NOTICED * recorded, ...losses.map(([, , words]) => words),
       lost ? "Shares are right as far as the losses are spread evenly; sums are too small. perf record -m 16M has a larger buffer, a lower -F has fewer samples." : "What comes behind is not in the numbers."],
     missing > 0 && [`${percent(missing, all)} without callers`, missing >= NOTICED * all, `The user part of these stacks was lost, or the program ended before the kernel wrote it: they stand below ${STACK_MISSING}.`],
     cut > 0 && [`${percent(cut, all)} in cut stacks`, cut >= NOTICED_CUTS * all, "Self costs are right; totals of the callers that are missing are too small.", ...[...cuts].map(([name, sum]) => `${percent(sum, all)} stand below ${name}: ${CUTS[name]}`)],
@@ -118,9 +120,10 @@ function showTrust() {
   }));
 }
 
-/** Place an opened box below its button, inside the window. */
+/** Place an opened box below its button, or above one at the bottom, inside the window. */
 function dropBelow(button, box) {
-  const { left, bottom } = button.getBoundingClientRect();
+  const { left, top, bottom } = button.getBoundingClientRect();
+  const isLow = bottom + box.offsetHeight + 4 > innerHeight;
   box.style.left = `${clamp(left, innerWidth - box.offsetWidth - 8)}px`;
-  box.style.top = `${bottom + 4}px`;
+  box.style.top = `${isLow ? Math.max(4, top - box.offsetHeight - 4) : bottom + 4}px`;
 }
