@@ -221,10 +221,10 @@ def linked(path: str, line: int, place: Place) -> str:
     return shown if known.returncode else f"[{shown}]({place.sources}/{quote(inside)}#L{line})"
 
 
-def written(place: Place, lines: Sequence[str], changes: Sequence[str]) -> str:
-    """The comment."""
+def written(place: Place, lines: Sequence[str], changes: Sequence[str], *, has_page: bool) -> str:
+    """The comment; without commands if the recording could not be read."""
     files = " · ".join(f"[{text}]({address})" for text, address in place.files if address)
-    command = ["```sh", *place.command, "```"]
+    command = ["```sh", *place.command, "```"] if has_page else []
     about = f"<sub>{place.about}; the next push updates this comment.</sub>"
     paragraphs = [[place.marker, *(lines or ["### perf2x"])], changes, [files], command, [about]]
     return "\n\n".join("\n".join(one) for one in paragraphs if one) + "\n"
@@ -273,7 +273,7 @@ def main() -> None:
     report = asked("report", "-q", "-n", "30", "--format", "json", *words, "--", recording) if compared else None
     changes = [*table(report, recording, place)] if report else []
     try:
-        send(place, own_name(env, place), written(place, lines, changes))
+        send(place, own_name(env, place), written(place, lines, changes, has_page=(folder / f"{page}.html").exists()))
         return
     except HTTPError as error:
         refused = error.code in (401, 403, 404)

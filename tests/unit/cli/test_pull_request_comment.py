@@ -162,6 +162,14 @@ def test_each_job_and_recording_has_its_own(there: GitHub, comments: Comments, t
     assert "of job `bench`, <code>b&#96;&#124;</code> at" in comments.bodies[2]
 
 
+def test_a_recording_that_cannot_be_read_has_no_page(tmp_path: Path, comments: Comments) -> None:
+    made = Program(tmp_path, "#!/bin/sh\necho 'perf2x: broken' >&2; exit 1\n")
+    made.becomes(b"")
+    run = GitHub(made.runs, made.env | comments.env, token="secret").pull_request(action(tmp_path), "p1", "c0")
+    assert (run.code, first_lines(comments)) == (1, ["error"]), run.said
+    assert "\n    perf2x: broken\n" in comments.bodies[0] and "```" not in comments.bodies[0]
+
+
 @pytest.mark.parametrize("status", [0, 404, 500])
 def test_a_token_that_may_not_write_is_a_notice(there: GitHub, comments: Comments, tmp_path: Path, status: int) -> None:
     """As that of a pull request from a fork; the verdict and the summary stay."""
