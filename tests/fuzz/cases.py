@@ -43,7 +43,7 @@ BUNDLE = ("bundle", "-o", "{dir}/out/x.tar.gz")
 VIEW = ("view",)
 EXPLAIN = ("explain", "--json")
 INGEST = ("ingest_one",)
-"""What a worker of ``fleet ingest`` does with a recording, without the processes."""
+"""The work of a worker of ``fleet ingest`` on a recording, without the processes."""
 
 
 @dataclass(frozen=True)

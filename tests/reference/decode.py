@@ -35,7 +35,7 @@ class Event:
     regs_user: int = 0
     regs_intr: int = 0
     named: bool = True
-    """Whether the file says the name."""
+    """Whether the name is in the file."""
 
 
 @dataclass

@@ -22,7 +22,7 @@ class CallgrindFile:
     instructions: dict[tuple[Function, int], Costs] = field(default_factory=dict)
     """Self cost of each instruction, where the file has their addresses."""
     callers: dict[tuple[Function, int], Costs] = field(default_factory=dict)
-    """What instructions called, likewise."""
+    """Inclusive cost of the calls of each instruction, where the file has their addresses."""
 
     @property
     def events(self) -> list[str]:

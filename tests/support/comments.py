@@ -26,11 +26,11 @@ class Comments:
     calls: list[str] = field(default_factory=list)
     """Methods and paths of all requests, oldest first."""
     status: int = 0
-    """What every request gets; 0 for a service that works."""
+    """The status of every response; 0 for a service that works."""
 
     @property
     def env(self) -> dict[str, str]:
-        """What runners of both services say."""
+        """Environment variables of both services' runners."""
         return {
             "GITHUB_API_URL": self.url,
             "GITHUB_GRAPHQL_URL": f"{self.url}/graphql",
@@ -50,7 +50,7 @@ class Comments:
         return self.held[-1]
 
     def answer(self, method: str, url: str, headers: Message, body: Any) -> tuple[int, Any]:
-        """What the service says; a token that may not write still reads."""
+        """The service's response; a token that may not write still reads."""
         parts, scheme = urlsplit(url), headers.get("Authorization", "")
         self.calls.append(f"{method} {url}")
         token = scheme.removeprefix("Bearer ") if scheme else headers.get("PRIVATE-TOKEN", "")

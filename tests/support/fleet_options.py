@@ -76,7 +76,7 @@ CASES |= {
     "rm": {"dry_run": Case(("--dry-run",)), "quiet": Case(("--quiet",))},
 }
 NO_CASE = {"objects", "inputs", "dataset", "sql", "output", "help_all", "recordings"}
-"""What is read and written."""
+"""Parameters without a case, most of which name inputs and outputs."""
 QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
 _ASKED = {"query": (QUERY,)}
 HARMLESS = {

@@ -122,7 +122,7 @@ class GitHub:
     image: str = "1"
     """Version of the runner's image."""
     token: str = ""
-    """What jobs of pull requests get; none for those that write nothing, so that they do not try."""
+    """The token of jobs of pull requests; those that write nothing have none, so that they do not try."""
     matrix: Tree | None = None
     """Of the next run."""
 

@@ -58,7 +58,7 @@ def test_neighbours_join_first(count: int, taken: list[list[int]]) -> None:
     ],
 )
 def test_what_a_dead_process_was_to_join_is_lost_with_it(dies: int, taken: object, lost: list[range]) -> None:
-    """Who was to take its result sees to that, in the order of numbers."""
+    """The process that was to receive its result does its share, in the order of numbers."""
     assert joined(7, dies) == (taken, lost)
 
 

@@ -80,7 +80,7 @@ IN_THE_LIBRARY = {
 
 
 def test_the_library_refuses_by_keyword(tmp_path: Path) -> None:
-    """What a format does not honour; its counterpart on the command line is an option of ``convert``."""
+    """An option that a format does not honour; its counterpart on the command line is an option of ``convert``."""
     assert {*IN_THE_LIBRARY, *(setting for setting in GROUPED if setting.startswith("listings."))} == GROUPED
     for name in CODE:
         for setting, keywords in IN_THE_LIBRARY.items():

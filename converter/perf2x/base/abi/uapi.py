@@ -97,7 +97,7 @@ class CpuMode(IntEnum):
 
 
 MODE_NAMES = tuple(mode.name.lower().replace("_", " ") for mode in CpuMode)
-"""Texts by mode, ``guest kernel``, as pprof's label and a dataset's column have them."""
+"""The name of each mode, such as ``guest kernel``, in pprof's label and a dataset's column."""
 
 
 class RegsAbi(IntEnum):

@@ -49,7 +49,7 @@ WRITERS: dict[str, Callable[["Answer", BinaryIO], None]] = {
 
 
 def first_rows(answer: Answer, limit: int) -> tuple[Layout, int]:
-    """Return the first rows of a result as columns, all of them for 0, and the number of omitted rows."""
+    """Return the first ``limit`` rows (0: all) of a result as columns, and the number of omitted rows."""
     shown, left_out = answer.first_rows(limit)
     columns = list(zip(*shown, strict=True)) or [()] * len(answer.schema.names)
     return [_column(name, cells) for name, cells in zip(answer.schema.names, columns, strict=True)], left_out
@@ -67,9 +67,9 @@ def markdown_lines(layout: Layout) -> Iterator[str]:
 
 
 def _column(name: str, cells: Sequence[object]) -> Column:
-    known = [cell for cell in cells if cell is not None]
+    present = [cell for cell in cells if cell is not None]
     texts = ["" if cell is None else str(_text(cell)) for cell in cells]
-    is_number = bool(known) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known)
+    is_number = bool(present) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in present)
     return Column(name, texts) if is_number else name_column(name, texts)
 
 

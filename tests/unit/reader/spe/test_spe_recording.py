@@ -261,7 +261,7 @@ def test_lost_trace_is_counted(tmp_path: Path) -> None:
 
 
 def test_metadata_may_be_damaged(tmp_path: Path) -> None:
-    """Whatever AUXTRACE_INFO says of CPUs, there are samples."""
+    """Samples are read whatever AUXTRACE_INFO has about CPUs."""
     for words in ((), (8,), (8, 1), (2, 2**63, 8, 2**63), (2, 4, 8, 3, 1), (2, 4, 8, 1, 0, 0), (2, 0, 8, 1)):
         records: list[forge.Record] = [forge.AuxtraceInfo(kind=4, words=words), spe.CLOCK]
         records.append(forge.Auxtrace(data=simple(100, 1)))

@@ -32,7 +32,7 @@ _PCDATA_INLINE_INDEX, _FUNCDATA_INLINE_TREE = 2, 3
 
 
 class GoFunction(Frozen):
-    """One row.
+    """One function of the table.
 
     ``line_at`` and ``file_at`` are the offsets of its line and file values from ``_PclntabLayout.values``.
     """

@@ -38,8 +38,7 @@ from perf2x.base.columnar.byte_streams import numbers
 _LONGEST_NUMBER = 5
 """The longest number in bytes: no field is wider than 32 bits."""
 _LONGEST = 1 << 20
-"""The longest table of one function; generated code needs some ten thousand bytes, and a hostile table must not take
-seconds.
+"""The longest table of one function; generated code needs tens of thousands, and a hostile table must not take seconds.
 """
 _FIRST_LOOK, _AT_ONCE = 256, 1 << 20
 """Bytes of a table in the first attempt, and of all tables that are decoded together."""
@@ -74,19 +73,19 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[ListArray, I64]:
     begin = np.clip(at, 0, len(data))
     longest = np.minimum(_LONGEST, len(data) - begin)
     length, todo = np.minimum(_FIRST_LOOK, longest), arange(len(at))
-    known, parts = [todo[:0]], list[ListArray]()
+    finished, parts = [todo[:0]], list[ListArray]()
     while len(todo):
         unfinished = []
         for piece in row_batches(length[todo], _AT_ONCE):
             some = todo[piece]
             pairs, is_whole = _delta_pairs(data, begin[some], length[some])
             is_whole |= length[some] == longest[some]
-            known.append(some[is_whole])
+            finished.append(some[is_whole])
             parts.append(pairs[flatnonzero(is_whole)])
             unfinished.append(some[~is_whole])
         todo = np.concatenate(unfinished)
         length[todo] = np.minimum(4 * length[todo], longest[todo])
-    return _accumulate(ListArray.joined(parts)[argsort(np.concatenate(known))], quantum)
+    return _accumulate(ListArray.joined(parts)[argsort(np.concatenate(finished))], quantum)
 
 
 def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[ListArray, Bools]:

@@ -56,11 +56,11 @@ export function refusalOf(folder, names) {
 
 /** Paths of files below the folder that the worker mounts: their own names, in numbered folders if two are equal. */
 export function pathsOf(files) {
-  const taken = new Set();
+  const used = new Set();
   return files.map(({ file, kind }, number) => {
     const plain = kind === "recording" ? file.name : `symbols/${file.name}`;
-    const path = taken.has(plain) || plain === "symbols" ? `${number + 1}/${plain}` : plain;
-    taken.add(path);
+    const path = used.has(plain) || plain === "symbols" ? `${number + 1}/${plain}` : plain;
+    used.add(path);
     return path;
   });
 }

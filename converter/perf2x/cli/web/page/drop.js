@@ -38,20 +38,20 @@ function startWorker() {
   };
 }
 
-function hear(told) {
-  if (told.ready) {
+function hear(message) {
+  if (message.ready) {
     isReady = true;
     say("Ready.");
     if (job) run();
-  } else if (told.stage) {
-    showProgress(told);
+  } else if (message.stage) {
+    showProgress(message);
   } else if (isReady && job) {
-    finish(told);
+    finish(message);
   } else {
     stop();
     job = null;
     say("");
-    complain(told.failed);
+    complain(message.failed);
     showState();
   }
 }

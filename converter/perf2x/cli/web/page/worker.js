@@ -6,7 +6,7 @@ const OUTPUT = "/output";
 const STATS = `${OUTPUT}/stats.json`;
 
 const quiet = () => {};
-const told = (stage, done, total) => postMessage({ stage, done, total });
+const report = (stage, done, total) => postMessage({ stage, done, total });
 const ready = start();
 ready.catch((error) => postMessage({ failed: `The converter could not be loaded: ${reason(error)}` }));
 
@@ -39,7 +39,7 @@ async function convert({ files, words, output }) {
     FS.chdir(DROPPED);
     if (files.some(({ kind }) => kind === "object")) link(`${DROPPED}/symbols`, "/objects");
     const isOne = words[0] === "convert";
-    const [code, said] = run([...words, ...(isOne ? ["--stats", STATS] : ["--format", "json"])], told).toJs();
+    const [code, said] = run([...words, ...(isOne ? ["--stats", STATS] : ["--format", "json"])], report).toJs();
     const path = `${OUTPUT}/${output}`;
     const content = code === 0 ? FS.readFile(path) : null;
     const facts = code === 0 && isOne ? JSON.parse(FS.readFile(STATS, { encoding: "utf8" })) : null;

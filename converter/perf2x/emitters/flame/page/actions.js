@@ -77,9 +77,9 @@ function addEdit(kind, key) {
 const selectedFunction = () => (selected < 0 ? (layout.isTime ? state.mark : "") : layout.frameOf(selected) < 0 ? "" : profile.functionKey(layout.frameOf(selected)));
 
 function callsItself(key) {
-  const wanted = profile.functionNamed.get(key);
+  const target = profile.functionNamed.get(key);
   const { parent, frame, functionOf } = profile;
-  return parent.some((up, node) => up >= 0 && functionOf[frame[node]] === wanted && functionOf[frame[up]] === wanted);
+  return parent.some((up, node) => up >= 0 && functionOf[frame[node]] === target && functionOf[frame[up]] === target);
 }
 
 // ---- chips

@@ -31,16 +31,16 @@ class Bursts {
   }
 
   /**
-   * Sums of all cells, group by group, column by column, of the samples in the wanted rows (a set of row numbers): of running or waiting time.
+   * Sums of all cells, group by group, column by column, of the samples in the given rows (a set of row numbers): of running or waiting time.
    * `groupOf` returns the group of a thread and sample.
    */
-  grid(wanted, kind, ofWaits = false, groups = 1, groupOf = (_thread, _at) => 0) {
-    const waits = ofWaits ? this.waits.filter((at) => wanted.has(this.row[at])) : [];
+  grid(sampleRows, kind, ofWaits = false, groups = 1, groupOf = (_thread, _at) => 0) {
+    const waits = ofWaits ? this.waits.filter((at) => sampleRows.has(this.row[at])) : [];
     const cells = new Float64Array(this.size * groups);
     const first = (at) => this.size * groupOf(this.thread[this.row[at]], at);
     if (ofWaits) return (kind === "count" ? this.covering(waits, first, cells) : this.waited(waits, first, cells)).subarray(0, -1);
     for (let at = 0; at < this.time.length; at += 1) {
-      if (this.lasts[at] || !wanted.has(this.row[at])) continue;
+      if (this.lasts[at] || !sampleRows.has(this.row[at])) continue;
       cells[first(at) + Math.floor(this.time[at] / this.cell)] += kind === "count" ? 1 : this[kind][at];
     }
     return cells.subarray(0, -1);
@@ -119,10 +119,10 @@ class LaneBursts extends Bursts {
     Object.assign(this, { cell: lanes.length, column: lanes.length * BURST_ROWS, columns: Math.ceil(lanes.parts / BURST_ROWS) });
   }
 
-  grid(wanted, _, ofWaits = false, groups = 1, groupOf = (_thread, _at) => 0) {
+  grid(sampleRows, _, ofWaits = false, groups = 1, groupOf = (_thread, _at) => 0) {
     const { parts, ran, waited } = this.lanes;
     const cells = new Float64Array(this.size * groups);
-    for (const thread of new Set([...wanted].map((row) => this.thread[row]))) {
+    for (const thread of new Set([...sampleRows].map((row) => this.thread[row]))) {
       const first = this.size * groupOf(thread, -1);
       for (let at = 0; at < parts; at += 1) cells[first + at] += 1000 * (ofWaits ? waited : ran)[thread * parts + at];
     }

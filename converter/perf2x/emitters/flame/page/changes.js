@@ -39,11 +39,11 @@ const sure = ({ deviations: all, noisy }, key) => `${noisy[key] ? "~" : ""}${tri
 function callerList(frame) {
   const callers = comparison.callers(rows, profile.functionOf[frame]);
   const lines = callers.slice(0, MOST_CALLERS).map((entry) => {
-    const told = `${weighed(entry.was.total)} → ${weighed(entry.now.total)}`;
+    const costs = `${weighed(entry.was.total)} → ${weighed(entry.now.total)}`;
     const change = make("span", { className: entry.total > 0 ? "grew" : entry.total < 0 ? "shrank" : "" }, `${entry.noisy.total ? "~" : ""}${comparison.signed(entry.total)}`);
     const name = entry.frame < 0 ? make("span", {}, "nobody: it is the root") : make("button", { title: `${entry.name}\n${entry.object}`, onclick: () => openFunction(profile.functionKey(entry.frame)) }, nameParts(entry.name));
     if (entry.frame >= 0) name.setAttribute("aria-label", entry.name);
-    return make("li", {}, change, name, make("small", {}, told));
+    return make("li", {}, change, name, make("small", {}, costs));
   });
   const left = callers.length - lines.length;
   return make("section", { className: "callers" }, make("h3", {}, "Called by, largest change first"), make("ul", {}, ...lines), left ? `${left} more` : "");

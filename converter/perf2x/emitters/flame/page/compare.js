@@ -103,16 +103,16 @@ class Comparison {
   /**
    * The callers of a function, largest change first: the costs of its stacks before and after, by immediate caller.
    * @param {number[]} rows
-   * @param {number} wanted
+   * @param {number} target
    * totals are those of the function below the caller; frame −1: it has no caller
    */
-  callers(rows, wanted) {
+  callers(rows, target) {
     this.fold(rows);
     const { profile, nodes: { before, after } } = this;
     const { parent, frame, functionOf, names, objects } = profile;
     const found = new Map();
     for (const node of profile.fold(rows, this.column.after)) {
-      if (functionOf[frame[node]] !== wanted || !profile.isOutermost[node]) continue;
+      if (functionOf[frame[node]] !== target || !profile.isOutermost[node]) continue;
       const above = parent[node] < 0 ? -1 : frame[parent[node]];
       const key = above < 0 ? -1 : functionOf[above];
       if (!found.has(key)) found.set(key, { frame: above, name: names[above] || "", object: objects[above] || "", ...sideSums(["total"]) });

@@ -71,8 +71,8 @@ class Profile {
     this.runs = this.run;
     let leaf = Int32Array.from(this.rows.node);
     this.nodeOf = null; // by the data's node + 1; null if nodes are unchanged
-    for (const [kind, wanted, numbers] of edits) {
-      const { nodeOf, ...rest } = editTree(tree, numbers || this.functionOf, kind, wanted);
+    for (const [kind, target, numbers] of edits) {
+      const { nodeOf, ...rest } = editTree(tree, numbers || this.functionOf, kind, target);
       const edited = (node) => (node === DROPPED ? DROPPED : nodeOf[node + 1]);
       this.nodeOf = this.nodeOf ? this.nodeOf.map(edited) : nodeOf;
       leaf = leaf.map(edited);

@@ -41,9 +41,9 @@ const isFilled = (cells) => cells.some((sum) => sum > 0);
 function showBursts() {
   $("bursts").hidden = !bursts || state.bursts !== "on";
   if ($("bursts").hidden) return;
-  const wanted = new Set(profile.rowsOf(state.event, oneThread()));
-  const { labels, of } = heatRows(wanted);
-  const [ran, waits] = [false, true].map((ofWaits) => bursts.grid(wanted, state.weight, ofWaits, labels.length || 1, of));
+  const sampleRows = new Set(profile.rowsOf(state.event, oneThread()));
+  const { labels, of } = heatRows(sampleRows);
+  const [ran, waits] = [false, true].map((ofWaits) => bursts.grid(sampleRows, state.weight, ofWaits, labels.length || 1, of));
   heat.ofWaits = isFilled(waits) && (state.heat === "waits" || !isFilled(ran));
   heat.labels = labels;
   heat.cells = arranged(heat.ofWaits ? waits : ran);
@@ -59,14 +59,14 @@ function showBursts() {
 }
 
 /** The labels of rows that are processes, costliest first, or CPUs, and the row of a thread and sample; no labels if rows are fractions of a column. */
-function heatRows(wanted) {
+function heatRows(sampleRows) {
   if (state.rows === "parts") return { labels: [], of: () => 0 };
   if (state.rows === "cpu") {
     const cpus = [...new Set(bursts.cpu)].sort((a, b) => a - b);
     const place = new Map(cpus.map((cpu, at) => [cpu, at]));
     return { labels: cpus.map((cpu) => (cpu < 0 ? "no CPU" : `CPU ${cpu}`)), of: (_, at) => place.get(bursts.cpu[at]) };
   }
-  const costs = costsByProcess([...wanted]);
+  const costs = costsByProcess([...sampleRows]);
   const order = [...costs.keys()].sort((a, b) => costs.get(b) - costs.get(a));
   const place = new Map(order.map((process, at) => [process, Math.min(at, MOST_HEAT_ROWS - 1)]));
   const left = order.length - MOST_HEAT_ROWS + 1;

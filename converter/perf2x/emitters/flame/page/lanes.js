@@ -56,9 +56,9 @@ function eachPart({ parts, length }, [track, end], [from, to], act) {
 }
 
 /** 1 for each node that has a function at it or above it. */
-function nodesWith({ parent, frame, functionOf }, wanted) {
+function nodesWith({ parent, frame, functionOf }, target) {
   const found = new Uint8Array(parent.length);
-  for (let node = 0; node < found.length; node += 1) found[node] = Number(functionOf[frame[node]] === wanted || (parent[node] >= 0 && found[parent[node]]));
+  for (let node = 0; node < found.length; node += 1) found[node] = Number(functionOf[frame[node]] === target || (parent[node] >= 0 && found[parent[node]]));
   return found;
 }
 
@@ -201,8 +201,8 @@ function paintUse(pen, { ran, waited, when }, left, width, y, tall, colours) {
 
 /** The shares of a closed lane, cached because frames in which nothing moves need the same ones. */
 function laneUse(lane, range, columns) {
-  const asked = [...range, columns, state.mark, state.colour].join();
-  if (!lane.use || lane.use.asked !== asked) lane.use = { asked, ...useOf(profile, [lane.track, lane.track + 1], range, columns, markedNodes(), (frame) => colours.group(frame)) };
+  const key = [...range, columns, state.mark, state.colour].join();
+  if (!lane.use || lane.use.key !== key) lane.use = { key, ...useOf(profile, [lane.track, lane.track + 1], range, columns, markedNodes(), (frame) => colours.group(frame)) };
   return lane.use;
 }
 

@@ -169,18 +169,18 @@ function bottomUp(profile, groups, weight, unit, comparison) {
 }
 
 /** One function: its callers above it, growing upwards, its callees below it, each side merged over all occurrences. */
-function sandwich(profile, rows, wanted, weight, unit, comparison) {
+function sandwich(profile, rows, target, weight, unit, comparison) {
   const layout = new Layout();
   Object.assign(layout, { unit, isSandwich: true });
   const { nodes, sum, own } = foldAll(profile, rows, weight, comparison);
-  const starts = nodes.filter((node) => profile.isOutermost[node] && profile.functionOf[profile.frame[node]] === wanted);
+  const starts = nodes.filter((node) => profile.isOutermost[node] && profile.functionOf[profile.frame[node]] === target);
   layout.width = starts.reduce((all, node) => all + profile.sum[node], 0);
   if (layout.width <= 0) return layout;
   const [callers, callees] = [layout.addLane("Callers: who calls it", []), layout.addLane("Callees: what it calls", [])];
   Object.assign(layout.lanes[callers], { grows: "up", isTurned: true });
   Object.assign(layout.lanes[callees], { grows: "down", side: 1 });
   placeFunctions(layout, profile, callersOf(profile, starts, sum), callers, 0, -1, comparison);
-  const called = calleesOf(profile, nodes, wanted, [...sum, ...own]);
+  const called = calleesOf(profile, nodes, target, [...sum, ...own]);
   placeFunctions(layout, profile, { ...called, columns: called.columns.slice(0, sum.length), own: called.columns.slice(sum.length) }, callees, 0, -1, comparison);
   return layout;
 }

@@ -23,7 +23,7 @@ const weighed = (value) => (layout.isTime ? spoken(value * 1000, "nanoseconds") 
 const wholeOf = () => (layout.isTime ? homeRange()[1] - homeRange()[0] : total);
 
 const spent = (value) => spoken(value, chosenUnit());
-const told = (value, whole) => `${weighed(value)} (${percent(value, whole)})`;
+const costText = (value, whole) => `${weighed(value)} (${percent(value, whole)})`;
 const cost = (value) => `${spent(value)} (${percent(value, total)})`;
 
 /** The box that a box of an inverted tree refers to, whose function is called by those behind it; −1 for boxes of other trees. */
@@ -74,7 +74,7 @@ function changeLines(box, { was, now }) {
 function sizes(box) {
   if (comparison && layout.change[box]) return changeNumbers(layout.change[box]);
   const frame = layout.frameOf(box);
-  if (frame < 0) return [told(sizeOf(box), wholeOf())];
+  if (frame < 0) return [costText(sizeOf(box), wholeOf())];
   const entry = costOf(frame);
   const all = `function: self ${cost(entry.self)}, total ${cost(entry.total)}`;
   const off = layout.off[box] > 0 ? `, ${percent(layout.off[box], 1)} of it off CPU` : "";
@@ -83,15 +83,15 @@ function sizes(box) {
 
 function boxNumbers(box) {
   const [own, size, whole, root] = [layout.own[box], sizeOf(box), wholeOf(), turnedRoot(box)];
-  if (root >= 0) return `${told(size, whole)} of ${shortened(frameName(root), 40)}`;
+  if (root >= 0) return `${costText(size, whole)} of ${shortened(frameName(root), 40)}`;
   const how = layout.wait[box] ? `${WAITS[layout.wait[box]]} ` : "";
   const when = layout.isTime ? `${how}from ${weighed(layout.start[box])}, ` : "";
-  return `${when}${told(size, whole)}${own && own < size ? `, self ${told(own, whole)}` : own ? ", all self" : ""}`;
+  return `${when}${costText(size, whole)}${own && own < size ? `, self ${costText(own, whole)}` : own ? ", all self" : ""}`;
 }
 
 /** before → after and the change, for the box including its callees and for itself. */
 function changeNumbers({ total: all, self }) {
   const { wholes } = comparison;
-  const both = ({ before, after, noisy }) => `${told(before, wholes.before)} → ${told(after, wholes.after)}, ${comparison.signed(after - before)} of the whole${noisy ? ", within the noise of sampling" : ""}`;
+  const both = ({ before, after, noisy }) => `${costText(before, wholes.before)} → ${costText(after, wholes.after)}, ${comparison.signed(after - before)} of the whole${noisy ? ", within the noise of sampling" : ""}`;
   return [`total ${both(all)}`, ...(self.before || self.after ? [`self ${both(self)}`] : [])];
 }

@@ -123,7 +123,7 @@ function pinched(fingers, width) {
 }
 
 /**
- * The wanted range, limited to the available one and moved inside it.
+ * The requested range, limited to the available one and moved inside it.
  * @param {number} from
  * @param {number} to
  * @param {number[]} home

@@ -56,11 +56,11 @@ const DROPPED = -2;
  * @param {{parent: Int32Array, frame: Int32Array}} tree
  * @param {Int32Array} functionOf by frame
  * @param {string} kind of EDITS
- * @param {number} wanted
+ * @param {number} target
  * @returns {EditedTree}
  */
-function editTree(tree, functionOf, kind, wanted) {
-  return kind === "focus" ? focused(tree, functionOf, wanted) : without(tree, functionOf, kind, wanted);
+function editTree(tree, functionOf, kind, target) {
+  return kind === "focus" ? focused(tree, functionOf, target) : without(tree, functionOf, kind, target);
 }
 
 /** The number of frames that each node of an edited tree stands for. */
@@ -71,21 +71,21 @@ function nodeRuns(runs, nodeOf, nodes) {
 }
 
 /** Keep stacks that contain the function; the tree is unchanged. */
-function focused({ parent, frame }, functionOf, wanted) {
+function focused({ parent, frame }, functionOf, target) {
   const nodeOf = new Int32Array(parent.length + 1).fill(DROPPED);
   for (let node = 0; node < parent.length; node += 1) {
-    if (functionOf[frame[node]] === wanted || nodeOf[parent[node] + 1] >= 0) nodeOf[node + 1] = node;
+    if (functionOf[frame[node]] === target || nodeOf[parent[node] + 1] >= 0) nodeOf[node + 1] = node;
   }
   return { parent, frame, nodeOf };
 }
 
 /** Remove the function's frames ("hide"), or those that it called itself ("fold"): the caller gets their cost and callees; an empty stack is dropped. */
-function without({ parent, frame }, functionOf, kind, wanted) {
+function without({ parent, frame }, functionOf, kind, target) {
   const nodeOf = new Int32Array(parent.length + 1).fill(-1);
   const table = new PairTable(roomFor(parent.length));
   for (let node = 0; node < parent.length; node += 1) {
     const caller = nodeOf[parent[node] + 1];
-    const isGone = functionOf[frame[node]] === wanted && (kind === "hide" || (caller >= 0 && functionOf[table.second[caller]] === wanted));
+    const isGone = functionOf[frame[node]] === target && (kind === "hide" || (caller >= 0 && functionOf[table.second[caller]] === target));
     nodeOf[node + 1] = isGone ? caller : table.of(caller, frame[node]);
   }
   if (kind === "hide") nodeOf.forEach((to, from) => from && to < 0 && (nodeOf[from] = DROPPED));
@@ -166,13 +166,13 @@ function joined(pieces) {
  * @param {ArrayLike<number>[]} columns weights by node
  * @returns {FunctionTree}
  */
-function calleesOf({ parent, frame, functionOf }, nodes, wanted, columns) {
+function calleesOf({ parent, frame, functionOf }, nodes, target, columns) {
   const table = new PairTable();
   const inside = new Int32Array(parent.length).fill(-1);
   for (let at = 0; at < nodes.length; at += 1) {
     const node = nodes[at];
     const holder = parent[node] < 0 ? -1 : inside[parent[node]];
-    if (holder >= 0 || functionOf[frame[node]] === wanted) inside[node] = table.of(holder, functionOf[frame[node]]);
+    if (holder >= 0 || functionOf[frame[node]] === target) inside[node] = table.of(holder, functionOf[frame[node]]);
   }
   return functionTree(table, columns.map((column) => {
     const sums = new Float64Array(table.length);

@@ -53,12 +53,12 @@
   function fitted(text, room) {
     const cells = Math.floor(room / letter);
     if (cells < 3) return "";
-    let [taken, end, fits] = [0, 0, 0];
+    let [cellsUsed, end, fits] = [0, 0, 0];
     for (const character of text) {
-      taken += WIDE.test(character) ? 2 : 1;
-      if (taken > cells) return `${text.slice(0, fits)}…`;
+      cellsUsed += WIDE.test(character) ? 2 : 1;
+      if (cellsUsed > cells) return `${text.slice(0, fits)}…`;
       end += character.length;
-      if (taken < cells) fits = end;
+      if (cellsUsed < cells) fits = end;
     }
     return text;
   }
