@@ -67,7 +67,9 @@ def plain(value: Any) -> Any:
         return list(value)
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, ListArray | SharedRows):
+    if isinstance(value, SharedRows):
+        value = value.table[value.number]
+    if isinstance(value, ListArray):
         return [row.tolist() for row in value.rows()]
     if isinstance(value, Struct):
         return {name: plain(getattr(value, name)) for name in value.__struct_fields__}

@@ -288,13 +288,12 @@ def with_vdso(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
     """
     named = dict(build_ids)
     for kind in ("vdso", "vdso32", "vdsox32"):
-        copies = {name: build_id for name, build_id in build_ids.items() if _copied(name) == kind}
+        copies = {
+            name: build_id
+            for name, build_id in build_ids.items()
+            if (copy := _COPY.fullmatch(name)) and copy[1] == kind
+        }
         if len(set(copies.values())) == 1 and f"[{kind}]" not in build_ids:
             named = {name: build_id for name, build_id in named.items() if name not in copies}
             named[f"[{kind}]"] = next(iter(copies.values()))
     return named
-
-
-def _copied(name: str) -> str:
-    found = _COPY.fullmatch(name)
-    return found[1] if found else ""

@@ -94,19 +94,6 @@ class SharedRows(Frozen):
     def __len__(self) -> int:
         return len(self.number)
 
-    @property
-    def lengths(self) -> I64:
-        """(n,) int64: number of entries in each row."""
-        return self.table.lengths[self.number]
-
-    def row(self, index: int) -> AnyArray:
-        """The entries of one row, a view."""
-        return self.table.row(int(self.number[index]))
-
-    def rows(self) -> Iterable[AnyArray]:
-        """Yield every row; for tests and small tables."""
-        return (self.row(i) for i in range(len(self)))
-
     @classmethod
     def joined(cls, parts: "Sequence[SharedRows]") -> "SharedRows":
         """Return a column of the rows of every part, in order."""

@@ -171,15 +171,14 @@ def constant(count: int, text: bytes) -> Cells:
     return Cells(tuple(columns), np.full(count, len(text), np.int64))
 
 
-def numbers(field: int, values: AnyArray, left_out: Bools | None = None) -> Cells:
-    """Encode a varint field in every row, also for 0; rows of ``left_out`` are empty."""
-    cells = varints(values, varint(field << 3 | _VARINT))
-    return cells if left_out is None else cells.without(left_out)
+def numbers(field: int, values: AnyArray) -> Cells:
+    """Encode a varint field in every row, also for 0."""
+    return varints(values, varint(field << 3 | _VARINT))
 
 
 def numbers_but_0(field: int, values: AnyArray) -> Cells:
     """Encode a varint field in every row; nothing for 0, as in proto3."""
-    return numbers(field, values, values == 0)
+    return numbers(field, values).without(values == 0)
 
 
 def packed(field: int, columns: Sequence[AnyArray]) -> Cells:

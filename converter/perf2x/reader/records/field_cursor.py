@@ -55,10 +55,8 @@ class FieldCursor:
 
     def words(self, count: int) -> U64:
         """Return (n,) the next word of every record, and advance by ``count`` words."""
-        if self._step + count > self._room:
-            self._check(count)
         view = self.block.words[self._step :]
-        self._step += count
+        self.skip(count)
         if not len(view):
             return np.zeros(len(self), np.uint64)
         column: U64 = take(view, self._at, mode="clip")

@@ -138,17 +138,15 @@ class KernelSource(BuiltInSource):
                 reason = "no kernel build id was recorded, and this machine's kernel is at another address"
                 continue
             if self._context.options.kallsyms is None and not recorded_at:
-                self._advise_unknown_slide(shown_name(path) if isinstance(path, Path) else path[0])
+                advice = (
+                    "kernel.kptr_restrict hid the kernel's address when this was recorded; names are right only if the"
+                    " machine has not been rebooted since. Record as root, or with sysctl kernel.kptr_restrict=0."
+                )
+                where = shown_name(path) if isinstance(path, Path) else path[0]
+                self._context.diagnostics.add("kernel_place_unknown", advice, where=where)
             slide = here - recorded_at if here is not None and recorded_at else 0
             return _KernelTable(kallsyms, kallsyms.index(), slide % 2**64)
         return reason
-
-    def _advise_unknown_slide(self, path: str) -> None:
-        advice = (
-            "kernel.kptr_restrict hid the kernel's address when this was recorded; names are right only if the machine "
-            "has not been rebooted since. Record as root, or with sysctl kernel.kptr_restrict=0."
-        )
-        self._context.diagnostics.add("kernel_place_unknown", advice, where=path)
 
     def _recorded_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
         """Yield copies of the recorded kernel's kallsyms, best first."""

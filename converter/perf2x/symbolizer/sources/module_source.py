@@ -3,7 +3,7 @@
 Source of truth: tools/perf/util/symbol.c vmlinux_path__init and dso__load_vmlinux.
 """
 
-from collections.abc import Iterator
+import re
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -94,17 +94,9 @@ def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
     if not name or not recorded_at or section is None:
         return 0
     rows, strings = raw_symbols(vmlinux, section)
-    at = np.isin(rows["name"], list(_name_offsets(strings, name)))
+    spelled = re.escape(name.encode(errors="surrogateescape")) + rb"\0"  # names may share suffixes
+    at = np.isin(rows["name"], [found.start() for found in re.finditer(spelled, strings)])
     return (recorded_at - int(rows["value"][np.argmax(at)])) % 2**64 if at.any() else 0
-
-
-def _name_offsets(strings: bytes, name: str) -> Iterator[int]:
-    """Yield offsets of ``name`` in a string table, in which names may share suffixes."""
-    pattern = name.encode(errors="surrogateescape") + b"\0"
-    at = strings.find(pattern)
-    while at >= 0:
-        yield at
-        at = strings.find(pattern, at + 1)
 
 
 class ModuleSource(BuiltInSource):

@@ -14,7 +14,7 @@ def test_rows_are_messages(rows) -> None:
     fields = [
         cells.numbers(8, columns[0]),
         cells.constant(len(rows), b"\x50\x02"),
-        cells.numbers(300, columns[2], left_out=columns[1].astype(np.bool_)),
+        cells.numbers(300, columns[2]).without(columns[1].astype(np.bool_)),
         cells.packed(14, columns[3:]),
     ]
     expected = [
@@ -35,7 +35,7 @@ def test_rows_are_messages(rows) -> None:
 def test_narrow_fields_share_a_word(rows) -> None:
     first, is_out, second = (np.array(column) for column in zip(*rows, strict=True))
     fields = [
-        cells.numbers(1, first, left_out=is_out),
+        cells.numbers(1, first).without(is_out),
         cells.constant(len(rows), b"\x50\x02"),
         cells.numbers(2, second),
     ]

@@ -31,7 +31,7 @@ def test_the_quoted_record_decodes_exactly(tmp_path: Path) -> None:
     recording = open_recording(str(tmp_path / "perf.data"))
     deferred = recording.sideband.deferred
     assert deferred.cookie.tolist() == [0xB00000006]
-    assert deferred.chain.row(0).tolist() == [0x7F18FE337FA7, 0x7F18FE330E0F, 0x7F18FE331448]
+    assert deferred.chain.table.row(0).tolist() == [0x7F18FE337FA7, 0x7F18FE330E0F, 0x7F18FE331448]
     assert (deferred.pid.tolist(), deferred.tid.tolist(), deferred.time.tolist()) == ([2312], [2312], [121163447014])
     (batch,) = recording.samples(Want.CHAIN)
     assert batch.chain.row(0).tolist() == chain

@@ -173,7 +173,7 @@ def test_kernel_symbols_switches_cgroups_and_namespaces_are_read_back(tmp_path: 
     assert sideband.cgroups.id.tolist() == [2**40] and list(sideband.cgroups.path) == ["/user.slice"]
     assert sideband.namespaces.links.row(0).tolist() == [3, 4, 5, 6]
     deferred = sideband.deferred
-    assert deferred.cookie.tolist() == [2**40 + 1] and deferred.chain.row(0).tolist() == [2**63, 5]
+    assert deferred.cookie.tolist() == [2**40 + 1] and deferred.chain.table.row(0).tolist() == [2**63, 5]
     assert (deferred.pid[0], deferred.tid[0], deferred.time[0], deferred.cpu[0]) == (7, 8, 900, 3)
 
 

@@ -191,8 +191,8 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
     modes = _MODES[mode]
     context = [
         numbers(ExecutionContext.IID, arange(1, len(contexts) + 1)),
-        numbers(ExecutionContext.CPU, np.maximum(cpu, 0), left_out=cpu < 0),
-        numbers(ExecutionContext.MODE, modes, left_out=modes == 0),
+        numbers(ExecutionContext.CPU, np.maximum(cpu, 0)).without(cpu < 0),
+        numbers_but_0(ExecutionContext.MODE, modes),
     ]
     tables = nested(InternedData.STACK_SAMPLE_TASK_CONTEXTS, beside(task)).tobytes()
     tables += nested(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, beside(context)).tobytes()

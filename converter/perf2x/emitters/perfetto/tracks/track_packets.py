@@ -109,13 +109,13 @@ def thread_slices(
         row, end = np.divmod(arange(rows.start, rows.stop), 2)
         is_end = end > 0
         cells = [
-            numbers(TrackEvent.CATEGORY_IIDS, np.ones_like(row), left_out=is_end),
+            numbers(TrackEvent.CATEGORY_IIDS, np.ones_like(row)).without(is_end),
             numbers(TrackEvent.TYPE, np.where(is_end, TrackEventType.TYPE_SLICE_END, TrackEventType.TYPE_SLICE_BEGIN)),
-            numbers(TrackEvent.NAME_IID, name[row], left_out=is_end),
+            numbers(TrackEvent.NAME_IID, name[row]).without(is_end),
             numbers(TrackEvent.TRACK_UUID, track[row]),
         ]
         if callstack is not None:
-            cells.append(numbers(TrackEvent.CALLSTACK_IID, callstack[row], left_out=is_end))
+            cells.append(numbers(TrackEvent.CALLSTACK_IID, callstack[row]).without(is_end))
         return cells
 
     yield from packet_rows(TracePacket.TRACK_EVENT, bounds.reshape(-1), fields, sequence, GOES_ON)
