@@ -53,7 +53,7 @@ class ListingOptions(Frozen):
     source: Annotated[bool, Setting(group=LISTINGS)] = False
     """Show costs of source lines.
 
-    Pages always do; as a setting, it lets formats without listings refuse the others.
+    Pages always do. It is a setting so that formats without listings can refuse the settings of listings.
     """
     syntax: Annotated[Literal["att", "intel"], Setting("Syntax of x86 instructions.", group=LISTINGS, rare=True)] = (
         "att"

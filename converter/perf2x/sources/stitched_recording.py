@@ -23,7 +23,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class StitchedRecording:
-    """``model.recording.events.Recording``, as far as there is one, and the profile of its samples, without names."""
+    """Input that is already a profile without names; also serves as its own ``model.recording.events.Recording``."""
 
     @property
     def recording(self) -> Self:

@@ -251,7 +251,7 @@ def prefix_tree(rows: ListArray, innermost_first: bool = False) -> tuple[I32, I3
 
     ``innermost_first``: the rows have their roots at the end.
 
-    Level by level, so that a parent always has the smaller number::
+    Nodes are numbered level by level, so that a parent always has the smaller number::
 
         a b c        nodes  0 (−1, a)   1 (0, b)   2 (0, d)   3 (1, c)
         a d          rows   3   2

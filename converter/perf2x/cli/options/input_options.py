@@ -31,7 +31,7 @@ Verbose = Annotated[bool, Setting("Print more on standard error.", ("--verbose",
 def recordings(named: Sequence[str], writes: bool = False) -> tuple[str, ...]:
     """Return the inputs, ``perf.data`` by default.
 
-    Raises FormatError for one that does not exist, perhaps an output.
+    Raises FormatError for one that does not exist; perhaps it was meant as an output.
     """
     sources = tuple(named or (DEFAULT,))
     if DEFAULT in sources and not Path(DEFAULT).exists():

@@ -24,7 +24,8 @@ _DEEPEST = 20
 class UnmatchedFilters:
     """Collects which filters each recording matched.
 
-    With several recordings, one that matches is enough: ``--comm web`` over a fleet means its web servers.
+    With several recordings, one that matches is enough: ``--comm web`` selects the web servers among the recordings of
+    a fleet.
     """
 
     def __init__(self, recordings: int = 1, diagnostics: Diagnostics | None = None) -> None:

@@ -130,7 +130,7 @@ class TextRecording(StitchedRecording):
         """None, because a growing text cannot be recognized."""
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
-        """Yield the samples' columns; ``want`` is ignored, because there is nothing else."""
+        """Yield the samples' columns; ``want`` is ignored, because a text has no other columns."""
         yield batch_of(self._profile)
 
     @property

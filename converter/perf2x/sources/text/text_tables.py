@@ -44,7 +44,7 @@ MOST_FRAMES = 8191
 Line = tuple[str, str, int]
 """(function, source file, line number), "" and 0 if unknown."""
 Frame = tuple[str, int, tuple[Line, ...]]
-"""(object, uapi.CpuMode, lines, innermost inlined function first); without a name no line."""
+"""(object, uapi.CpuMode, lines, innermost inlined function first); no lines without a name."""
 
 
 BEGIN, BLANK, IGNORED = -1, -2, -3

@@ -29,7 +29,7 @@ _SWITCHES = frozenset({
     "runtime.systemstack", "runtime.mcall", "runtime.morestack", "runtime.asmcgocall",  # to the thread's own stack
     "runtime.nanotime1", "runtime.walltime", "time.now",  # likewise, for the vDSO
 })  # fmt: skip
-_CALLED_BEHIND_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
+_CALLED_AFTER_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
 """They call through a register, and only after switching stacks."""
 _ON_ANY_STACK = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
 """They switch stacks unless they already are on the thread's own, and keep the caller's stack pointer and rbp."""
@@ -44,7 +44,7 @@ _AS_IT_IS = 255
 
 def leaves_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
     """Return whether an instruction's last byte is that of a call after a switch of stacks."""
-    return _name(functions, row) in _CALLED_BEHIND_SWITCH and _CALL.match(elf.code_at(svma - 1, 2)) is not None
+    return _name(functions, row) in _CALLED_AFTER_SWITCH and _CALL.match(elf.code_at(svma - 1, 2)) is not None
 
 
 def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:

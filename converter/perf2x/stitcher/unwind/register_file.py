@@ -167,15 +167,15 @@ class SampleView(Frozen):
         self.frames.registers[number, self.rows] = value
         self.frames.known[self.rows] |= np.uint64(1 << number)
 
-    def kept(self) -> tuple[U64, U64, Bools, Bools]:
-        """Return copies of the state of all samples of the view, for ``put_back``."""
+    def saved(self) -> tuple[U64, U64, Bools, Bools]:
+        """Return copies of the state of all samples of the view, for ``restore``."""
         frames, rows = self.frames, self.rows
         return frames.registers[:, rows], frames.known[rows], frames.is_exact[rows], frames.crossed_signal[rows]
 
-    def put_back(self, kept: tuple[U64, U64, Bools, Bools], which: I64) -> None:
-        """Restore the state from ``kept`` for some samples of the view."""
+    def restore(self, saved: tuple[U64, U64, Bools, Bools], which: I64) -> None:
+        """Restore the state from ``saved`` for some samples of the view."""
         frames, rows = self.frames, self.rows[which]
-        registers, known, is_exact, crossed_signal = kept
+        registers, known, is_exact, crossed_signal = saved
         frames.registers[:, rows], frames.known[rows] = registers[:, which], known[which]
         frames.is_exact[rows], frames.crossed_signal[rows] = is_exact[which], crossed_signal[which]
 

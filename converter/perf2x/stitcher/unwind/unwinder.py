@@ -279,15 +279,15 @@ class _BatchUnwinder(Struct):
         address, exact, _ = _where(view)
         rule = self.code.rules_by_code(mapping, address, exact)
         end = np.full(len(rule), End.NO_UNWIND_INFO, np.uint8)
-        ruled, before = flatnonzero(rule >= 0), view.kept()
+        ruled, before = flatnonzero(rule >= 0), view.saved()
         end[ruled] = self._to_calls(view.part(ruled), step_by_rules(view.part(ruled), self.code.table, rule[ruled]))
         end[(end == End.COMPLETE) & exact] = End.NO_UNWIND_INFO
         others = flatnonzero((end == End.NO_UNWIND_INFO) & ~self.code.is_vdso(mapping))
-        view.put_back(before, others)
+        view.restore(before, others)
         end[others] = self._to_calls(view.part(others), step_by_frame_pointer(view.part(others)))
         end[others[(end[others] == End.COMPLETE) & (rule[others] != NO_RULE)]] = End.NO_UNWIND_INFO
         others = others[end[others] == End.NO_UNWIND_INFO]
-        view.put_back(before, others)
+        view.restore(before, others)
         further = self._to_calls(view.part(others), step_by_frame_pointer(view.part(others), between=1))
         end[others[further == UNFINISHED]] = UNFINISHED
         goes_on = end == UNFINISHED

@@ -1,8 +1,8 @@
 """Finds the files of a recorded object: searches perf's places in perf's order, by build id first.
 
-Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename. A file with another
-build id than the recorded one is refused and becomes the reason in messages; so is a file that `RecordedFiles` refuses,
-if no build id was recorded. Nothing is executed.
+Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename. A file whose build id is
+not the recorded one is refused, and messages give it as the reason; if no build id was recorded, the same applies to
+files that `RecordedFiles` refuses. Nothing is executed.
 """
 
 from collections.abc import Callable, Hashable, Iterator

@@ -107,7 +107,7 @@ class StoredPart(StitchedRecording):
 
     @cached_property
     def session(self) -> Session:
-        """The properties of the recordings, as far as a dataset has them and they agree."""
+        """The properties that a dataset stores and on which all its recordings agree."""
         meta, kernel = self._meta, self._first["kernel_build_id"]
         bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
         types = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
