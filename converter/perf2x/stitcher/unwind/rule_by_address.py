@@ -79,8 +79,8 @@ class CodeMap:
         self.objects: list[ObjectRules] = []
         self._go: dict[int, GoFunctions | None] = {}
         """Tables of the Go programs among the objects, None until needed."""
-        self._call_sites: dict[int, CallSites] = {}
-        """By object number: call sites of objects in which a frame pointer led to an address."""
+        self._call_sites: list[CallSites] = []
+        """By object number."""
         self._object_of: I32 = np.full(len(mappings), -2, np.int32)
         """(mappings,) object number, −1 if unusable, −2 if not opened yet"""
         self._numbers: dict[tuple[str, bytes], int] = {}
@@ -129,9 +129,9 @@ class CodeMap:
         """Return (n,) whether calls may end at addresses in these mappings; True without code to read."""
         result = trues(len(address))
         for number, rows, svma in self._in_objects(mapping, address):
-            sites = self._call_sites.setdefault(number, CallSites(self.objects[number].elf))
             places, index = unique_inverse(svma)
-            result[rows] = np.array([sites.may_return_to(place) for place in places.tolist()], np.bool_)[index]
+            answers = map(self._call_sites[number].may_return_to, places.tolist())
+            result[rows] = np.array(list(answers), np.bool_)[index]
         return result
 
     def _in_objects(self, mapping: I32, address: U64) -> Iterator[tuple[int, I64, U64]]:
@@ -186,6 +186,7 @@ class CodeMap:
                 self._numbers[identity] = len(self.objects)
                 if has_go_table(elf):
                     self._go[len(self.objects)] = None
+                self._call_sites.append(CallSites(elf))
                 self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))
         return self._numbers[identity]
 
