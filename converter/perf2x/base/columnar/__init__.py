@@ -1,7 +1,7 @@
 """Numpy tools that know nothing of perf: rows, distinct values, hashes, texts.
 
-The tools that most modules need are imported from here; a tool that few need, or whose import is slow, is imported from
-its own module.
+Import the tools below from this package. Tools that few modules need, or that are slow to import, are not listed here:
+import them from their own modules.
 """
 
 from perf2x.base.columnar.arrays import (

@@ -1,6 +1,6 @@
-"""Array types of all tables, the base class of tables, and numpy functions with fixed integer widths.
+"""Array types, the base class of tables, numpy functions that return int64 on every platform, and growable columns.
 
-Growable columns grow at their end, batch by batch, at a cost that does not depend on their length.
+Appending to growable columns has an amortized cost that does not depend on their length.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,23 +24,23 @@ AnyArray = npt.NDArray[Any]
 
 
 class ColumnTable(Frozen):
-    """An immutable table of equally long columns; the first one is always present and determines the number of rows."""
+    """An immutable table of equally long columns. The first column is never None; its length is the number of rows."""
 
     def __len__(self) -> int:
         return len(getattr(self, self.__struct_fields__[0]))
 
 
 class SampleColumns(ColumnTable):
-    """A table of samples; its columns ``time`` and ``cpu`` may be missing."""
+    """A table of samples; its columns ``time`` and ``cpu`` may be missing (None)."""
 
     @property
     def times(self) -> U64:
-        """(n,) times, 0 without the column."""
+        """Times, (n,) uint64; zeros if the column is missing."""
         return self._column("time", np.uint64(0))
 
     @property
     def cpus(self) -> I32:
-        """(n,) CPUs, −1 without the column."""
+        """CPU numbers, (n,) int32; −1 if the column is missing."""
         return self._column("cpu", np.int32(-1))
 
     def _column(self, name: str, absent: np.generic) -> AnyArray:
@@ -53,7 +53,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
-    """Return the table with only ``rows`` of every column, in their order.
+    """Return a table of the given rows, in the order given.
 
     A slice copies nothing; a missing column (None) stays missing.
     """
@@ -62,7 +62,7 @@ def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
 
 
 def column_type(kind: type[Struct], column: str) -> Any:
-    """Return the numpy type that a table declares for a column's numbers; int64 if it declares none."""
+    """Return the numpy scalar type that a table class declares for a column; int64 if it declares AnyArray."""
     number: Any = _annotation(kind, column)
     while inner := get_args(number):  # NDArray[number] from numpy 2.5 on, ndarray[shape, dtype[number]] before
         number = inner[-1]
@@ -74,7 +74,7 @@ def _annotation(kind: type[Struct], column: str) -> Any:
 
 
 def no_rows(kind: type[Table]) -> Table:
-    """Return an empty table of a kind; columns that may be None are."""
+    """Return an empty table of a class; columns with a default get the default."""
     required = kind.__struct_fields__[: len(kind.__struct_fields__) - len(kind.__struct_defaults__)]
     return kind(**{column: _no_values(kind, column) for column in required})
 
@@ -94,7 +94,10 @@ _IS_NARROW = np.intp is not np.int64
 
 
 def as_intp(rows: npt.ArrayLike) -> npt.NDArray[np.intp]:
-    """Return whole numbers in numpy's width for indices and counts; numbers beyond its range become its ends."""
+    """Return whole numbers in numpy's width for indices and counts (intp).
+
+    On 32-bit platforms, numbers beyond its range become its least or greatest number.
+    """
     if _IS_NARROW and (wide := np.asarray(rows)).dtype == np.int64:
         rows = wide.clip(_LEAST, _GREATEST)
     return np.asarray(rows, np.intp)
@@ -103,7 +106,7 @@ def as_intp(rows: npt.ArrayLike) -> npt.NDArray[np.intp]:
 def take(
     values: npt.NDArray[Number], rows: AnyArray, mode: Literal["raise", "clip"] = "raise", axis: int | None = None
 ) -> npt.NDArray[Number]:
-    """Return the given rows or, with ``axis``, slices of an array: np.take with indices of any width."""
+    """Return the given rows or, with ``axis``, slices of an array: np.take with indices of any integer type."""
     return values.take(as_intp(rows), axis, mode=mode)
 
 
@@ -113,12 +116,12 @@ def repeat(values: npt.ArrayLike, counts: npt.ArrayLike) -> AnyArray:
 
 
 def bincount(values: AnyArray, at_least: int = 0) -> I64:
-    """Return (at least ``at_least``,) how often each number from 0 on occurs."""
+    """Return how often each number from 0 on occurs. The result has at least ``at_least`` entries."""
     return np.bincount(as_intp(values), minlength=at_least).astype(np.int64, copy=False)
 
 
 def arange(*bounds: int) -> I64:
-    """Return 0 to ``bounds`` − 1, or the numbers between two bounds with a step, as np.arange does."""
+    """Return the whole numbers from 0, or between two bounds and perhaps with a step, as np.arange does."""
     return np.arange(*bounds, dtype=np.int64)
 
 
@@ -163,7 +166,7 @@ def flatnonzero(values: AnyArray) -> I64:
 
 
 def searchsorted(values: AnyArray, targets: npt.ArrayLike, side: Literal["left", "right"] = "left") -> I64:
-    """Return (targets,) where to insert each target into the ascending values, as np.searchsorted does."""
+    """Return for each target the index at which to insert it into the ascending values, as np.searchsorted does."""
     return values.searchsorted(targets, side).astype(np.int64, copy=False)
 
 
@@ -188,7 +191,7 @@ def sum_of(values: AnyArray) -> int:
 
 
 def sum_at(places: AnyArray, values: AnyArray, count: int) -> AnyArray:
-    """Return (``count``, …) the sum of the values, or rows of values, at each place, in their own type."""
+    """Return the sum of the values (or rows of values) at each place from 0 to ``count`` − 1, in their own type."""
     sums = np.zeros((count, *values.shape[1:]), values.dtype)
     np.add.at(sums, places, values)
     return sums
@@ -197,32 +200,31 @@ def sum_at(places: AnyArray, values: AnyArray, count: int) -> AnyArray:
 def new_rows(is_kept: Bools) -> I32:
     """Return (n + 1,) each row's index among the kept rows, −1 for dropped ones.
 
-    The last entry makes index −1 give −1.
+    The extra entry at the end is −1, so that indexing the result with −1 (none) gives −1.
     """
     return np.append(np.where(is_kept, cumsum(is_kept) - 1, -1), -1).astype(np.int32)
 
 
 def begins_run(*columns: AnyArray) -> Bools:
-    """Return (n,) True where a row differs in any column from the row before it, and for the first one."""
+    """Return (n,) bool: whether a row differs in any column from the row before it; True for the first row."""
     first, *others = columns
     begins = np.ones(len(first), np.bool_)
-    np.not_equal(first[1:], first[:-1], out=begins[1:])  # in place: may be columns of all addresses in a file
+    np.not_equal(first[1:], first[:-1], out=begins[1:])  # in place: there may be a row for each address of a file
     for column in others:
         begins[1:] |= column[1:] != column[:-1]
     return begins
 
 
 def ends_run(*columns: AnyArray) -> Bools:
-    """Return (n,) True where a row differs in any column from the next row, and for the last one."""
+    """Return (n,) bool: whether a row differs in any column from the next row; True for the last row."""
     return of_next(begins_run(*columns), True)
 
 
 def ends_of(following: I64) -> I64:
-    """Return (n,) the end of the chain that starts at each row.
+    """Return (n,) the last row of the chain that starts at each row.
 
-    ``following`` is the next row, or the row itself at the end.
-
-    Each iteration doubles the distance.
+    ``following`` (n,) is the row after each row in its chain, or the row itself where the chain ends. Each iteration
+    doubles the distance.
     """
     while (further := following[following]).tobytes() != following.tobytes():
         following = further
@@ -230,28 +232,28 @@ def ends_of(following: I64) -> I64:
 
 
 def of_next(values: npt.NDArray[Number], last: Any) -> npt.NDArray[Number]:
-    """Return (n,) the value of the next row; ``last`` for the last one."""
+    """Return (n,) the value of the next row; ``last`` for the last row."""
     shifted = np.full_like(values, last)
     shifted[:-1] = values[1:]
     return shifted
 
 
 def of_previous(values: npt.NDArray[Number], first: Any) -> npt.NDArray[Number]:
-    """Return (n,) the value of the row before each one; ``first`` for the first one."""
+    """Return (n,) the value of the previous row; ``first`` for the first row."""
     shifted = np.full_like(values, first)
     shifted[1:] = values[:-1]
     return shifted
 
 
 def narrow(values: AnyArray) -> AnyArray:
-    """Return whole numbers as int32 if all fit, otherwise unchanged. Their sums and products may not fit."""
+    """Return whole numbers as int32 if all fit, otherwise unchanged; sums and products of the result may overflow."""
     if values.dtype == np.int32 or (len(values) and not _LEAST <= values.min() <= values.max() <= _GREATEST):
         return values
     return values.astype(np.int32)
 
 
 class GrowableColumns:
-    """Equally long columns of one dtype in one buffer, which is replaced by one four times as long when it is full."""
+    """Equally long columns of one dtype, in one buffer; a full buffer is replaced by one that is four times as long."""
 
     def __init__(self, dtype: npt.DTypeLike, columns: int = 1) -> None:
         self._buffer = np.zeros((columns, 1024), dtype)
@@ -278,11 +280,11 @@ class GrowableColumns:
         self._used = min(self._used, rows)
 
     def columns(self) -> Sequence[AnyArray]:
-        """Return each column, (rows,), as a writable view that is valid until the table grows."""
+        """Return each column as a writable (rows,) view, valid until the table grows."""
         return list(self.whole())
 
     def whole(self) -> AnyArray:
-        """Return all columns, (columns, rows), as one view."""
+        """Return all columns as one (columns, rows) view."""
         view: AnyArray = self._buffer[:, : self._used]
         return view
 

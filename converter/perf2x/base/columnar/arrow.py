@@ -1,8 +1,8 @@
 """Hands columns to pyarrow, polars, pandas and others through the Arrow PyCapsule interface.
 
-pyarrow, or polars if only that is installed, builds the C structures. Python code cannot do it safely: consumers
-release the structures whenever Python frees an object, even while an exception is propagating; a callback written in
-Python then replaces that exception by a SystemError or makes Arrow abort the process.
+pyarrow builds the C structures of that interface, or polars if pyarrow is not installed. Python code cannot build them
+safely: consumers release the structures whenever Python frees an object, even while an exception is propagating, and a
+release callback written in Python would then replace that exception by a SystemError or make Arrow abort the process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,9 @@ from perf2x.base.columnar.arrays import I32, I64
 from perf2x.base.frozen_struct import Frozen
 
 _MANY_CHARACTERS = 2**29
-"""A column with more of these may need more bytes than 32-bit offsets can address."""
+"""Characters of a column, in all distinct texts together, above which its offsets need 64 bits: a character takes up to
+four bytes.
+"""
 
 Numbers = (
     npt.NDArray[np.int32]
@@ -39,8 +41,8 @@ class ArrowTable:
     """A table for any reader of the Arrow PyCapsule interface: ``pyarrow.table(t)``, ``polars.DataFrame(t)``.
 
     Texts are dictionary-encoded (categories in polars and pandas), numbers keep their types, nothing is null. The table
-    can be read any number of times. Requires pyarrow (``pip install 'perf2x[arrow]'``) or polars; raises an ImportError
-    with these names if neither is installed.
+    can be read any number of times. Reading raises ImportError if neither pyarrow (``pip install 'perf2x[arrow]'``) nor
+    polars is installed.
     """
 
     __slots__ = ("_columns",)

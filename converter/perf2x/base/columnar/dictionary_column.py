@@ -29,9 +29,10 @@ class TextInterner(dict[T, int]):
 
 
 class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
-    """``n`` texts: ``number`` (n,) int32 indexes ``distinct``, which has each text once, perhaps also unused ones.
+    """A column of ``n`` texts: row i is ``distinct[number[i]]``.
 
-    A function of the text alone is computed once for each distinct text, however many rows there are.
+    ``distinct`` has each text once, and may have texts that no row uses. A function of the text alone is computed once
+    for each distinct text, however many rows there are. Shapes: ``number`` (n,) int32.
     """
 
     number: I32
@@ -66,11 +67,11 @@ class DictionaryColumn(Struct, Generic[T], frozen=True, eq=False):
         return DictionaryColumn(chosen, self.distinct) if isinstance(chosen, np.ndarray) else self.distinct[chosen]
 
     def which(self, test: Callable[[T], object]) -> Bools:
-        """Return (n,) whether each text passes a test."""
+        """Return (n,) bool: whether ``test`` holds for the text of each row."""
         return np.array([bool(test(text)) for text in self.distinct], np.bool_)[self.number]
 
     def changed(self, change: Callable[[T], Other]) -> "DictionaryColumn[Other]":
-        """Return a column of changed texts; two texts that were different may become equal."""
+        """Return a column with ``change`` applied to each text; different texts may become equal."""
         return DictionaryColumn.of(map(change, self.distinct))[self.number]
 
     def ranks(self) -> I32:

@@ -1,4 +1,4 @@
-"""A cache of recent lookups in a fixed amount of memory: direct-mapped, so that a batch costs a few array passes.
+"""A cache of recent lookups in a fixed amount of memory: direct-mapped, so that a batch takes a few array operations.
 
 ::
 
@@ -15,12 +15,13 @@ from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, take
 _MIX = tuple(np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F))
 """Odd numbers without a pattern: multiplying by them spreads keys over the upper bits (Fibonacci hashing)."""
 _EMPTY = -2
+"""In the first column of a slot's key: nothing is cached there."""
 
 
 class DirectMappedCache:
-    """Answers by key, a row of one or two int64 columns, in ``2 ** bits`` slots.
+    """Remembers an answer per key; a key is a row of one or two int64 columns, and has one of ``2 ** bits`` slots.
 
-    No key has −2 in its first column.
+    Keys must not have −2 in their first column.
     """
 
     def __init__(self, columns: int = 1, bits: int = 16) -> None:
@@ -29,9 +30,10 @@ class DirectMappedCache:
         self._answers = np.zeros(1 << bits, np.int64)
 
     def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
-        """Return (n,) int64: the answer for each row; ``find(rows)`` computes those that are not cached.
+        """Return (n,) int64: the answer for each row; ``find(rows)`` computes answers that are not cached.
 
-        ``find`` is called first for one row of each slot: most other rows in the slot are equal to it.
+        Of the rows that are not cached, ``find`` first gets one per slot: most other rows of that slot have the same
+        key, and then find the answer in the cache. A second call gets the remaining rows.
         """
         result, is_cached = self.cached(*columns)
         missed = flatnonzero(~is_cached)
@@ -48,7 +50,7 @@ class DirectMappedCache:
         return result
 
     def cached(self, *columns: I64) -> tuple[I64, Bools]:
-        """Return (n,) answers, and which rows are cached; the answers for other rows are meaningless."""
+        """Return the answers, and which rows are cached; answers of other rows are meaningless. Shapes: (n,) each."""
         slot = self._slots(columns)
         is_cached: Bools = take(self._keys[0], slot) == columns[0]
         for column_keys, column in zip(self._keys[1:], columns[1:], strict=True):
@@ -56,7 +58,7 @@ class DirectMappedCache:
         return take(self._answers, slot), is_cached
 
     def learn(self, answers: I64, *columns: I64) -> None:
-        """Cache answers (n,); of several rows in one slot, the last one is kept."""
+        """Cache an answer per row; of several rows with the same slot, the last one is kept."""
         slot = self._slots(columns)
         for slots, column in zip([*self._keys, self._answers], [*columns, answers], strict=True):
             slots[slot] = column

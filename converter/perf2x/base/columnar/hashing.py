@@ -1,12 +1,12 @@
 """Hashes of rows of numbers, of equal or different lengths, resistant to deliberate collisions.
 
-Equal hashes only suggest equal rows; callers compare the rows. The weights are drawn when a process starts, so that
-nobody can write a file whose rows collide. Forked processes share them. A hash means nothing in any other process, and
-no output may depend on one.
+Equal hashes only suggest equal rows; callers compare the rows. The weights of the hash function are drawn at random
+when a process starts, so that nobody can write a file whose rows collide. Forked processes share the weights; in any
+other process a hash means nothing, so no output may depend on a hash.
 
-Dictionaries whose keys are numbers from a file must use keys from here, too: CPython hashes an integer to itself, so a
-file could choose numbers that all visit the same slots, and n lookups would take time in n². Hashes of bytes are salted
-in each process.
+Dictionaries whose keys are numbers from a file must use `secret_key` of the number as the key: CPython hashes an
+integer to itself, so a file could choose numbers that all fall into the same slots, and n lookups would take time in
+n². Hashes of bytes, on the other hand, are salted in each process.
 """
 
 import os
@@ -21,30 +21,39 @@ from perf2x.base.frozen_struct import Frozen
 
 
 def secret_key(number: int) -> bytes:
-    """Return the eight bytes of an unsigned 64-bit number, lowest first. Raises OverflowError for other numbers."""
+    """Return a dictionary key for an unsigned 64-bit number: its eight bytes, lowest first.
+
+    Raises OverflowError for numbers outside that range.
+    """
     return number.to_bytes(8, "little")
 
 
 def numbers_from_keys(keys: Iterable[bytes]) -> U64:
-    """Return (n,) the numbers of these keys, in the same order."""
+    """Return (n,) uint64: the numbers from which `secret_key` made these keys, in the same order."""
     return np.frombuffer(b"".join(keys), "<u8").astype(np.uint64)
 
 
 _ODD = 0x9E3779B97F4A7C15
 _WORDS_AT_ONCE = 1 << 18
+"""Words to hash together, and so the usual length of the table of powers."""
 _FEW_WORDS = 1 << 14
-"""Enough for a small recording; a table of powers this short takes hardly any time to build."""
+"""Length of the table of powers where this suffices, as in small recordings; building it takes hardly any time."""
 _HALF = np.uint64(32)
 SECRET_BYTES = 56
+"""Random bytes from which weights are derived: three words, and the key of `digests`."""
 
 
 class Weights(Frozen):
-    """Secret numbers: odd factors for all words and for places in a row, the place where columns begin, and a key."""
+    """Secret numbers that determine all hashes of this process."""
 
     word: np.uint64
+    """Odd factor of every word."""
     place: int
+    """Base of the polynomial in `hash_rows`: a word is multiplied by the power of this number for its place."""
     column: np.uint64
+    """First of the consecutive numbers from which the factors of columns are made."""
     key: bytes
+    """Key of `digests`."""
 
     @classmethod
     def drawn(cls, secret: bytes) -> "Weights":
@@ -62,7 +71,7 @@ _weights = Weights.drawn(os.urandom(SECRET_BYTES))
 
 
 def weights() -> Weights:
-    """Return the weights in use."""
+    """Return the weights that this process uses now."""
     return _weights
 
 
@@ -81,9 +90,9 @@ def mix(value: U64) -> U64:
 
 
 def identity_of(*columns: U64 | I64) -> U64:
-    """Return (n,) uint64: a number for each row that is the same in every process.
+    """Return (n,) uint64: a hash of each row that is the same in every process, to identify rows in output.
 
-    It identifies rows in output; never use it for lookups, because it is not secret.
+    Never use it for lookups: it has no secret, so a file can contain rows whose hashes collide.
     """
     total = np.zeros(len(columns[0]), np.uint64)
     fixed = mix(np.arange(1, len(columns) + 1, dtype=np.uint64) * np.uint64(_ODD)) | np.uint64(1)
@@ -102,17 +111,18 @@ def hash_columns(*columns: U64 | I64) -> U64:
 
 
 def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
-    """(n,) uint64: one hash per row words[start : start + length].
+    """Return (n,) uint64: the hash of each row of words, row i being ``words[starts[i] : starts[i] + lengths[i]]``.
 
-    The words of a row are the coefficients of a polynomial. All rows lie end to end, so that one table of powers serves
-    all of them; the power of a row's place is divided out (modulo 2⁶⁴, where every odd number has an inverse)::
+    The words of a row are the coefficients of a polynomial in r. All rows are laid end to end, so that one table of
+    powers serves all of them; each row's sum is then divided by the power at which the row begins (modulo 2⁶⁴, where
+    every odd number has an inverse)::
 
         words            a    b    c  |  d    e
         times            1    r    r² |  r³   r⁴
         sum / r^begin    a + br + cr² |  d + er
 
-    Long rows can be made to collide whatever r is (two words in the order of the Thue–Morse sequence, and thousands of
-    them); callers that look up rows by their hash must tolerate this.
+    Long rows can be made to collide whatever r is: thousands of words, of two values that alternate as in the
+    Thue–Morse sequence. Callers that look up rows by their hash must stay fast when rows collide.
     """
     if sum_of(lengths) > _WORDS_AT_ONCE and len(lengths) > 1:
         runs = row_batches(lengths, _WORDS_AT_ONCE)
@@ -121,9 +131,9 @@ def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
 
 
 def digests(rows: Iterable[bytes]) -> list[bytes]:
-    """Return a keyed digest of each row, so long that different rows never share one.
+    """Return a keyed 16-byte digest of each row; different rows never share a digest.
 
-    Slow, with a Python call per row.
+    Slow: one Python call per row.
     """
     from hashlib import blake2b  # hardly ever needed, and takes milliseconds to load
 
@@ -131,7 +141,7 @@ def digests(rows: Iterable[bytes]) -> list[bytes]:
 
 
 def _blurred(words: U64) -> U64:
-    """Return each word in an unpredictable form, in a new array; equal words stay equal, different ones different."""
+    """Return a new array of words, each replaced by a word that cannot be predicted; different words stay different."""
     blurred: U64 = words * _weights.word
     blurred ^= blurred >> _HALF
     return blurred
@@ -154,7 +164,7 @@ def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
 
 @cache
 def _powers(number: int, bits: int) -> tuple[U64, U64]:
-    """Return r⁰, r¹, … and r⁰, r⁻¹, …, 2^bits of each."""
+    """Return the first 2^``bits`` powers of r = ``number`` and of its inverse: (r⁰, r¹, …) and (r⁰, r⁻¹, …)."""
     return _powers_of(number, bits), _powers_of(pow(number, -1, 1 << 64), bits)
 
 

@@ -1,4 +1,4 @@
-"""Interners: equal strings, rows or chains get the same number; stacks become a prefix tree.
+"""Gives equal strings, rows or chains the same number, batch by batch; makes a prefix tree of stacks.
 
 The docstring of `perf2x.base.columnar.unique` explains when an interner is the right tool.
 """
@@ -32,20 +32,21 @@ from perf2x.base.columnar.unique import group_pairs, group_rows
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _GROWTH = 4
-"""A run of words is merged with the next one unless it is longer by this factor."""
+"""A run is merged with the run after it unless it is at least this many times as long."""
 
 
 class HashIndex:
-    """Numbers rows by their hash, exactly: the caller compares rows whose hashes are equal.
+    """Numbers distinct rows by their hash; exact, because the caller compares rows whose hashes are equal.
 
-    A word holds the upper half of a hash and the number of the first row that has it. Sorted words lie in a few runs;
-    the words of a batch become a run, and runs of similar length are merged, so that a row moves a few times at most::
+    A word holds the upper half of a hash (below: before the dot) and the number of the first row with that hash. Sorted
+    words lie in a few runs: the words of a batch become a new run, and runs of similar length are merged, so that a
+    word moves a few times at most::
 
-        runs    | 1·0  4·2  7·1 |   | 3·3 |        hash 4: row 2, if it is equal
+        runs    | 1·0  4·2  7·1 |   | 3·3 |        hash 4: row 2, if the rows are equal
                                                    hash 5: a new row
 
-    Rows with the hash of a row that is not their equal are numbered by a dictionary of digests. By chance this happens
-    to one row in thousands; rows made to collide cost one digest each, not a search.
+    A row whose hash belongs to a different row is numbered by a dictionary of digests. This happens by chance to one
+    row in thousands; rows that were made to collide take one digest each, not a search.
     """
 
     def __init__(self) -> None:
@@ -63,10 +64,11 @@ class HashIndex:
         add: Callable[[I64], None],
         contents: Callable[[I64], Iterable[bytes]],
     ) -> I64:
-        """Return (n,) int64: one number per row, counted from 0; rows of one call may repeat each other.
+        """Return (n,) int64: the number of each row, counting from 0; rows of one call may be equal.
 
-        ``equal(rows, numbers)`` compares rows with known ones; ``add(rows)`` stores new ones, whose numbers count on in
-        the order given; ``contents(rows)`` are bytes that identify rows.
+        ``equal(rows, numbers)`` returns whether each row equals the stored row with that number. ``add(rows)`` stores
+        new rows, which get the next numbers in the order given. ``contents(rows)`` returns bytes that identify each
+        row.
         """
         upper = hashes >> _HALF
         first, group = group_rows([upper])
@@ -85,7 +87,7 @@ class HashIndex:
         return numbers
 
     def _find(self, hashes: U64) -> I64:
-        """Return (n,) the number of each hash, or −1."""
+        """Return (n,) the number stored for each hash, −1 for unknown hashes."""
         numbers = np.full(len(hashes), -1, np.int64)
         for run in self._runs:
             words = take(run, searchsorted(run, hashes << _HALF), "clip")
@@ -136,12 +138,12 @@ def _columns_equal(columns: Sequence[I64], rows: I64, others: Sequence[I64], oth
 
 
 def _row_bytes(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
-    """Yield each of the rows as bytes."""
+    """Yield the bytes of each of the given rows."""
     return (row.tobytes() for row in np.stack([column[rows] for column in columns], axis=1))
 
 
 def _span_bytes(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
-    """Yield each of the rows as bytes: its columns and its words."""
+    """Yield the bytes of each of the given rows: its columns, then its words."""
     heads: Iterable[bytes] = _row_bytes(columns, rows) if columns else repeat(b"")
     spans = zip(starts[rows].tolist(), lengths[rows].tolist(), strict=True)
     return (head + words[start : start + length].tobytes() for head, (start, length) in zip(heads, spans, strict=False))
@@ -169,14 +171,14 @@ class RowInterner:
         return self._index.number(hash_columns(*columns), equal, add, lambda rows: _row_bytes(columns, rows))
 
     def columns(self) -> list[I64]:
-        """Return (rows,) each column, as views that are valid until the table grows."""
+        """Return each column of the distinct rows as a (rows,) view, valid until the table grows."""
         return list(self._rows.columns())
 
 
 class ListInterner:
     """Numbers distinct rows of words (chains of addresses or of numbers), counting from 0.
 
-    With ``columns``, each row also has that many int64 values, which distinguish rows, too.
+    With ``columns``, each row also has that many int64 values; rows with different values are different rows.
     """
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
@@ -194,7 +196,7 @@ class ListInterner:
         return len(self._words)
 
     def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:
-        """Return (n,) int64 numbers of the rows words[start : start + length]."""
+        """Return (n,) int64: the number of each row, row i being ``words[starts[i] : starts[i] + lengths[i]]``."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
             mine, known = (
@@ -223,18 +225,18 @@ class ListInterner:
         return self._index.number(hashes, equal, add, contents)
 
     def number_rows(self, rows: ListArray, *columns: I64) -> I64:
-        """Return (n,) int64 numbers of the rows of a list array."""
+        """Return (n,) int64: the number of each row of a list array."""
         return self.number_spans(rows.values, rows.offsets[:-1], rows.lengths, *columns)
 
     def table(self) -> ListArray:
-        """Return every unique row, by number."""
+        """Return the distinct rows, in the order of their numbers."""
         return ListArray(offsets_of(self._spans[1]), self._words[0])
 
 
 def _rows_equal(
     words: AnyArray, starts: I64, lengths: I64, others: AnyArray, other_starts: I64, other_lengths: I64
 ) -> Bools:
-    """Return (n,) bool: whether each row of one store equals the corresponding row of another."""
+    """Return (n,) bool: whether each row of ``words`` equals the corresponding row of ``others``."""
     same: Bools = lengths == other_lengths
     if not same.all():
         rows = flatnonzero(same)
@@ -247,18 +249,19 @@ def _rows_equal(
 
 
 def prefix_tree(rows: ListArray, innermost_first: bool = False) -> tuple[I32, I32, I32]:
-    """Build a tree from rows of item numbers, root first: (parent, item) of every node, and each row's last node or −1.
+    """Build the tree of all prefixes of rows of item numbers.
 
-    ``innermost_first``: the rows have their roots at the end.
+    Returns the parent of each node (−1 at a root) and its item, (nodes,) each, and the last node of each row, (rows,),
+    which is −1 for an empty row. ``innermost_first``: a row ends with its root; otherwise it begins with its root.
 
-    Nodes are numbered level by level, so that a parent always has the smaller number::
+    Nodes are numbered level by level, so that a parent always has a smaller number than its children::
 
         a b c        nodes  0 (−1, a)   1 (0, b)   2 (0, d)   3 (1, c)
         a d          rows   3   2
     """
     lengths = rows.lengths
     first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
-    order = argsort_small(lengths)[::-1]  # the rows that continue always come first
+    order = argsort_small(lengths)[::-1]  # longest first: the rows that reach the next depth always come first
     at, going_on = take(first, order), (len(rows) - cumsum(bincount(lengths))).tolist()
     bits = int(rows.values.max(initial=0)).bit_length()
     place, leaf = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int32)

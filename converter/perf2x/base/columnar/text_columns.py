@@ -12,16 +12,17 @@ _ONES = 0x0101010101010101
 
 
 def _words_at(text: bytes, at: I64) -> U64:
-    """Return (n,) the eight bytes at each position as one little-endian number; all eight must exist."""
+    """Return (n,) the eight bytes at each position as one little-endian number; the text must have all eight."""
     # positions are not aligned, which numpy allows
     every = np.ndarray((max(len(text) - _WORD + 1, 0),), "<u8", text, strides=(1,))
     return every[at].astype(np.uint64, copy=False)
 
 
 def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
-    """Return (n,) numbers of ``width`` (1 to 16) hexadecimal digits, and which of them consist of digits only.
+    """Decode a hexadecimal number of ``width`` (1 to 16) digits at each position.
 
-    At least four bytes must follow the last number, as in ``ffff T a``.
+    Also returns which numbers are valid, that is, consist of hexadecimal digits alone. At least four bytes must follow
+    the last number, as in ``ffff T a``. Shapes: ``at`` (n,); returns (n,) uint64 and (n,) bool.
     """
     if width % _WORD:
         text = text + b"\0" * _WORD
@@ -39,7 +40,10 @@ def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
 
 
 def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
-    """Decode numbers from eight letters each, most significant first, of which ``digits`` count."""
+    """Decode a number from the first ``digits`` of the eight letters in each word (the first is the highest byte).
+
+    Also returns which numbers are valid: all their letters are hexadecimal digits.
+    """
     unused = 8 * (_WORD - digits)
     if unused:  # the letters before the digits become zeros
         letters = letters >> np.uint64(unused) | np.uint64(0x3030303030303030 << (64 - unused) & 2**64 - 1)
@@ -53,26 +57,27 @@ def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
 
 
 def _between(letters: U64, low: str, high: str) -> U64:
-    """Return the high bit of each letter that lies in a range.
+    """Return words with the high bit of each byte set where the letter lies between ``low`` and ``high``, inclusive.
 
-    Letters are below 0x80, so no sum carries into the next.
+    Only the low seven bits of each letter are added, so no sum carries into the next byte.
     """
     seven = letters & _all(0x7F)
     return (seven + _all(0x80 - ord(low))) & ~(seven + _all(0x7F - ord(high)))
 
 
 def _all(byte: int) -> np.uint64:
+    """Return a word of eight equal bytes."""
     return np.uint64(_ONES * byte)
 
 
 def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
-    """Return (n,) True where the word from ``start`` to ``end`` differs from that of the row before."""
+    """Return (n,) bool: whether ``text[start[i] : end[i]]`` differs from that of the row before; True for row 0."""
     text = text + b"\0" * _WORD
     length = end - start
     is_new = begins_run(length)
     todo, at = flatnonzero(~is_new), 0
     while len(todo := todo[length[todo] > at]):
-        # only the bytes that belong to the last word
+        # near the end of a word, compare only the bytes that still belong to it
         unused = (np.uint64(8) * np.maximum(_WORD - (length[todo] - at), 0).astype(np.uint64)) & np.uint64(63)
         differ = _words_at(text, start[todo] + at) ^ _words_at(text, start[todo - 1] + at)
         is_other = differ << unused != 0
