@@ -184,7 +184,7 @@ def symbol_lines(loaded: Loaded, most: int) -> Iterator[str]:
     more = f", and {len(lacking) - most} more" if len(lacking) > most else ""
     shares = (math.floor(share * 1000) / 10 for share in (report.sample_share, report.share))
     share = "{:g} % of the samples and {:g} % of {:,} frames have names".format(*shares, report.total)
-    yield share + (f"; without: {', '.join(named)}{more}" if named else "")
+    yield share + (f"; frames without names: {', '.join(named)}{more}" if named else "")
 
 
 def _reason_text(build_id: str, reason: str) -> str:
