@@ -17,7 +17,7 @@ os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # typer colours what it write
 
 pytest.register_assert_rewrite("tests.support", "tests.laws", "perf2x.testing")
 
-from perf2x.base.columnar.hashing import use_weights  # noqa: E402
+from perf2x.base.columnar import hashing  # noqa: E402
 from perf2x.testing import ProfileBuilder  # noqa: E402 - assertions in these explain themselves, too
 from tests.support.collisions import other_weights  # noqa: E402
 from tests.support.examples import FEW  # noqa: E402
@@ -33,7 +33,7 @@ settings.register_profile(
 settings.register_profile("fewer", settings.get_profile("all"), max_examples=FEW)
 settings.register_profile("unshrunk", settings.get_profile("all"), phases=[Phase.explicit, Phase.generate])
 seed = 1000 + int(os.environ.get("HASH_SEED", "0"))  # away from those that tests use beside it
-use_weights(other_weights(seed))  # tables collide as they did in the last run
+hashing._weights = other_weights(seed)  # tables collide as they did in the last run
 # Constants of the modules that are loaded so far would go into examples: others than in the last run, and each module
 # is parsed for them.
 _PROVIDERS = "hypothesis.internal.conjecture.providers"  # older ones lack it

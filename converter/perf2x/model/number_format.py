@@ -1,7 +1,9 @@
 """Numbers formatted for people."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+WEIGHT = "weight"
+"""The event of counts in unknown units, as in folded stacks: samples, nanoseconds or bytes."""
 _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
 
@@ -34,6 +36,11 @@ def format_factor(before: int, after: int) -> str:
     if not before:
         return "new" * bool(after)
     return f"×{after / before:,.{2 * (after < 100 * before)}f}"
+
+
+def counted_as(events: Iterable[str]) -> str:
+    """Return what the numbers of samples of these events count."""
+    return "units of weight" if {*events} == {WEIGHT} else "samples"
 
 
 def plural(number: int, word: str) -> str:

@@ -58,6 +58,8 @@ def test_beside_is_a_column_of_the_clock_events_table(switching: Path) -> None:
     assert facts["columns"] == {"off-cpu": 90} and [row["self_off-cpu"] for row in facts["rows"]] == [90]
     assert json.loads(perf2x(*words, "--event", "off-cpu").out)["value"] == 90
     assert perf2x(*words, "--value", "samples").code == 0
+    left_out = json.loads(perf2x(*words, "--event", "cpu-clock").out)
+    assert "columns" not in left_out and left_out["value"] == 10
 
 
 def test_what_could_not_be_told_is_said(switching: Path) -> None:

@@ -147,3 +147,12 @@ def test_functions_that_others_are_inlined_into_are_named(change: tuple[str, str
     assert (f"hint: {said}" in err) if said else ("inlined functions" not in err)
     assert "inlined functions" not in perf2x("top", path, "--by", "thread").err
     assert "inlined functions" not in perf2x("top", path, "--no-inline").err
+
+
+def test_weights_of_folded_stacks_are_no_samples(tmp_path: Path) -> None:
+    folded = tmp_path / "weights.folded"
+    folded.write_text("main;work 5189189184\nmain;wait 1234567890\n")
+    assert perf2x("top", folded).out.startswith("weight: 6,423,757,074; showing 3 of 3 functions")
+    assert "\nunits of weight: 6,423,757,074\n" in perf2x("info", folded).out
+    said = perf2x("convert", folded, "--to", "collapsed", "-o", tmp_path / "again.folded").err
+    assert "6,423,757,074 units of weight of 1 event" in said and "6,423,757,074 samples" not in said

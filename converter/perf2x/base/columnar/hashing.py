@@ -75,12 +75,6 @@ def weights() -> Weights:
     return _weights
 
 
-def use_weights(chosen: Weights) -> None:
-    """Use these weights from now on; tables that contain hashes become invalid."""
-    global _weights
-    _weights = chosen
-
-
 def mix(value: U64) -> U64:
     """Spread every bit of each word over the word (the finalizer of splitmix64); returns a new array."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 from zlib import crc32
 
-from perf2x.base.files.operating_system import create_exclusively, create_unnamed, name_unnamed, replace_file
+from perf2x.base.files.operating_system import create_exclusively, create_unnamed, name_unnamed
 from perf2x.errors import OptionError, OutputError
 
 
@@ -61,7 +61,7 @@ class AtomicFile:
         self._close()  # Windows cannot rename an open file
         with contextlib.suppress(FileNotFoundError):
             self._hidden.chmod(self._path.stat().st_mode & 0o7777)
-        replace_file(self._hidden, self._path)
+        self._hidden.replace(self._path)
 
     def _name_unnamed(self) -> None:
         """Link the unnamed file to the hidden name, or copy it where links are forbidden (security modules, FUSE)."""

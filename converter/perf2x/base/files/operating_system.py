@@ -210,14 +210,6 @@ def name_unnamed(descriptor: int, path: Path) -> None:
         os.close(directory)
 
 
-def replace_file(new: Path, old: Path) -> None:
-    """Rename a closed file to replace another.
-
-    On Windows, raises PermissionError while a program has the other file open.
-    """
-    new.replace(old)
-
-
 def path_of_open_file(file: IO[bytes]) -> Path | None:
     """Return a path that opens an open file again, even an unnamed one; None if the system has none.
 

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from perf2x.base.files.operating_system import has_file_locks, is_own, lock, replace_file
+from perf2x.base.files.operating_system import has_file_locks, is_own, lock
 
 PREFIX = "perf2x-unpacked-"
 _LOCK = "lock"
@@ -53,7 +53,7 @@ def _locked(folder: Path) -> Iterator[None]:
     with (folder / f"new-{_LOCK}").open("wb") as file:
         with contextlib.suppress(OSError):  # without locks no process may consider the directory stale
             lock(file, wait=True)
-            replace_file(folder / f"new-{_LOCK}", folder / _LOCK)
+            (folder / f"new-{_LOCK}").replace(folder / _LOCK)
         yield
 
 

@@ -13,7 +13,7 @@ from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.kernel.load_result import Loaded
-from perf2x.model.number_format import plural
+from perf2x.model.number_format import counted_as, plural
 from perf2x.model.printable_text import plain
 from perf2x.symbolizer.symbol_report import ObjectReport
 
@@ -45,7 +45,7 @@ def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None") -> Re
 def _info_lines(loaded: Loaded, facts: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
     for label, text in _session(loaded, facts):
         yield f"{label}: {text}"
-    yield f"samples: {facts['samples']:,}"
+    yield f"{counted_as(event['name'] for event in facts['events'])}: {facts['samples']:,}"
     yield from (f"  {line}" for line in event_lines(loaded, facts["events"]))
     yield f"threads: {facts['threads']:,}"
     yield f"duration: {facts['duration_ns'] / 1e9:.6f} s"

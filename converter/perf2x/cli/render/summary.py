@@ -9,7 +9,7 @@ from perf2x.base.mapping_names import VDSO_32
 from perf2x.cli.render.hints import advice_with_inputs
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.format_features import CodeSettings
-from perf2x.model.number_format import first_of, plural
+from perf2x.model.number_format import counted_as, first_of, plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
 from perf2x.model.profile import count_threads
@@ -100,7 +100,8 @@ def contents_line(loaded: Loaded) -> str:
     time = f", {span / 1e9:.3f} s" if span else ""
     kinds = plural(len(counted), "event")
     kept, recorded = loaded.samples, loaded.recorded_samples
-    samples = (f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}") + " samples"
+    samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
+    samples += f" {counted_as(event.name for event in counted)}"
     if loaded.recording.session.counts:
         samples = plural(sum(event.readings for event in counted), "reading")
     events = [f"{short(event.name)} {event.rows:,}" for event in counted]

@@ -17,8 +17,7 @@ from perf2x.kernel.load_options import Progress
 from perf2x.kernel.registry import load_symbol_sources
 
 _USED = ("cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "kernel.conversion",
-         "kernel.sample_pass", "kernel.perf_data", "kernel.open_bundle", "symbolizer.make_object_finder",
-         "symbolizer.symbolize")  # fmt: skip
+         "kernel.sample_pass", "kernel.open_bundle", "symbolizer.symbolize")  # fmt: skip
 """Modules that most conversions import on demand."""
 
 

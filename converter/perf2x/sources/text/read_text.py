@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from perf2x.base.columnar import U8, join_tables
 from perf2x.errors import FormatError
+from perf2x.model.number_format import WEIGHT
 from perf2x.sources.text.folded_stacks import Folded
 from perf2x.sources.text.script_lines import ScriptText
-from perf2x.sources.text.text_tables import UNNAMED, Text
+from perf2x.sources.text.text_tables import Text
 
 Kind = type[ScriptText] | type[Folded]
 _KINDS: tuple[Kind, ...] = (ScriptText, Folded)
@@ -40,7 +41,7 @@ def read_text(data: U8, source: str, done: _Done) -> Text:
     frames, stacks = reader.stacks.table()
     return Text(
         kind=kind.kind,
-        events=_decoded(reader.events) or [UNNAMED],
+        events=_decoded(reader.events) or [WEIGHT],
         comms=_decoded(reader.comms) or [""],
         frames=frames,
         stacks=stacks,

@@ -29,6 +29,7 @@ from perf2x.base.columnar import (
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.kernel.input_source import Lacks
 from perf2x.kernel.load_options import LoadOptions
+from perf2x.model.number_format import WEIGHT
 from perf2x.model.profile import (
     FunctionRow,
     Functions,
@@ -47,7 +48,7 @@ from perf2x.model.value_limits import LAST_TIME
 from perf2x.reader.containers.input_file import FIRST, InputFile
 from perf2x.sources.stitched_recording import StitchedRecording, batch_of, events_of
 from perf2x.sources.text.read_text import read_text
-from perf2x.sources.text.text_tables import UNNAMED, Text
+from perf2x.sources.text.text_tables import Text
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.known.location_names import LocationNames
@@ -216,7 +217,7 @@ def _text_profile(text: Text, meta: Meta) -> Profile:
 
 
 def _event(text: Text, number: int) -> ProfileEvent:
-    name = text.events[number] or UNNAMED
+    name = text.events[number] or WEIGHT
     is_time = number in text.with_period and _CLOCK.fullmatch(name)
     return ProfileEvent(name, "nanoseconds" if is_time else "count", period=0, frequency=0)
 

@@ -36,8 +36,6 @@ from perf2x.base.columnar import (
 )
 from perf2x.model.value_limits import LAST_TIME, check_total
 
-UNNAMED = "weight"
-"""The event of counts in unknown units: samples, nanoseconds or bytes."""
 MOST_FRAMES = 8191
 """Maximum number of frames in a stack: a perf record has no space for more."""
 

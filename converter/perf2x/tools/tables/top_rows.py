@@ -6,7 +6,7 @@ from copy import copy
 import numpy as np
 
 from perf2x.base.columnar import argsort, as_int64, flatnonzero, sum_at, sum_of, take_rows_of, unique
-from perf2x.model.number_format import format_amount, format_percent, plural
+from perf2x.model.number_format import WEIGHT, format_amount, format_percent, plural
 from perf2x.model.profile import Profile, count_threads
 from perf2x.model.totals.event_columns import EventColumn, cell_text, event_columns, with_rows_of
 from perf2x.model.totals.totals import Total, totals, weights
@@ -19,8 +19,12 @@ class TopTable(ResultTable):
     def __init__(
         self, profile: Profile, by: str, sort: str, value: str, limit: int, columns: Sequence[str] = ()
     ) -> None:
-        waits = [one.name for row, one in enumerate(profile.events) if one.is_wait and row != profile.default_event]
-        self.beside = event_columns(profile, by, value, [*columns, *waits * (value == "period" and not columns)])
+        waits = [
+            one.name
+            for row, one in enumerate(profile.events)
+            if one.is_wait and row != profile.default_event and row in profile.samples.event
+        ]
+        self.beside = event_columns(profile, by, value, columns or waits * (value == "period"))
         """Other events and ratios."""
         self.whole = with_rows_of(totals(profile, None, by, value), self.beside)
         """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
@@ -56,7 +60,11 @@ class TopTable(ResultTable):
         """Return the samples and their sum."""
         found = self.whole
         time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
-        samples = f"{plural(found.samples, 'sample')}, " if found.samples or not found.whole else ""
+        samples = (
+            f"{plural(found.samples, 'sample')}, "
+            if (found.samples and found.event != WEIGHT) or not found.whole
+            else ""
+        )
         return f"{samples}{format_amount(found.whole, found.unit)}{time}"
 
     @property

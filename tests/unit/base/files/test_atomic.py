@@ -58,7 +58,7 @@ def test_a_file_that_its_writer_closed_can_be_committed(tmp_path: Path, unnamed:
 @pytest.mark.skipif(not LINUX, reason="files without a name are linked on Linux alone")
 def test_a_first_version_never_has_a_hidden_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such a name would be left behind by a process that is killed before it renames the file."""
-    monkeypatch.setattr(atomic, "replace_file", None)
+    monkeypatch.setattr(Path, "replace", None)
     with atomic_file(tmp_path / "new") as first:
         first.file.write(b"first")
         first.commit()
