@@ -67,7 +67,7 @@ class SamplePass(Struct):
         ordered = self.stitcher.recorded
         shards, done = ShardQueue.among(processes), list[int]()
         if ordered is not None:
-            ordered.share(processes)
+            ordered.create_worker_spools(processes)
 
         def work(number: int) -> None:
             if number:
@@ -108,7 +108,7 @@ class SamplePass(Struct):
         self.stages.wall.clear()
         self.stages.processor.clear()
         if self.stitcher.recorded is not None:
-            self.stitcher.recorded.write_apart(process)
+            self.stitcher.recorded.use_spool_of(process)
 
     def _process(self, shard: Shard, progress: Progress | None) -> None:
         want = self.want | self.call_graphs.want

@@ -17,7 +17,7 @@ from rich.text import Text
 from perf2x.cli import progress
 from perf2x.cli.render import screen as screens
 from perf2x.cli.render.screen import Screen, change_style, heat, standard_output
-from perf2x.cli.render.text_table import Column, bar_column, name_column, table_lines, without_pictures
+from perf2x.cli.render.text_table import Column, bar_column, name_column, table_lines, without_bars
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS
 from tests.unit.cli.diff_inputs import QUICK, forged
@@ -143,15 +143,15 @@ def test_styles_say_how_much() -> None:
 
 def test_bars_are_in_proportion() -> None:
     bars = bar_column([100, 50, 6, 1, 0])
-    assert [bar.rstrip() for bar in bars.cells] == ["████████", "████", "▌", "▏", ""]
-    assert {len(bar) for bar in bars.cells} == {8}
-    assert set(bar_column([0, 0]).cells) == {" " * 8} and bar_column([]).cells == []
+    assert [bar.rstrip() for bar in bars.texts] == ["████████", "████", "▌", "▏", ""]
+    assert {len(bar) for bar in bars.texts} == {8}
+    assert set(bar_column([0, 0]).texts) == {" " * 8} and bar_column([]).texts == []
 
 
 def test_pictures_are_for_coloured_terminals_alone() -> None:
     words, bars = [Column("self", ["1", "2"]), name_column("name", ["a", "b"])], bar_column([1, 2])
     layouts = [[bars, *words], words]
-    assert without_pictures(layouts) == [words]
+    assert without_bars(layouts) == [words]
     assert list(table_lines(layouts, Screen(80))) == list(table_lines([words], Screen(80)))
     assert "█" in "".join(table_lines(layouts, Screen(80, ColorSystem.STANDARD)))
 

@@ -75,7 +75,7 @@ class ListArray(Frozen):
 
     @classmethod
     def joined(cls, parts: "Sequence[ListArray]") -> "ListArray":
-        """Return a table of the rows of every part, in order; without parts, an empty table of addresses."""
+        """Concatenate the rows of all parts; without parts, return no rows, of uint64."""
         if not parts:
             return cls.of_empty_rows(0, np.uint64)
         lengths = np.concatenate([part.lengths for part in parts])

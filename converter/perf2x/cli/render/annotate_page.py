@@ -190,6 +190,6 @@ def _table(
             for one in listed.beside.columns
         ),
         Column(place, [row.place for row in rows], "dim"),
-        Column("", [row.text for row in rows], style, name=True, code=True),
+        Column("", [row.text for row in rows], style, is_name=True, cut_at_end=True),
     ]
     return table_lines([columns], screen)

@@ -106,11 +106,11 @@ def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
 def _table_rows(section: Section) -> list[str]:
     """Return the lines of a table; there are two before the rows."""
     layout = section.layout
-    shown = [code if column.name else escape_tildes for column in layout]
-    rows = zip(*(column.cells for column in layout), strict=True)
+    shown = [code if column.is_name else escape_tildes for column in layout]
+    rows = zip(*(column.texts for column in layout), strict=True)
     return [
         _table_row([_prose(column.head) for column in layout]),
-        _table_row([":--" if column.name else "--:" for column in layout]),
+        _table_row([":--" if column.is_name else "--:" for column in layout]),
         *(_table_row([show(cell) for show, cell in zip(shown, row, strict=True)]) for row in rows),
     ]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from perf2x.base.frozen_struct import Frozen
 from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 from perf2x.cli.render.screen import Screen, standard_output
-from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, table_lines, without_pictures
+from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, table_lines, without_bars
 from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str
     """Return the table of an event in Markdown; ``notes`` are Markdown, too."""
     text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
     texts = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
-    layout = [column if column.head else column.called("share") for column in without_pictures(layouts)[0]]
+    layout = [column if column.head else column.called("share") for column in without_bars(layouts)[0]]
     return Section("; ".join([text, *texts]), layout)
 
 

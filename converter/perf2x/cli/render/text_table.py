@@ -13,26 +13,26 @@ HEAD = 30
 """Maximum length of a heading with an event's name."""
 _GAP = "  "
 _ENOUGH = 48
-"""If fewer cells are left for two columns of names, a layout with fewer numbers is preferred."""
+"""If fewer cells of the terminal are left for two columns of names, a layout with fewer numbers is preferred."""
 _BAR = 8
-"""Cells of the longest bar."""
+"""Cells of the terminal that the longest bar fills."""
 _BAR_STYLE = "red"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 class Column(Frozen):
-    """A heading and one text per row: numbers are right-aligned and never shortened, a ``name`` may be."""
+    """A heading and one text per row: numbers are right-aligned and never shortened, names may be."""
 
     head: str
-    cells: Sequence[str]
+    texts: Sequence[str]
     style: str | Sequence[str] = ""
-    """Style of all cells, or of each."""
-    name: bool = False
-    """True: left-aligned texts, which come from a recording and may contain anything."""
-    drawn: bool = False
-    """True: a bar that repeats another column; layouts with it are only for coloured terminals."""
-    code: bool = False
-    """True: shortened at the end, not in the middle."""
+    """Style of all texts, or of each."""
+    is_name: bool = False
+    """Left-aligned texts that may be shortened; they come from a recording and may contain anything."""
+    is_bar: bool = False
+    """A bar that repeats another column; layouts with it are only for coloured terminals."""
+    cut_at_end: bool = False
+    """Shorten at the end, not in the middle."""
 
     def called(self, head: str) -> "Column":
         """Return a copy with another heading."""
@@ -40,27 +40,27 @@ class Column(Frozen):
 
     @property
     def width(self) -> int:
-        """Width of the widest text in cells."""
-        return max(map(cell_width, (self.head, *self.cells)))
+        """Width of the widest text, in cells of the terminal."""
+        return max(map(cell_width, (self.head, *self.texts)))
 
     @property
     def styles(self) -> Sequence[str]:
-        """Style of the heading and of every cell."""
-        rows = [self.style] * len(self.cells) if isinstance(self.style, str) else self.style
+        """Style of the heading and of every text."""
+        rows = [self.style] * len(self.texts) if isinstance(self.style, str) else self.style
         return ["bold", *rows]
 
 
-def name_column(head: str, cells: Sequence[str], style: str = "") -> Column:
+def name_column(head: str, texts: Sequence[str], style: str = "") -> Column:
     """Make a column of recorded names, with control characters escaped."""
-    return Column(head, [plain(cell) for cell in cells], style, name=True)
+    return Column(head, [plain(text) for text in texts], style, is_name=True)
 
 
 def bar_column(shares: Sequence[float]) -> Column:
-    """Make bars whose length is the share of the largest one."""
+    """Make bars, scaled so that the largest share fills ``_BAR`` cells."""
     largest = max(shares, default=0) or 1
     eighths = [round(8 * _BAR * max(share, 0) / largest) for share in shares]
     bars = [("█" * (size // 8) + _EIGHTHS[size % 8].strip()).ljust(_BAR) for size in eighths]
-    return Column(" " * _BAR, bars, _BAR_STYLE, drawn=True)
+    return Column(" " * _BAR, bars, _BAR_STYLE, is_bar=True)
 
 
 Layout = Sequence[Column]
@@ -73,45 +73,45 @@ def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
     """
     room = screen.room
     if screen.colors is None:
-        layouts = without_pictures(layouts)
+        layouts = without_bars(layouts)
     layout = layouts[0] if room is None else _fitting(layouts, room)
     wide = [column.width for column in layout]
     if room is not None:
-        names = [place for place, column in enumerate(layout) if column.name]
+        names = [place for place, column in enumerate(layout) if column.is_name]
         left = _room_for_names(layout, wide, room)
         widths = share_width([wide[place] for place in names], left)
         for place, size in zip(names, widths, strict=True):
-            wide[place] = min(size, max(left, 1)) if layout[place].code else size
+            wide[place] = min(size, max(left, 1)) if layout[place].cut_at_end else size
     texts = [
         [screen.paint(_padded(text, size, column), style) for text, style in zip(
-            [column.head, *column.cells], column.styles, strict=True)]
+            [column.head, *column.texts], column.styles, strict=True)]
         for column, size in zip(layout, wide, strict=True)
     ]  # fmt: skip
     for row in zip(*texts, strict=True):
         yield _GAP.join(row).rstrip()
 
 
-def without_pictures(layouts: Sequence[Layout]) -> Sequence[Layout]:
+def without_bars(layouts: Sequence[Layout]) -> Sequence[Layout]:
     """Return the layouts without bars."""
-    return [layout for layout in layouts if not any(column.drawn for column in layout)]
+    return [layout for layout in layouts if not any(column.is_bar for column in layout)]
 
 
 def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
     for layout in layouts:
         wide = [column.width for column in layout]
-        widths = [size for size, column in zip(wide, layout, strict=True) if column.name]
+        widths = [size for size, column in zip(wide, layout, strict=True) if column.is_name]
         if _room_for_names(layout, wide, room) >= min(sum(widths), max(_ENOUGH, _ENOUGH // 2 * len(widths))):
             return layout
     return layouts[-1]
 
 
 def _room_for_names(layout: Layout, wide: Sequence[int], room: int) -> int:
-    used = sum(size for size, column in zip(wide, layout, strict=True) if not column.name)
+    used = sum(size for size, column in zip(wide, layout, strict=True) if not column.is_name)
     return room - used - len(_GAP) * (len(layout) - 1)
 
 
 def _padded(text: str, size: int, column: Column) -> str:
-    if column.name:
-        text = shorten(text, size, at_end=column.code)
+    if column.is_name:
+        text = shorten(text, size, at_end=column.cut_at_end)
     space = " " * (size - cell_width(text))
-    return text + space if column.name else space + text
+    return text + space if column.is_name else space + text

@@ -10,8 +10,8 @@ resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
     branches            from0→to0  from1→to1  from2→to2
     result              KERNEL k0 k1 USER u0 USER from0 USER from1 USER from2
 
-The address of a call instruction is not a return address; a USER marker in front of each one shows this (see
-``callchain``).
+These are addresses of call instructions, not return addresses, so nothing may be subtracted from them for the lookup of
+symbols. A USER marker before each one marks it as such (see ``callchain``).
 """
 
 import numpy as np
@@ -42,7 +42,9 @@ from perf2x.model.recording import Branches
 _USER_MARKER = np.uint64(CallchainContext.USER)
 _UNKNOWN_INDEX = np.uint64(2**64 - 1)
 _UPPER_HALF = np.uint64(1 << 63)
-"""Start of the kernel's addresses, to recognize the ip of a sample that a kernel interrupt preceded."""
+"""Start of the kernel's addresses. The ip of a sample whose chain has only a user part can be in the kernel, if an
+interrupt delayed the sample; it must not replace the innermost user address.
+"""
 _MAX_STITCHED = 1024
 """Maximum number of calls added to one sample: a stack that seems to grow forever must not exhaust memory."""
 
@@ -64,15 +66,17 @@ def empty_lbr_state() -> LbrState:
 
 
 def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: ListArray | None) -> ListArray:
-    """Take the user part of chains (n rows) from the branches; rows without a user part or branches keep theirs.
+    """Replace the user part of each chain by the calls in its branch records.
+
+    Chains without a user part or without branches stay as they are.
 
     The innermost user address of a sample taken in user mode is its own ``ip``: it is precise (PEBS), while the chain
     begins at the interrupt, some instructions later. For samples in the kernel it is the address recorded after
-    PERF_CONTEXT_USER or, without one, the ``to`` of the newest branch. ``older`` (n rows) has calls from
-    ``stitch_older_calls`` to append to the branches.
+    PERF_CONTEXT_USER or, without one, the ``to`` of the newest branch. ``older`` has the calls to append to each
+    row, from ``stitch_older_calls``.
     """
     user = _first_user_marker(chain)
-    chain = _with_own_addresses(chain, user, ip)
+    chain = _with_precise_leaf(chain, user, ip)
     count = np.diff(branches.offsets)
     use = (user >= 0) & (count > 0)
     kept = np.where(use, user - chain.offsets[:-1], chain.lengths)
@@ -85,7 +89,7 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
     return side_by_side(parts)
 
 
-def _with_own_addresses(chain: ListArray, user: I64, ip: U64) -> ListArray:
+def _with_precise_leaf(chain: ListArray, user: I64, ip: U64) -> ListArray:
     """Return the chains; in those of samples in user mode, replace the address after the marker by ``ip``."""
     rows = flatnonzero((user == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
     rows = rows[chain.values[user[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
@@ -95,7 +99,7 @@ def _with_own_addresses(chain: ListArray, user: I64, ip: U64) -> ListArray:
 
 
 def _first_user_marker(chain: ListArray) -> I64:
-    """Return (n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
+    """Return the index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none; shape (n,)."""
     marker = flatnonzero(chain.values == _USER_MARKER)
     row = row_numbers(chain.lengths)[marker]
     first = minus_ones(len(chain))
@@ -104,7 +108,7 @@ def _first_user_marker(chain: ListArray) -> I64:
 
 
 def _leaf(chain: ListArray, user: I64, ip: U64, branches: Branches) -> U64:
-    """Return (n,) the innermost user address."""
+    """Return the innermost user address of each row, shape (n,)."""
     after_marker = user + 1
     recorded = (user >= 0) & (after_marker < chain.offsets[1:])
     word = np.zeros(len(user), np.uint64)
@@ -127,18 +131,18 @@ def _mark_each(rows: ListArray) -> ListArray:
 def stitch_older_calls(
     branches: Branches, thread: I64, order: I64, depth: int, state: LbrState
 ) -> tuple[ListArray, LbrState]:
-    """Find older calls that left the registers but are in the thread's previous sample (``--stitch-lbr``).
+    """Find older calls, overwritten in the registers but present in the thread's previous sample (``--stitch-lbr``).
 
     ``thread`` (n,) identifies threads, ``order`` (n,) sorts samples by time, ``depth`` is the processor's number of
     registers. Returns the calls to append to each sample's own (n rows), and the state for the next batch.
 
-    A sample continues the previous one of its thread when its oldest record is, unchanged and in the same register, one
-    of that one's records; then the previous sample's older records (a chunk) belong to it as well, and so do the calls
-    added to the previous sample. With the chunks of a thread laid out newest first, every answer is one slice::
+    Let P be the thread's previous sample. A sample continues P if its oldest record is also in P, unchanged and in the
+    same register. P's records that are older than this one (a chunk) then belong to the sample as well, and so do the
+    calls that were added to P. With the chunks of a thread laid out newest first, every result is one slice::
 
         sample      a     b      c (not continued)  d
         laid out    [d's chunk] [c: none] [b's chunk] [a's chunk]
-        answer of b                        ^--------- ---------^
+        result of b                        ^--------- ---------^
     """
     # rows of the state, followed by those of the batch
     everything = Branches.joined([state.branches, replace(branches, hw_index=_indices(branches))])
@@ -151,10 +155,10 @@ def stitch_older_calls(
     distance, continued = _continued(everything, rows, previous, depth)
     continued &= ~begins_run(thread)
     chunks = _added_calls(everything, older, rows, previous, distance, continued)
-    answers = _concatenate_runs(chunks, continued)
-    result = answers[argsort(rows)[len(state.thread) :]]
+    results = _concatenate_runs(chunks, continued)
+    result = results[argsort(rows)[len(state.thread) :]]
     last = flatnonzero(ends_run(thread))
-    return result, LbrState(thread[last], everything[rows[last]], answers[last])
+    return result, LbrState(thread[last], everything[rows[last]], results[last])
 
 
 def _indices(branches: Branches) -> U64:
@@ -163,7 +167,9 @@ def _indices(branches: Branches) -> U64:
 
 
 def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tuple[I64, Bools]:
-    """Return (n,) the previous sample's record in the register of this one's oldest record, and whether both are equal.
+    """Compare each sample's oldest record with the previous sample's record in the same register.
+
+    Returns the position of the latter in the previous sample and whether both are equal, each of shape (n,).
 
     Registers are a ring: hw_idx holds the newest record, so the oldest of ``nr`` lies ``nr − 1`` registers before it.
     """
@@ -185,7 +191,7 @@ def _added_calls(
 ) -> ListArray:  # fmt: skip
     """Return the calls added to each sample: the previous one's records after ``distance``.
 
-    Rows of the state keep their own.
+    Rows of the state keep the older calls that they already have.
     """
     first = branches.offsets[previous] + distance + 1
     lengths = np.where(continued, branches.offsets[previous + 1] - first, older.lengths[rows])

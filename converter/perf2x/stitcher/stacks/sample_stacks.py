@@ -1,10 +1,11 @@
-"""Thread and stack of each sample, for formats that read samples again.
+"""Stores the thread and stack of each sample, for formats that make a second pass over the recording.
 
-Each process writes to a spool of its own, which the first one created before forking and reads at the end.
+Each process writes its own spool; the parent creates all spools before forking and reads them at the end. A part is a
+run of rows of one spool.
 
 ::
 
-    first process     |part of spool 0|                         |part of spool 0|   a shard whose worker died
+    parent            |part of spool 0|                         |part of spool 0|   redoes the shard of a dead worker
     workers                            |spool 1|      |spool 2|
     rows              |in the order of the file: shards concatenated    |
 """
@@ -18,7 +19,7 @@ from perf2x.model.recording import Samples
 
 
 class RecordedSpools:
-    """Builds RecordedRows."""
+    """Collects the thread and stack of each sample, batch by batch, possibly in several processes."""
 
     def __init__(self) -> None:
         self._spools = [RowSpool(2)]
@@ -28,16 +29,16 @@ class RecordedSpools:
         self._count = 0
         """Total number of rows."""
         self._batches = GrowableColumns(np.int64, 4)
-        """End, earliest time, first position and checksum of positions of each batch."""
+        """Of each batch: end, earliest time (without times, first position), first position, checksum of positions."""
 
-    def share(self, processes: int) -> None:
+    def create_worker_spools(self, processes: int) -> None:
         """Create the spools of further processes. Raises FormatError if there is no space."""
         self._spools += [RowSpool(2) for _ in range(1, processes)]
         for spool in self._spools[1:]:
             spool.open()
 
-    def write_apart(self, process: int) -> None:
-        """Switch to the spool of a forked process; 0 is the first process."""
+    def use_spool_of(self, process: int) -> None:
+        """Switch to the spool of a forked process; 0 is the parent."""
         self._own = process
 
     def add(self, samples: Samples, kept: I64 | slice, thread: I32, stack: I32) -> None:
@@ -58,7 +59,7 @@ class RecordedSpools:
         self._count += sum(part.stop - part.start for part in rows.parts)
 
     def rows(self) -> RecordedRows:
-        """Return all rows; those of another process refer to spools of the first one."""
+        """Return all rows; those of another process refer to the parent's spools."""
         self._end_part()
         if self._own:
             self._spools[self._own].flush()

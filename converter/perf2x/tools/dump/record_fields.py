@@ -1,4 +1,4 @@
-"""Formats the fields of records other than samples by their decoders' names, and events as ``perf evlist -v`` does.
+"""Formats the fields of non-sample records, named as their decoders name them, and events as ``perf evlist -v`` does.
 
 Source of truth for the structs: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
 """
@@ -33,7 +33,11 @@ _ABSENT = {"prot": -1, "flags": -1, "build_id": b""}
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
-    """Format fields by name; ``own_time`` and ``owner_id`` lose their prefix unless the trailer has the same field."""
+    """Format fields as ``name: value``.
+
+    ``own_time`` and ``owner_id`` are shown as ``time`` and ``id``, unless the sample_id trailer has a field of that
+    name: then only the trailer's value is shown.
+    """
     shown = (
         (name.removeprefix("own_").removeprefix("owner_"), value)
         for name, value in fields.items()

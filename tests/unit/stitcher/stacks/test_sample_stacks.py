@@ -26,12 +26,12 @@ def batch(*times: int) -> Any:
 def test_a_shard_of_a_dead_worker_lies_behind_those_before_it() -> None:
     """Two workers write to files of their own; the third one dies, and the first process writes once more."""
     first = RecordedSpools()
-    first.share(3)
+    first.create_worker_spools(3)
     first.add(batch(5, 4), slice(None), numbers(0, 1), numbers(0, 1))
     for worker in (1, 2):
         other = RecordedSpools()
         other._spools = first._spools
-        other.write_apart(worker)
+        other.use_spool_of(worker)
         other.add(batch(7), slice(None), numbers(0), numbers(worker))
         rows = other.rows()
         assert not rows.spools

@@ -22,25 +22,26 @@ from perf2x.base.binaries.cfi.x86_paths import FRAME, STACK, PathState, Place, V
 from perf2x.base.binaries.elf.x86_code import ANYWHERE, X86Code
 
 _ENOUGH = 4
-"""The number of path ends that have to agree."""
+"""At most this many path ends are compared; all of them must agree."""
 _SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
 """Callee-saved registers of 32-bit (False) and 64-bit code."""
 _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
-"""DWARF's numbers of 64-bit registers that have other numbers in instructions."""
+"""Register numbers in 64-bit instructions → DWARF's, where they differ."""
 
 
 def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) -> Rule | None:
-    """Return the rule at an instruction, or after a call that has not returned.
+    """Return the rule at ``svma``, or None if the code does not determine it.
 
-    Returns None if the code does not determine it.
+    ``is_exact``: ``svma`` is the sampled instruction; otherwise it is a return address, and its function is that of the
+    call before it.
     """
     within = code.function(svma if is_exact else svma - 1)
     ends = list(islice(path_ends(code, svma, within), _ENOUGH))
     frames = {(ended.frame, ended.popped) for ended in ends}
     frame, popped = frames.pop() if len(frames) == 1 else (None, 0)
     if frame is not None:
-        ended = {register: {one.state.registers[register] for one in ends} for register in _SAVED[code.is_64]}
-        agreed = {register: values.pop() for register, values in ended.items() if len(values) == 1}
+        saved = {register: {one.state.registers[register] for one in ends} for register in _SAVED[code.is_64]}
+        agreed = {register: values.pop() for register, values in saved.items() if len(values) == 1}
         return _rule(code.is_64, frame, popped, agreed, table)
     return _rule_from_start(code, within, svma, table) if within != ANYWHERE and within[0] <= svma else None
 

@@ -48,7 +48,7 @@ class SearchPaths(Frozen):
     def cached(self, build_id: bytes, *kinds: str) -> Iterator[Path]:
         """Yield .build-id/xx/rest/KIND of the build-id cache: elf, debug, kallsyms, vdso.
 
-        Before Linux 4.3 the link was the file.
+        perf before Linux 4.3 made .build-id/xx/rest a link to the file itself instead of a directory.
         """
         if not build_id or self.buildid_dir is None:
             return
@@ -66,7 +66,7 @@ class SearchPaths(Frozen):
             if build_id and self.symfs is None and self.proc is not None and pid > 0:
                 yield from paths_in_root(self.proc / str(pid) / "root", name)
             yield from self.on_disk(name)
-        elif self.symfs is not None:  # a kind of memory that perf recorded a copy of
+        elif self.symfs is not None:  # not a path, such as a memfd: a copy may lie under symfs
             yield from self.on_disk(name)
             yield from self.on_disk(f"{name} (deleted)")
 
@@ -103,6 +103,9 @@ def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Pat
 
 
 def _has_directory_of(directory: Path, name: str) -> bool:
-    """Return whether a file of that name can exist, because most machines have debug files of very few objects."""
+    """Return whether the folder of ``name`` exists below ``directory``.
+
+    One check rules out most objects, because most machines have debug files of very few.
+    """
     folder = resolve_in_root(directory, name.rpartition("/")[0])
     return folder is not None and is_directory(folder)

@@ -6,8 +6,9 @@ file is read
 - if it proves to be the recorded one: an object by its build id, a debug link by build id or checksum, a dwz file by
   build id, a ``.dwo`` or ``.dwp`` by the id of its unit, a jitdump by the process id in it, the kernel by build id or
   by the address of its reference symbol;
-- otherwise only if the recording was not made elsewhere: an object without a build id (whose inode must be the recorded
-  one, if it was made here), its debug file by name, a perf map;
+- otherwise only if the recording is not known to come from another machine: an object without a build id, its debug
+  file by name, a perf map. If the recording is known to be from this machine, the inode of such an object must also be
+  the recorded one;
 - a source file, which can be any text and proves nothing, only if the recording was made here and the object that
   names the file belongs to this machine.
 
@@ -27,12 +28,14 @@ from perf2x.base.binaries.find.running_kernel import running_host_name
 from perf2x.base.binaries.find.search_paths import SearchPaths
 from perf2x.base.columnar import U64, DictionaryColumn
 
-_INODES = 1 << 48
-"""Overlayfs puts the number of a layer into the bits above; older kernels leave it out in mappings (``xino``)."""
+_INODE_MODULUS = 1 << 48
+"""Only the low 48 bits of inode numbers are compared: overlayfs puts the number of a layer into those above, and older
+kernels leave it out in mappings (``xino``).
+"""
 
 
 class RecordedOn(Protocol):
-    """The properties of a recording's machine, as ``Session`` has them."""
+    """A recording's path and the machine that it was made on, as ``Session`` has them."""
 
     @property
     def source(self) -> str:
@@ -74,17 +77,20 @@ class RecordedFiles:
 
     @cached_property
     def made_here(self) -> bool:
-        """Whether the recording appears to be made on this machine, also judging by its mappings."""
-        return self._mmaps is not None and len(self._mmaps.inode) > 0 and self._is_here
+        """Whether the recording was made on this machine: host names are equal, and there are mappings to compare with.
+
+        If neither this nor ``made_elsewhere`` is true, the origin is unknown.
+        """
+        return self._mmaps is not None and len(self._mmaps.inode) > 0 and self._same_host
 
     @cached_property
-    def _is_here(self) -> bool:
+    def _same_host(self) -> bool:
         return bool(self._host) and self._host == running_host_name()
 
     @cached_property
     def made_elsewhere(self) -> bool:
-        """Whether the recording appears to be made on another machine."""
-        return bool(self._host) and bool(running_host_name()) and not self._is_here
+        """Whether the recording names another host than this one."""
+        return bool(self._host) and bool(running_host_name()) and not self._same_host
 
     def key(self, name: str) -> Hashable:
         """Return everything that determines the answers of `refusal`."""
@@ -98,14 +104,14 @@ class RecordedFiles:
         Devices are not compared, because btrfs and overlayfs have one number in mappings and another in stat(2).
         """
         if self.made_elsewhere:
-            return f"{path} may be another file than on {self._host}: it was recorded without a build id"
+            return f"{path} may not be the file that was on {self._host}: it was recorded without a build id"
         if not self.made_here:
             return ""
         try:
             status = path.stat()
         except OSError as error:
             return f"{path}: {error.strerror}"
-        if any((inode ^ status.st_ino) % _INODES for inode in self._inodes.get(name, ())):
+        if any((inode ^ status.st_ino) % _INODE_MODULUS for inode in self._inodes.get(name, ())):
             return f"{path} was replaced after the recording: its inode number differs"
         if self._written and min(status.st_mtime_ns, status.st_ctime_ns) > self._written:
             return f"{path} was changed after the recording"
@@ -140,8 +146,8 @@ class RecordedFiles:
 def is_own(places: SearchPaths, recorded: str, file: ElfObject) -> bool:
     """Return whether a file is this machine's own object ``recorded``, or its debug file, neither copied nor fetched.
 
-    perf's copy of an object, in the build-id cache, counts if it equals the file at the recorded path: caches are
-    unpacked from archives, too.
+    Exception: perf's copy of an object in the build-id cache counts if it equals the file at the recorded path.
+    Equality is required because caches are also unpacked from archives.
     """
     path = file.path
     if path is None or places.symfs is not None:

@@ -1,8 +1,8 @@
 """Go's tables of values by code address (lines, files), decoded for many functions at a time.
 
 A table is a sequence of pairs of variable-length integers: the change of the value (zigzag, starting at −1) and the
-number of instructions that it applies to. A change of 0, except the first, or the end of the data ends the table; its
-length is not stated.
+number of instructions that it applies to. The table has no stored length: it ends at the first change of 0 other than
+in the first pair, or at the end of the data.
 
 ::
 
@@ -40,17 +40,20 @@ _LONGEST_NUMBER = 5
 _LONGEST = 1 << 20
 """The longest table of one function; generated code needs tens of thousands, and a hostile table must not take seconds.
 """
-_FIRST_LOOK, _AT_ONCE = 256, 1 << 20
-"""Bytes of a table in the first attempt, and of all tables that are decoded together."""
+_FIRST_LOOK = 256
+"""Bytes of a table to decode in the first attempt."""
+_AT_ONCE = 1 << 20
+"""Bytes of all tables that are decoded together."""
 _FARTHEST = np.uint64(1 << 36)
 """The longest function; larger offsets in a damaged table are clamped to this."""
 
 
 def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I64:
-    """Return (m,) the value of ``table`` (m,), a row of ``at``, at ``offset`` (m,) bytes from its function's entry.
+    """Look up values at code addresses; a result of 0 or less means that there is none.
 
-    It is 0 or less where there is none. ``at`` (n,): offsets of tables in ``data``; ``quantum``: bytes of the shortest
-    instruction.
+    ``at`` (n,): offsets of tables in ``data``. For each of m lookups, ``table`` (m,) is an index into ``at`` and
+    ``offset`` (m,) the distance from the entry of that table's function, in bytes. ``quantum``: bytes of the shortest
+    instruction. Returns (m,) values.
     """
     ends, values = pc_values(data, at, quantum)
     end = np.minimum(ends.values, _FARTHEST)
@@ -66,9 +69,10 @@ def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I6
 
 
 def pc_values(data: bytes, at: I64, quantum: int) -> tuple[ListArray, I64]:
-    """Decode tables to columns: row i of the first has the ends of table i's ranges, in bytes from its entry.
+    """Decode tables into ranges of code and the value in each.
 
-    The second has the value of each range, concatenated.
+    Row i of the first result has the ends of table i's ranges, in bytes from the function's entry; the second has the
+    values of all ranges, concatenated.
     """
     begin = np.clip(at, 0, len(data))
     longest = np.minimum(_LONGEST, len(data) - begin)
@@ -92,7 +96,7 @@ def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[ListArray, Bools
     """Return the alternating changes and run lengths of each table, and whether its end is within ``length`` bytes."""
     raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, length)], offsets_of(length)
     last = flatnonzero(raw < 0x80)
-    offsets = searchsorted(last, starts)  # of whole numbers
+    offsets = searchsorted(last, starts)  # index in last of each table's first complete number
     count = np.diff(offsets)
     first = np.append(0, last[:-1] + 1)[: len(last)]
     first[offsets[:-1][count > 0]] = starts[:-1][count > 0]

@@ -175,7 +175,10 @@ def test_why_it_was_refused(machine: Path, tmp_path: Path) -> None:
         files = RecordedFiles(recording.session, recording.sideband.mmaps)
         return Finder(SearchPaths(system_debug_dir=None, proc=None)).find(NAME, b"", recorded=files)
 
-    for inode, host, why in ((5, HERE, "replaced after the recording"), (5, "there", "another file than on there")):
+    for inode, host, why in (
+        (5, HERE, "replaced after the recording"),
+        (5, "there", "not be the file that was on there"),
+    ):
         one = found(inode, host)
         assert (why in one.reason, [each.result for each in one.searched[:1]]) == (True, [OTHER_FILE])
     assert found(path.stat().st_ino, HERE).files
