@@ -1,4 +1,4 @@
-"""Starts tasks in a thread before their results are needed; for work that is mostly done outside Python."""
+"""Starts tasks in a thread before their results are needed; pays off for work that mostly runs outside Python."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +11,10 @@ Made = TypeVar("Made")
 
 
 def started(tasks: Mapping[str, Callable[[], Made]]) -> dict[str, Callable[[], Made]]:
-    """Start tasks, which run one after another; each function of the result waits for its task and returns its result.
+    """Start tasks in a thread, one after another, and return a function for each that waits for the task's result.
 
-    It raises what the task raised. Where address space is limited (a thread needs some), a task runs when its result is
-    first requested.
+    The function returns the result, or raises what the task raised. Where address space is limited, of which a thread
+    needs some, the tasks themselves are returned, so that each runs when its function is called.
     """
     if address_space_left() is not None:
         return dict(tasks)

@@ -1,6 +1,6 @@
-"""Named counters of everything that was skipped, lost or guessed.
+"""Counts everything that a conversion skipped, lost or guessed, by name.
 
-An unreadable file raises an error; an unreadable record is counted here, and the conversion continues.
+A file that cannot be read raises an error; a record that cannot be read is counted here, and the conversion continues.
 
 Each counter has a description: ``file_cut`` with count 6,657 is "6,657 bytes missing at the end of the file".
 """
@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
 
 class Count(Struct):
-    """One kind of damage: how often it occurred, its severity, advice, and where it was found first."""
+    """One counter: how often something occurred, its severity, advice for the user, and where it occurred first."""
 
     name: str
     severity: Severity
@@ -51,9 +51,10 @@ class Diagnostics(Struct):
     counts: dict[str, Count] = field(default_factory=dict)
 
     def add(self, name: str, advice: str, count: int = 1, where: str = "", severity: Severity | None = None) -> None:
-        """Add ``count`` to the counter ``name`` (snake_case), which keeps the other values of the first call.
+        """Add ``count`` to the counter ``name`` (snake_case).
 
-        The severity of names that are not listed in this module is LOSS.
+        Its advice, place and severity are those of the first call. The severity of names that this module does not list
+        is LOSS.
         """
         if count <= 0:
             return
@@ -71,12 +72,12 @@ class Diagnostics(Struct):
         return [count for count in self.counts.values() if count.severity is Severity.LOSS]
 
     def missing_ends(self) -> list[Count]:
-        """Counts of damage that hides the rest of a recording, so that the number of missing samples is unknown."""
+        """Return the counters of damage that hides the rest of a recording: unknown how many samples it had."""
         return [count for count in self.counts.values() if count.name in ENDS_EARLY]
 
     @contextmanager
     def apart(self) -> Iterator[dict[str, Count]]:
-        """Collect the counts made inside the block separately, in the yielded mapping."""
+        """Count what happens inside the block separately, in the yielded mapping."""
         others, self.counts = self.counts, {}
         try:
             yield self.counts
@@ -168,31 +169,36 @@ _WORDS = {
         "waits_without_end": "wait[s] without an end",
     },
 }
-"""Descriptions of all counters; ``[s]`` is added for counts other than one, ``[is|are]`` has both endings."""
+"""Descriptions of all counters, by severity. Of ``[is|are]``, the first is used for a count of one, the second for any
+other; ``[s]`` is used for any count but one.
+"""
 
 ENDS_EARLY = frozenset({
     "unfinished_file", "file_cut", "features_cut", "wrapper_damaged", "blobs_cut", "bytes_after_last_record",
     "compressed_bytes_after_last_record", "compressed_records_broken",
 })  # fmt: skip
-"""Damage after which no more of a recording can be read."""
+"""Counters of damage after which no more of a recording can be read."""
 _LOST = {"lost_samples", "lost_records", "throttled"}
 _ENDS = re.compile(r"\[(?:([^|\]]*)\|)?([^\]]*)\]")
 _COMMENT = re.compile(r"perf2x-(\w+):(\d+)")
 
 
 def _declared(name: str) -> tuple[Severity, str]:
-    """Return the severity and description of a name; unlisted names are losses, described by their own words."""
+    """Return the severity and description of a counter; one that is not listed is a loss, described by its name."""
     found = ((severity, words[name]) for severity, words in _WORDS.items() if name in words)
     return next(found, (Severity.LOSS, name.replace("_", " ")))
 
 
 def comment(name: str, count: int) -> str:
-    """Format a diagnostic as an entry of ``Meta.comments``."""
+    """Format a counter as a comment in a profile (``Meta.comments``)."""
     return f"perf2x-{name}:{count}"
 
 
 def losses(comments: Iterable[str]) -> list[tuple[str, int, str]]:
-    """Return (name, count, description) of the losses in comments of a profile, merged or not, that distort numbers."""
+    """Return (name, count, description) of losses that distort figures, from the comments of a profile.
+
+    The comments of a merged profile have a counter several times; these counts are added.
+    """
     counts = Counter[str]()
     for text in comments:
         if match := _COMMENT.fullmatch(text):
@@ -201,6 +207,6 @@ def losses(comments: Iterable[str]) -> list[tuple[str, int, str]]:
 
 
 def _in_words(name: str, count: int) -> str:
-    """Describe ``count`` occurrences of a diagnostic."""
+    """Return count and description: ``3 damaged records``."""
     _, words = _declared(name)
     return f"{count:,} {_ENDS.sub(lambda ends: ends[1] or '' if count == 1 else ends[2], words)}"

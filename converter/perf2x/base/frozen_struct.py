@@ -7,4 +7,4 @@ from msgspec import Struct, field
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Frozen(Struct, frozen=True):
-    """Values that belong together: typed fields, which determine equality and hash."""
+    """Base class of immutable structs; equality and hash are those of the fields."""

@@ -1,7 +1,7 @@
-"""Names and entry points of installed packages, read directly from their folders.
+"""Finds the entry points of installed packages by reading the packages' folders directly.
 
-``importlib.metadata`` has the same data, but takes a conversion 17 ms with 20 packages and 27 with 150. It is used only
-if packages lie in archives, or a custom finder may know some.
+``importlib.metadata`` returns the same, but takes 17 ms of a conversion with 20 packages and 27 ms with 150. It is used
+only if some packages are in archives, or a custom finder may know further ones.
 """
 
 import os
@@ -17,14 +17,14 @@ from perf2x.errors import OptionError
 
 
 class EntryPoint(NamedTuple):
-    """An object that a package offers by a name, such as an output format."""
+    """An object that a package offers under a name, such as an output format."""
 
     name: str
     value: str
-    """``module:object``, perhaps followed by the extras that it needs, `` [extra]``."""
+    """``module:object``, perhaps followed by the extras that the object needs: `` [extra]``."""
 
     def load(self) -> Any:
-        """Import it."""
+        """Import the object."""
         module, _, path = self.value.partition("[")[0].replace(" ", "").partition(":")
         return reduce(getattr, filter(None, path.split(".")), import_module(module))
 
@@ -44,9 +44,9 @@ def entry_points(group: str) -> list[EntryPoint]:
 
 @cache
 def _packages() -> dict[str, str]:
-    """Return the text of ``entry_points.txt`` of all packages by name.
+    """Return {name: text of ``entry_points.txt``} of all packages.
 
-    The first package of a name on the path counts.
+    Of several packages with one name, the first on the path counts, as for imports.
     """
     found: dict[str, str] = {}
     for name, text in _by_library() if _are_hidden() else _in_folders():
@@ -55,7 +55,7 @@ def _packages() -> dict[str, str]:
 
 
 def _are_hidden() -> bool:
-    """Return whether packages may be in other places than folders on the path."""
+    """Return whether packages may lie elsewhere than in folders on the path: in archives, or behind a custom finder."""
     finders = [one for one in sys.meta_path if hasattr(one, "find_distributions")]
     return finders != [PathFinder] or any(one.endswith(".egg") or Path(one).is_file() for one in sys.path)
 
@@ -91,9 +91,9 @@ def _text(path: str) -> str:
 
 
 def available(group: str) -> dict[str, EntryPoint]:
-    """Return every plugin of a group by name, sorted, not yet imported.
+    """Return the plugins of a group by name, sorted by name and not yet imported.
 
-    Raises OptionError when two share a name, and when perf2x's own are missing.
+    Raises OptionError when two plugins share a name, and when there are none: perf2x itself has some in every group.
     """
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group), key=lambda point: (point.name, point.value)):

@@ -1,10 +1,10 @@
-"""Names of mappings, as the kernel and perf record them."""
+"""Tells what a mapping is by the name that the kernel or perf recorded: a file, a vDSO, JIT code or memory."""
 
 import re
 
 VDSO, VDSO_32, VDSO_X32 = "[vdso]", "[vdso32]", "[vdsox32]"
-"""Names of the kernel's code for user programs. A 64-bit machine has another copy for 32-bit programs, and one for
-64-bit programs with 32-bit pointers. The kernel calls all three [vdso]; these are perf's names.
+"""perf's names for vDSOs: the kernel's code that runs in user programs. A 64-bit machine has a second vDSO for 32-bit
+programs and a third for 64-bit programs with 32-bit pointers (x32); the kernel calls all three [vdso].
 """
 
 
@@ -21,10 +21,11 @@ def is_real_path(recorded: str) -> bool:
 
 
 def is_object(recorded: str, has_build_id: bool) -> bool:
-    """Return whether a mapping is a file of code rather than memory of one process.
+    """Return whether a mapping is an object file rather than memory of one process.
 
-    A mapping with a build id is an ELF file, even if it never was in a folder: ``/memfd:plugin (deleted)`` was loaded
-    from memory if it has a build id; otherwise a JIT compiler wrote there.
+    A mapping with a build id is an ELF file, even if that file never had a name in a folder: ``/memfd:plugin
+    (deleted)`` with a build id is a library that was loaded from memory; without a build id, it is memory that a JIT
+    compiler wrote code to.
     """
     in_memory = has_build_id and recorded.startswith("/") and not recorded.startswith("//")
     return in_memory or is_real_path(without_deleted(recorded))
@@ -39,7 +40,7 @@ _INJECTED = re.compile(r"(?:^|/)jitted-\d+-\d+\.so$")
 
 
 def is_injected(filename: str) -> bool:
-    """Return whether a file name is that of an ELF file that ``perf inject --jit`` wrote for a piece of a jitdump."""
+    """Return whether ``perf inject --jit`` wrote the file: an ELF file for one function of a jitdump."""
     return _INJECTED.search(filename) is not None
 
 
@@ -49,6 +50,6 @@ _DUMP = re.compile(r"(?:^|/)jit-\d+(?:\.dump|-\d+-[0-9A-Za-z]{6,8}(?:\.dump)?)$"
 def is_jitdump(filename: str) -> bool:
     """Return whether a file name is that of a jitdump.
 
-    It is ``jit-PID.dump``, or ``jit-TID-PID-XXXXXX`` from JavaScriptCore (Bun).
+    Such names are ``jit-PID.dump`` or, from JavaScriptCore (Bun), ``jit-TID-PID-XXXXXX``.
     """
     return _DUMP.search(filename) is not None

@@ -1,4 +1,4 @@
-"""Student's t: the uncertainty of a mean of few values."""
+"""Student's t distribution: how uncertain a mean of few values is."""
 
 import math
 from functools import lru_cache
@@ -6,10 +6,12 @@ from functools import lru_cache
 
 @lru_cache(4096)
 def student(confidence: float, comparisons: int, freedom: int) -> float:
-    """Return the half-width, in standard errors, of simultaneous two-sided intervals for all comparisons.
+    """Return the half-width of two-sided confidence intervals, in standard errors.
 
-    It is found by bisection on the closed form of the distribution for whole degrees of freedom (Abramowitz and Stegun,
-    26.7.3). Without a degree of freedom nothing can be estimated, and it is 0.
+    ``confidence`` is the probability that the intervals of all ``comparisons`` are right at once (Bonferroni);
+    ``freedom`` is the degrees of freedom. The half-width is found by bisection on the closed form of the distribution
+    for whole degrees of freedom (Abramowitz and Stegun, 26.7.3). Without a degree of freedom nothing can be estimated,
+    and the result is 0.
     """
     if freedom < 1:
         return 0.0
@@ -22,7 +24,7 @@ def student(confidence: float, comparisons: int, freedom: int) -> float:
 
 
 def _within(angle: float, freedom: int) -> float:
-    """Return the probability of values whose size is below ``sqrt(freedom) * tan(angle)``."""
+    """Return the probability that |t| is below ``sqrt(freedom) * tan(angle)``."""
     odd, cosine = freedom % 2, math.cos(angle)
     term = total = cosine if odd else 1.0
     for step in range(2 + odd, freedom, 2):

@@ -1,6 +1,7 @@
-"""Forked worker processes: they share the first process's memory without copying; only results are sent back.
+"""Runs work in forked processes, which share this process's memory without copying; only results are sent back.
 
-Results come back flat, in order (`run_in_processes`), or are merged pair by pair on their way (`join_from_processes`)::
+Either this process receives the result of every worker, in order (`run_in_processes`), or workers merge their results
+in pairs, so that this process receives a few large ones (`join_from_processes`)::
 
     0 ◀─ 1     2 ◀─ 3     4 ◀─ 5     6 ◀─ 7        all four at once
     0 ◀─────── 2          4 ◀─────── 6
@@ -28,14 +29,15 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _ALIGNED = 16
+"""Bytes; each array in a result begins at a multiple of this."""
 
 
 def run_in_processes(count: int, here: Callable[[int], None], there: Callable[[int], Result]) -> Iterator[Result]:
-    """Do ``count`` shares of work: the first with ``here``, each of the others with ``there`` in a worker process.
+    """Do ``count`` shares of work: share 0 by ``here(0)`` in this process, each other share by ``there`` in a worker.
 
-    Yields the results of ``there``, which must be picklable, complete and not None: other changes stay in the worker.
-    Raises the Perf2xError that a worker raises. If a worker dies (out of memory, say) or cannot be started, its share
-    is done with ``here``.
+    Yields the results of ``there``. A result must be picklable, must not be None, and must contain all that the worker
+    found out, because other changes to its memory are lost. Raises the Perf2xError that a worker raises. If a worker
+    dies (out of memory, say) or cannot be started, ``here`` does its share.
     """
     with _forked(count, lambda number, _: there(number)) as connections:
         here(0)
@@ -57,10 +59,10 @@ def join_from_processes(
 ) -> None:
     """Do ``count`` shares of work in that many processes, including this one, and merge their results.
 
-    Each process calls ``work`` with its number. Then the first of every two receives the other's ``result``, which must
-    be picklable, and passes it to ``absorb``, until this process has everything. Raises the Perf2xError that any of
-    them raises. ``replace`` gets the numbers of processes whose results are lost, because one died or could not be
-    started.
+    Each process calls ``work`` with its number. Then, of every two processes, the first receives the ``result`` of the
+    second, which must be picklable, and passes it to ``absorb``; this repeats until this process has everything. Raises
+    the Perf2xError that a worker raises. If a process died or could not be started, its own result and those that it
+    had absorbed are lost: ``replace`` gets the numbers of these shares.
     """
 
     def join(number: int, connections: Sequence[Connection]) -> None:
@@ -82,7 +84,7 @@ def join_from_processes(
 
 
 def _partners(number: int, count: int) -> Iterator[int]:
-    """Yield the processes whose results a process receives, in order."""
+    """Yield, in order, the processes whose results process ``number`` receives."""
     step = 1
     while not number & step and number + step < count:
         yield number + step
@@ -93,8 +95,8 @@ def _partners(number: int, count: int) -> Iterator[int]:
 def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> Iterator[Sequence[Connection]]:
     """Start workers 1 to ``count`` - 1, as many as possible; yield their connections and end them on exit.
 
-    ``there`` gets the number of its process, and the connections of all workers. The connection of a worker that could
-    not be started just ends.
+    ``there`` gets the number of its process and the connections of all workers. Reading from the connection of a worker
+    that could not be started raises EOFError.
     """
     context = fork_context()
     pipes: list[tuple[Connection, Connection]] = []
@@ -112,7 +114,7 @@ def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> It
         yield [ours for ours, _ in pipes]
     finally:
         for process in processes:
-            process.kill()  # a worker that has just started would run this process's SIGTERM handler
+            process.kill()  # not SIGTERM, for which a worker that has just started has this process's handler
         for process in processes:
             process.join()
         for ours, _ in pipes:
@@ -130,13 +132,13 @@ def _run(
     pipes: Sequence[tuple[Connection, Connection]],
     there: Callable[[int, Sequence[Connection]], Any],
 ) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the first process cleans up
-    for kind in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
-        if signal.getsignal(kind) is not signal.SIG_IGN:  # nohup applies to all
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # only the first process has something to clean up
+    for kind in (signal.SIGINT, signal.SIGHUP):  # only the first process reports interruptions
+        if signal.getsignal(kind) is not signal.SIG_IGN:  # under nohup, workers ignore SIGHUP, too
             signal.signal(kind, signal.SIG_DFL)
     connection = pipes[number - 1][1]
     partners = set(_partners(number, len(pipes) + 1))
-    for other, (ours, theirs) in enumerate(pipes, 1):  # a pipe ends only when all its writers are closed
+    for other, (ours, theirs) in enumerate(pipes, 1):  # a pipe ends only when no process can write to it
         if other not in partners:
             ours.close()
         if theirs is not connection:
@@ -151,7 +153,7 @@ def _run(
 
 
 def _send(connection: Connection, result: Any) -> None:
-    """Send arrays out of band, without copying, each at an offset aligned for any type."""
+    """Send a result: first its pickle, then the bytes of its arrays without copying, each padded to _ALIGNED."""
     buffers: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
     parts = [buffer.raw() for buffer in buffers]
@@ -163,7 +165,7 @@ def _send(connection: Connection, result: Any) -> None:
 
 
 def _received(connections: Sequence[Connection], number: int) -> Any:
-    """Receive the result of a worker; None if the worker was never started or died. Raises its Perf2xError."""
+    """Receive a worker's result, or raise its Perf2xError; None if the worker was never started or died."""
     try:
         result = _receive(connections[number - 1]) if number <= len(connections) else None
     except (EOFError, OSError):

@@ -1,4 +1,4 @@
-"""The kernel's and perf's numbers: constants and layouts without logic."""
+"""Constants and layouts of structs that the kernel and perf define."""
 
 from perf2x.base.abi.hardware_trace import hardware_trace, is_decoded
 from perf2x.base.abi.perffile import (

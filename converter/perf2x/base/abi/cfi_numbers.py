@@ -1,7 +1,7 @@
 """Numbers of call frame information: pointer encodings and expression operators.
 
-`cfi/opcodes` has the instructions. Sources: DWARF 5, sections 6.4 and 7.7.1; Linux Standard Base, "Exception Frames";
-binutils include/dwarf2.h. Constants only, named as in the standards without their prefixes.
+The numbers of the instructions are in `cfi/opcodes`. Sources: DWARF 5, sections 6.4 and 7.7.1; Linux Standard Base,
+"Exception Frames"; binutils include/dwarf2.h. Constants only, named as in the standards without their prefixes.
 """
 
 from enum import IntEnum

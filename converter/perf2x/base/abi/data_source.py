@@ -1,4 +1,4 @@
-"""Text for union perf_mem_data_src: the kind of a memory access, and where its data was found.
+"""Describes a memory access (union perf_mem_data_src): its kind, and where its data was found, in perf's words.
 
 Sources of truth: include/uapi/linux/perf_event.h for the bits, tools/perf/util/mem-events.c for perf's wording.
 """
@@ -29,7 +29,7 @@ def operation(word: int) -> str:
 
 
 def level(word: int) -> str:
-    """Return the level of memory, and whether it was hit: mem_lvl_num (bits 33 to 36) if set, else mem_lvl."""
+    """Return the level of memory and whether it was hit: mem_lvl_num (bits 33 to 36) if set, otherwise mem_lvl."""
     bits, number = word >> 5 & 0x3FFF, word >> 33 & 0xF
     how = " hit" if bits & _HIT else " miss" if bits & _MISS else ""
     if number and number != _UNKNOWN_LEVEL:
@@ -39,7 +39,7 @@ def level(word: int) -> str:
 
 
 def _distance(word: int) -> str:
-    """Return ``Remote`` (bit 37) and the distance (mem_hops, bits 43 to 45), as a prefix for a level."""
+    """Return the prefix of a level: ``Remote`` if bit 37 is set, and the distance (mem_hops, bits 43 to 45)."""
     hops = word >> 43 & 7
     far = f"{_HOPS[hops] if hops < len(_HOPS) else f'{hops} hops'} " if hops else ""
     return ("Remote " if word >> 37 & 1 else "") + far
@@ -59,5 +59,5 @@ def translation(word: int) -> str:
 
 
 def _named(names: Sequence[str], bits: int) -> Iterator[str]:
-    """Return the names of the set bits, lowest first."""
+    """Return the name of each bit that is set, the lowest bit first."""
     return (name for place, name in enumerate(names) if bits >> place & 1)

@@ -1,4 +1,4 @@
-"""Kinds of hardware trace by the number of AUXTRACE_INFO, and how perf makes samples from each.
+"""Kinds of hardware trace, by their number in AUXTRACE_INFO, and how perf makes samples from each.
 
 Source of truth: enum auxtrace_type in tools/perf/util/auxtrace.h, tools/perf/Documentation/itrace.txt.
 """
@@ -10,10 +10,11 @@ from perf2x.base.frozen_struct import Frozen
 
 
 class TraceKind(Frozen):
-    """A kind of hardware trace; ``itrace``: options for perf inject to make samples from it, "" if it cannot."""
+    """A kind of hardware trace."""
 
     name: str
     itrace: str = ""
+    """Value of perf inject's option --itrace that makes samples from this kind; "" if perf inject cannot."""
 
 
 KINDS = {
@@ -32,10 +33,10 @@ _PARAMETERS = ("cpu", "parameters", "midr", "pmu_type", "min_interval", "event_f
 
 
 def hardware_trace(number: int, words: Sequence[int]) -> dict[str, Any]:
-    """Return the number, name and perf inject options of a kind as plain values; unknown kinds have no name.
+    """Describe a recording's hardware trace: its kind, and how perf makes samples from it; unknown kinds have no name.
 
-    ``words`` are the rest of AUXTRACE_INFO. Arm SPE's contain its event type and, if written by a newer perf,
-    parameters of each CPU (arm_spe_alloc_metadata in tools/perf/util/arm-spe.c).
+    ``number`` and ``words`` are the kind and the rest of AUXTRACE_INFO. For Arm SPE, ``words`` contain the event type
+    and, if a newer perf recorded them, parameters of each CPU (arm_spe_alloc_metadata in tools/perf/util/arm-spe.c).
     """
     kind = KINDS.get(number, TraceKind(""))
     known: dict[str, Any] = {"type": number, "name": kind.name, "itrace": kind.itrace}
@@ -50,5 +51,5 @@ def hardware_trace(number: int, words: Sequence[int]) -> dict[str, Any]:
 
 
 def is_decoded(features: Mapping[str, Any]) -> bool:
-    """Return whether perf2x decodes the hardware trace of a recording with these header sections to samples."""
+    """Return whether perf2x itself makes samples from the hardware trace of a recording with these header sections."""
     return bool(features.get("hardware_trace", {}).get("name") == ARM_SPE)

@@ -1,4 +1,4 @@
-"""Numbers of the perf.data container, copied deliberately from tools/perf (Linux 7.2).
+"""Constants of the perf.data file format, copied deliberately from tools/perf (Linux 7.2).
 
 Sources of truth: tools/perf/util/header.h (features, file header), tools/lib/perf/include/perf/event.h (user records),
 tools/perf/Documentation/perf.data-file-format.txt. Constants only.
@@ -20,7 +20,7 @@ SECTION_SIZE = 16
 
 
 class UserRecordType(IntEnum):
-    """enum perf_user_event_type: records written by the perf tool, without a sample_id trailer."""
+    """enum perf_user_event_type: records that the perf tool writes; they have no sample_id trailer (sample_id_all)."""
 
     HEADER_ATTR = 64
     HEADER_EVENT_TYPE = 65
@@ -48,7 +48,10 @@ class UserRecordType(IntEnum):
 
 
 class SimpleperfRecordType(IntEnum):
-    """Records of Android's simpleperf (its record.h). Header: u32 type, u16 upper and u16 lower half of the size."""
+    """Records of Android's simpleperf (its record.h).
+
+    Their header is a u32 type, then the upper and the lower half of the size, u16 each.
+    """
 
     SIMPLEPERF_KERNEL_SYMBOL = 32769
     SIMPLEPERF_DSO = 32770
@@ -120,7 +123,7 @@ class EventUpdate(IntEnum):
 MISC_LOST_SAMPLES_BPF = 1 << 15
 """PERF_RECORD_MISC_LOST_SAMPLES_BPF: the samples were dropped by a BPF filter."""
 MISC_BUILD_ID_SIZE = 1 << 15
-"""PERF_RECORD_MISC_BUILD_ID_SIZE: the build id record states the size of its id."""
+"""PERF_RECORD_MISC_BUILD_ID_SIZE: the HEADER_BUILD_ID record states the size of its build id."""
 BUILD_ID_SIZE = 20
 """BUILD_ID_SIZE: bytes reserved for a build id in records and in the BUILD_ID feature."""
 
@@ -128,4 +131,4 @@ MACHINES = {
     3: "i686", 8: "mips", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "armv7l", 43: "sparc64", 62: "x86_64",
     183: "aarch64", 243: "riscv64", 258: "loongarch64",
 }  # fmt: skip
-"""ELF e_machine (elf.h) → the name in ``uname -m``."""
+"""Names of machines, as in ``uname -m``, by e_machine in the ELF header (elf.h)."""

@@ -1,7 +1,7 @@
-"""perf's register bits and DWARF's register numbers, per architecture.
+"""Maps perf's register numbers to DWARF's, for each architecture.
 
-``PERF_SAMPLE_REGS_USER`` numbers registers as in arch/*/include/uapi/asm/perf_regs.h, call frame information as in the
-processor's psABI; the unwinder translates one to the other. Constants only.
+Samples (PERF_SAMPLE_REGS_USER) number registers as in arch/*/include/uapi/asm/perf_regs.h; call frame information
+numbers them as in the processor's psABI. The unwinder translates the former to the latter. Constants only.
 """
 
 X86_64_DWARF = {
@@ -30,4 +30,4 @@ NAMES = {
     "i686": _X86,
     "aarch64": (*(f"x{number}" for number in range(30)), "lr", "sp", "pc"),
 }
-"""The register that each bit stands for (tools/perf/util/perf-regs-arch), by ``uname -m``."""
+"""Names of registers in the order of perf's numbers (tools/perf/util/perf-regs-arch), by ``uname -m``."""

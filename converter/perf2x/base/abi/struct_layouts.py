@@ -1,4 +1,4 @@
-"""Layouts of fixed structs, as tables from which dtypes are derived; each revision adds fields to the one before.
+"""Layouts of perf_event_attr, of which each revision adds fields to the previous one, and of record headers.
 
 Source of truth: include/uapi/linux/perf_event.h (struct perf_event_attr, struct perf_event_header).
 """
@@ -35,7 +35,7 @@ ATTR_SIZE_NEWEST = ATTR_REVISIONS[-1][0]
 
 
 def attr_dtype(order: ByteOrder) -> np.dtype[np.void]:
-    """Return the dtype of the newest perf_event_attr; shorter ones must be padded with zeros first."""
+    """Return the dtype of the newest perf_event_attr; pad structs of older revisions with zeros before using it."""
     fields = [(name, order + kind) for _, added in ATTR_REVISIONS for name, kind in added]
     return np.dtype(fields)
 

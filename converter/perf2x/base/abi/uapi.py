@@ -1,14 +1,14 @@
-"""Numbers of the kernel's perf ABI, copied deliberately from include/uapi/linux/perf_event.h (Linux 7.2).
+"""Constants of the kernel's perf ABI, copied deliberately from include/uapi/linux/perf_event.h (Linux 7.2).
 
-Constants only: nothing here computes. Names are exactly the kernel's, so that searching its source tree finds them.
-Bits are IntEnum rather than IntFlag, whose ``&`` creates an object and takes six times as long.
+Names are exactly the kernel's, so that searching the kernel's source tree finds them. Bits are members of an IntEnum
+rather than of an IntFlag, because ``&`` of an IntFlag creates an object and takes six times as long.
 """
 
 from enum import IntEnum
 
 
 class RecordType(IntEnum):
-    """enum perf_event_type: the records that the kernel writes (user-space records from 64 on are in perffile)."""
+    """enum perf_event_type: the records that the kernel writes; perffile.py has those of the perf tool, from 64 on."""
 
     MMAP = 1
     LOST = 2
@@ -86,7 +86,7 @@ class BranchSampleType(IntEnum):
 
 
 class CpuMode(IntEnum):
-    """PERF_RECORD_MISC_CPUMODE: privilege level of the instruction; every frame of a profile has it as ``mode``."""
+    """PERF_RECORD_MISC_CPUMODE: the privilege level that an instruction ran in; ``mode`` of each frame in a profile."""
 
     UNKNOWN = 0
     KERNEL = 1
@@ -97,7 +97,7 @@ class CpuMode(IntEnum):
 
 
 MODE_NAMES = tuple(mode.name.lower().replace("_", " ") for mode in CpuMode)
-"""The name of each mode, such as ``guest kernel``, in pprof's label and a dataset's column."""
+"""The name of each mode, such as ``guest kernel``, for the label in pprof and the column in a dataset."""
 
 
 class RegsAbi(IntEnum):
@@ -131,7 +131,7 @@ class CallchainContext(IntEnum):
 
 
 CALLCHAIN_CONTEXT_MAX = 2**64 - 4095
-"""PERF_CONTEXT_MAX: every chain entry at or above it is a context marker, not an address."""
+"""PERF_CONTEXT_MAX: a chain entry at or above this number is a context marker, not an address."""
 
 ATTR_FLAGS = (
     "disabled", "inherit", "pinned", "exclusive", "exclude_user", "exclude_kernel", "exclude_hv", "exclude_idle",

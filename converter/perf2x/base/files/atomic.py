@@ -1,11 +1,11 @@
-"""Atomic file replacement: a file appears under its name when it is complete, or not at all.
+"""Replaces files atomically: a file appears under its name when it is complete, or not at all.
 
 Outputs, downloads and caches are written through this module. Where the system has files without a name (Linux,
 O_TMPFILE), a killed process leaves nothing behind; elsewhere the new file has a hidden name until it is complete.
 
-Files that perf2x can make again end in a magic word and the CRC-32 of their contents, which finds every flipped bit and
-takes 0.4 ms per megabyte. BLAKE2 would also withstand forgery but takes four times as long, and anyone who can
-write to the user's cache can do worse.
+Files that perf2x can recreate end with a magic word and the CRC-32 of their contents, which detects every flipped bit
+and takes 0.4 ms per megabyte. BLAKE2 would also detect forgery, but takes four times as long, and anyone who can write
+to the user's cache can do worse than forge a cached file.
 """
 
 import contextlib
@@ -21,9 +21,9 @@ from perf2x.errors import OptionError, OutputError
 
 
 class AtomicFile:
-    """A new version of ``path``: write to ``file``, then call ``commit``; without a commit it is discarded.
+    """A new version of ``path``: write to ``file``, then call ``commit``, or else ``discard``.
 
-    ``file`` may be closed before the commit. Another process sees either the old version or the new one.
+    ``file`` may be closed before the commit. Other processes see either the old version or the complete new one.
     """
 
     def __init__(self, path: Path, mode: int) -> None:
@@ -40,13 +40,16 @@ class AtomicFile:
         self.file: BinaryIO = os.fdopen(self._descriptor, "wb", closefd=False)
 
     def commit(self) -> None:
-        """Rename the file to ``path``, keeping the permissions of the file that it replaces, if any."""
+        """Put the file in place at ``path``; it gets the permissions of the file that it replaces, if any."""
         self.file.close()
         if not self._named_directly():
             self._replace()
 
     def _named_directly(self) -> bool:
-        """Name the unnamed file directly, so that a killed process leaves no hidden file; False if that fails."""
+        """Name the unnamed file ``path`` at once, without a hidden file that a killed process would leave.
+
+        Returns False if that fails, for example because there is a file at ``path``.
+        """
         if not self._is_unnamed:
             return False
         try:
@@ -64,7 +67,7 @@ class AtomicFile:
         self._hidden.replace(self._path)
 
     def _name_unnamed(self) -> None:
-        """Link the unnamed file to the hidden name, or copy it where links are forbidden (security modules, FUSE)."""
+        """Give the unnamed file the hidden name, or copy it there if links are forbidden (security modules, FUSE)."""
         try:
             name_unnamed(self._descriptor, self._hidden)
         except OSError:
@@ -80,7 +83,7 @@ class AtomicFile:
     def discard(self) -> None:
         """Remove the file unless it was committed."""
         try:
-            with contextlib.suppress(OSError):  # the disk is full: data that is still buffered is lost, too
+            with contextlib.suppress(OSError):  # the disk is full: buffered data cannot be written
                 self.file.close()
         finally:
             self._close()
@@ -94,10 +97,10 @@ class AtomicFile:
 
 @contextlib.contextmanager
 def atomic_file(path: Path, mode: int = 0o666) -> Iterator[AtomicFile]:
-    """Open a new version of ``path``, discarded at the end unless it was committed.
+    """Create a new version of ``path``, which is discarded at the end of the block unless it was committed.
 
-    Meanwhile, users who may not read the file at ``path`` cannot read the new one either. Raises OSError when it cannot
-    be created.
+    Until then, users who may not read the old version cannot read the new one either. Raises OSError when the new
+    version cannot be created.
     """
     with contextlib.suppress(OSError):
         mode &= path.stat().st_mode
@@ -109,15 +112,16 @@ def atomic_file(path: Path, mode: int = 0o666) -> Iterator[AtomicFile]:
 
 
 STDOUT = "-"
+"""The path that stands for standard output."""
 
 
 @contextlib.contextmanager
 def open_output(path: str, *, inputs: tuple[str, ...], compress: bool = False) -> Iterator[BinaryIO]:
     """Open a binary output file; ``-`` is standard output.
 
-    On an error the new file is discarded and an existing output stays unchanged. ``compress`` adds gzip without name
-    and time, so that equal contents give equal bytes. Raises OptionError when ``path`` is one of ``inputs``,
-    OutputError when it cannot be written.
+    On an error the new file is discarded, and an existing file at ``path`` stays unchanged. ``compress``: compress with
+    gzip, without a name or time, so that equal contents give equal bytes. Raises OptionError when ``path`` is one of
+    ``inputs``, OutputError when it cannot be written.
     """
     _refuse_inputs(path, inputs)
     try:
@@ -167,7 +171,7 @@ _INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".bz2", ".tar", ".data")
 
 
 def default_output(source: str, suffix: str) -> str:
-    """Return the default output, in the current directory: ``perf`` plus the suffix for ``perf.data``."""
+    """Return the default output path, in the current directory: for ``perf.data``, it is ``perf`` plus ``suffix``."""
     name = "perf" if source == "-" else Path(source).resolve().name
     for ending in _INPUT_SUFFIXES:
         name = name.removesuffix(ending)
@@ -175,12 +179,15 @@ def default_output(source: str, suffix: str) -> str:
 
 
 def wants_gzip(target: str, suffix: str) -> bool:
-    """Return whether to compress the output: its name ends with ``.gz``, and the format does not compress itself."""
+    """Return whether to compress the output: its name ends with ``.gz``, and the format is not compressed already.
+
+    A format that compresses its own output has a ``suffix`` with ``.gz``.
+    """
     return target.endswith(".gz") and not suffix.endswith(".gz")
 
 
 _MAGIC = b"p2x-crc\n"
-"""Follows the contents, and precedes their CRC-32, a 64-bit little-endian number."""
+"""Stands between the contents and their CRC-32, which is stored as a 64-bit little-endian number."""
 
 
 def write_checksummed(path: Path, data: bytes) -> bool:
@@ -196,7 +203,7 @@ def write_checksummed(path: Path, data: bytes) -> bool:
 
 
 def sealed(data: bytes) -> bytes:
-    """Return ``data`` with its checksum."""
+    """Return ``data`` followed by the magic word and the checksum."""
     return data + _MAGIC + crc32(data).to_bytes(8, "little")
 
 

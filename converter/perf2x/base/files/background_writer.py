@@ -1,4 +1,4 @@
-"""Writes in a background thread, because disk writes and zlib release the interpreter lock."""
+"""Writes, and perhaps compresses, in a background thread: disk writes and zlib release the interpreter lock."""
 
 import gzip
 import io
@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 _MAX_QUEUED = 16
+"""Chunks that may wait for the thread."""
 _LEVEL = 4
 """The gzip level; level 6 takes two and a half times as long for 4 % less."""
 
 
 class BackgroundWriter(io.BufferedIOBase):
-    """A writer that hands chunks to a thread, which writes them to ``out``; errors of ``out`` are raised here.
+    """A file whose chunks a thread writes to ``out``; ``write`` and ``close`` raise the errors of ``out``.
 
-    ``out`` stays open. Use it as a context manager: the thread always ends with it. Where no thread can be started, as
-    in a browser or without memory for its stack, chunks are written immediately.
+    Use it as a context manager, so that the thread always ends; ``out`` stays open. Where no thread can be started, as
+    in a browser or without memory for the thread's stack, ``write`` writes chunks itself.
     """
 
     def __init__(self, out: BinaryIO) -> None:
@@ -69,7 +70,7 @@ class BackgroundWriter(io.BufferedIOBase):
             sink.close()
         except (OSError, MemoryError) as error:
             self._error = error
-            for _ in chunks:  # drain the queue, because the writer may be waiting for room in it
+            for _ in chunks:  # drain the queue: ``write`` may be waiting for room in it
                 pass
 
     def _packed(self, out: "_FailsOnce | gzip.GzipFile") -> "_FailsOnce | gzip.GzipFile":
@@ -77,7 +78,7 @@ class BackgroundWriter(io.BufferedIOBase):
 
 
 class BackgroundGzipWriter(BackgroundWriter):
-    """A background writer that compresses: gzip without name and time, so that equal contents give equal bytes."""
+    """A background writer that compresses with gzip; no name or time is stored, so equal contents give equal bytes."""
 
     def _packed(self, out: "_FailsOnce | gzip.GzipFile") -> gzip.GzipFile:
         return gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_LEVEL)
@@ -86,8 +87,8 @@ class BackgroundGzipWriter(BackgroundWriter):
 class _FailsOnce:
     """A file that ignores writes after its first error.
 
-    A GzipFile whose close failed tries again when it is garbage-collected; from Python 3.13 on, that error would be
-    printed.
+    A GzipFile that could not be closed tries again when it is garbage-collected; without this class, Python 3.13 and
+    later would print the second error.
     """
 
     def __init__(self, out: BinaryIO) -> None:

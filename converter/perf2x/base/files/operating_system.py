@@ -1,8 +1,9 @@
-"""Calls that differ between operating systems: worker processes, locks, maps, files without a name, caches.
+"""Calls that differ between operating systems: worker processes, locks, memory maps, unnamed files, the cache folder.
 
-All code that forks, locks, maps, renames or looks for the user's folders calls this module, and copes with its answer:
-one process, no lock, a hidden name. Tests imitate other systems by replacing what this module examines:
-``sys.platform``, names of ``os`` and ``mmap``, the module ``fcntl``, ``O_TMPFILE`` and ``PROC_FILES``.
+All code that forks, locks, maps, renames or looks for the user's folders calls this module. Where the system lacks a
+feature, the caller does without: it uses one process, no lock, or a hidden name instead of an unnamed file. Tests
+imitate other systems by replacing what this module examines: ``sys.platform``, names of ``os`` and ``mmap``, the module
+``fcntl``, ``O_TMPFILE`` and ``PROC_FILES``.
 """
 
 from __future__ import annotations
@@ -23,21 +24,22 @@ if TYPE_CHECKING:
 PROC_FILES = "/proc/self/fd"
 """Linux's directory of this process's open files, by number."""
 _CHUNK = 16 << 20
+"""Bytes to read together where a file cannot be mapped."""
 O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None) if sys.platform == "linux" else None
-"""The flag for unnamed files; a browser's system has it, too, but opens the directory instead."""
+"""open(2)'s flag for unnamed files; None if unsupported, as in a browser, where it would open the directory itself."""
 
 
 def can_fork() -> bool:
-    """Return whether numpy is safe after a fork: Windows has no fork, and macOS's libraries do not support it."""
+    """Return whether worker processes may be forked: not on Windows, nor on macOS, whose libraries may fail then."""
     return sys.platform == "linux"
 
 
 def keep_freed_memory() -> None:
     """Make glibc keep freed memory for the next array of this process; other C libraries are left alone.
 
-    By default, large arrays return to the system at once, and new pages have to be cleared again and again: a seventh
-    of the CPU time of a conversion, against 20 MB of memory. numpy is imported first, because after the change its
-    import would take 3,000 more pages and 15 ms.
+    By default, the memory of a large array returns to the system when it is freed, and the system clears new pages for
+    the next array. Keeping the memory takes up to 20 MB, and saves a seventh of the CPU time of a conversion. numpy is
+    imported first, because its import would take 3,000 more pages and 15 ms after the change.
     """
     if sys.platform == "linux":
         import_module("numpy")
@@ -50,7 +52,7 @@ def keep_freed_memory() -> None:
 
 
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
-"""Constants of malloc.h; the first threshold is at most 32 MiB."""
+"""M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of malloc.h; glibc accepts at most 32 MiB for the first."""
 
 
 def available_cores() -> int:
@@ -61,13 +63,13 @@ def available_cores() -> int:
 
 def fork_context() -> ForkContext:
     """Return multiprocessing's fork context. Raises ValueError where there is none (see ``can_fork``)."""
-    import multiprocessing  # loads sockets and OpenSSL, and most recordings are too small to need it
+    import multiprocessing  # loads sockets and OpenSSL, which small recordings need not wait for
 
     return multiprocessing.get_context("fork")
 
 
 def widen_pipe(descriptor: int) -> None:
-    """Enlarge a pipe's buffer to a megabyte if the system supports it; large arrays then pass five times as fast."""
+    """Enlarge a pipe's buffer to 1 MiB if the system supports it; large arrays are then sent five times as fast."""
     with contextlib.suppress(ImportError, AttributeError, OSError):  # each user has a limited number of pages for pipes
         import fcntl
 
@@ -82,7 +84,7 @@ def spawn_context() -> SpawnContext:
 
 
 def address_space_left() -> int | None:
-    """Return how many more bytes this process may map (ulimit -v); None without a limit, or if unknown."""
+    """Return how many more bytes this process may map (ulimit -v); None if there is no limit, or it is unknown."""
     try:
         import resource
 
@@ -96,9 +98,9 @@ def address_space_left() -> int | None:
 
 @contextlib.contextmanager
 def processor_time_limited(seconds: float, error: Exception) -> Iterator[None]:
-    """Raise an error in the block once this process has used ``seconds`` of CPU time.
+    """Raise ``error`` in the block once this process has used ``seconds`` of CPU time in it.
 
-    Only the main thread of a process can do this, and not on Windows or in a browser; elsewhere nothing is limited.
+    This works in the main thread only, and neither on Windows nor in a browser; there, nothing is limited.
     """
 
     def stop(*_: object) -> None:
@@ -130,7 +132,8 @@ def has_file_locks() -> bool:
 def lock(file: IO[bytes] | int, *, wait: bool) -> None:
     """Lock a file for this process.
 
-    Raises OSError when another process holds the lock, unless ``wait``, or when the file cannot be locked.
+    ``wait``: wait while another process holds the lock; otherwise raise OSError in this case. Also raises OSError when
+    the file cannot be locked.
     """
     import fcntl
 
@@ -138,15 +141,15 @@ def lock(file: IO[bytes] | int, *, wait: bool) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether this user made a file or directory that is not a link. Raises OSError if it does not exist."""
+    """Return whether a file or directory is this user's, and not a link. Raises OSError if it does not exist."""
     return not path.is_symlink() and path.stat().st_uid == os.getuid()
 
 
 def map_file(file: IO[bytes]) -> mmap.mmap | bytearray:
-    """Map a whole file for reading.
+    """Map a whole file into memory for reading.
 
-    Raises OSError or ValueError if it cannot be mapped: a pipe, an empty file. In a browser the file is read instead:
-    maps are copies there, and files that the user dropped cannot be mapped.
+    Raises OSError or ValueError if the file cannot be mapped, as a pipe or an empty file. In a browser the file is read
+    instead: there, a map is a copy anyway, and files that the user dropped on the page cannot be mapped.
     """
     if sys.platform != "emscripten":
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -162,10 +165,11 @@ def map_file(file: IO[bytes]) -> mmap.mmap | bytearray:
 
 
 def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
-    """Advise the system that bytes [start, stop) of a map are not needed soon, if it supports that.
+    """Tell the system, if it supports that, that bytes [start, stop) of a map are not needed soon.
 
-    The page with ``start`` is freed, too: where the file is cached in large pages, reading there has mapped up to 2 MiB
-    before it. The page with ``stop`` stays, because the next reader begins there.
+    The whole page that contains ``start`` is freed, with the bytes before ``start``: where the file is cached in large
+    pages, reading at ``start`` has mapped up to 2 MiB before it. The page that contains ``stop`` stays, because the
+    next reader begins there.
     """
     advice = getattr(mmap, "MADV_DONTNEED", None)
     if advice is None:
@@ -176,7 +180,7 @@ def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
 
 
 def create_unnamed(directory: Path, mode: int) -> int:
-    """Return a descriptor of an unnamed file (open(2), O_TMPFILE), -1 if not supported."""
+    """Create an unnamed file in a directory (O_TMPFILE of open(2)) and return its descriptor; -1 if not supported."""
     if O_TMPFILE is None or not Path(PROC_FILES).exists():
         return -1
     try:
@@ -188,7 +192,7 @@ def create_unnamed(directory: Path, mode: int) -> int:
 def temporary_file() -> IO[bytes]:
     """Open a temporary file that vanishes when it is closed.
 
-    In a browser it has a name, because other temporary files are mapped as empty there.
+    In a browser the file has a name, because maps of unnamed files are empty there.
     """
     import tempfile
 
@@ -211,18 +215,18 @@ def name_unnamed(descriptor: int, path: Path) -> None:
 
 
 def path_of_open_file(file: IO[bytes]) -> Path | None:
-    """Return a path that opens an open file again, even an unnamed one; None if the system has none.
+    """Return a path through which an open file can be opened a second time, even if it is unnamed; None without one.
 
-    A browser's system lists them, and opens none.
+    A browser's system lists such paths, but cannot open them.
     """
     path = Path(f"{PROC_FILES}/{file.fileno()}")
     return path if sys.platform == "linux" and path.exists() else None
 
 
 def user_cache_dir() -> Path | None:
-    """Return the directory for files that can be recreated, by the platform's convention.
+    """Return perf2x's cache directory, for files that can be recreated, by the platform's convention.
 
-    Returns None without a home directory.
+    Returns None if the user has no home directory.
     """
     try:
         home = Path.home()

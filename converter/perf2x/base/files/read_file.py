@@ -1,6 +1,6 @@
-"""Reads whole files next to a recording, such as symbol tables, maps and dumps.
+"""Reads whole files that accompany a recording, such as symbol tables, perf maps and jitdumps.
 
-The size is bounded, whether the path is a file, a pipe or a device.
+No path can make perf2x read without end: files and pipes have a size limit, devices are refused.
 """
 
 import errno
@@ -15,14 +15,14 @@ from perf2x.base.files.unpack_limit import MOST_IN_MEMORY, format_size
 from perf2x.errors import ObjectError
 
 SILENCE = 60.0
-"""Seconds to wait for a pipe to send something: ``--kallsyms <(ssh host cat /proc/kallsyms)``."""
+"""Seconds to wait for the next bytes of a pipe, as in ``--kallsyms <(ssh host cat /proc/kallsyms)``."""
 _CHUNK = 1 << 20
 
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file.
 
-    Raises OSError also for pipes and devices, on which a reader may wait or never reach an end.
+    Also raises OSError for a pipe, on which a reader might wait, and for a device, which may have no end.
     """
     file = open(path, "rb", opener=_at_once)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -32,9 +32,9 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """Read a file, or what a pipe sends.
+    """Read a file, or a pipe to its end.
 
-    Raises OSError also for devices, for more than ``most`` bytes, and for a silent pipe.
+    Also raises OSError for a device, for more than ``most`` bytes, and for a pipe that sends nothing for SILENCE.
     """
     with open(path, "rb", 0, opener=_at_once) as file:
         status = os.fstat(file.fileno())
@@ -58,13 +58,13 @@ def read_object_file(path: Path, most: int = MOST_IN_MEMORY) -> bytes:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """Open a file without waiting for a pipe's writer."""
+    """Open a file; if it is a named pipe, do not wait until another process opens it for writing."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _sent(pipe: int, path: Path, most: int) -> Iterator[bytes]:
     """Yield what a pipe sends, at most a little more than ``most`` bytes."""
-    import select  # nearly all files are not pipes
+    import select  # hardly ever needed
 
     total = 0
     while total <= most:

@@ -1,4 +1,4 @@
-"""Reads and writes addresses (``s3://…``, ``https://…``) through fsspec and its clients."""
+"""Helpers for files at addresses (``s3://…``, ``https://…``), which fsspec and its clients read and write."""
 
 import contextlib
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ def fsspec() -> ModuleType:
 
 
 def is_address(name: str) -> bool:
-    """Return whether a name is an address: ``s3://…``, ``https://…`` and the like, or ``memory://…``."""
+    """Return whether a name is an address (``s3://…``, ``memory://…``) and not the path of a local file."""
     return "://" in name
 
 
 def modified_ns(facts: dict[str, Any]) -> int:
     """Return an object's modification time in nanoseconds since the epoch, 0 if unknown.
 
-    Clients use different names for it.
+    ``facts`` is what fsspec says about the object; each client uses another name for the time.
     """
     for name in ("LastModified", "last_modified", "updated", "mtime", "created"):
         moment = facts.get(name)
@@ -39,7 +39,7 @@ def modified_ns(facts: dict[str, Any]) -> int:
 
 @contextlib.contextmanager
 def format_errors(address: str) -> Iterator[None]:
-    """Turn the various exceptions of fsspec and its clients into a FormatError about an address."""
+    """Within the context, turn any exception of fsspec and its clients into a FormatError about ``address``."""
     try:
         yield
     except _client_errors() as error:
@@ -48,7 +48,10 @@ def format_errors(address: str) -> Iterator[None]:
 
 
 def _client_errors() -> tuple[type[Exception], ...]:
-    """Return OSError, the errors for an unknown protocol or missing client, and the base classes of clients' errors."""
+    """Return the exceptions that fsspec and the installed clients raise.
+
+    ValueError stands for an unknown protocol, ImportError for a client that is not installed.
+    """
     found: list[Any] = [OSError, ValueError, ImportError]
     clients = (("aiohttp", "ClientError"), ("botocore.exceptions", "BotoCoreError"),
                ("botocore.exceptions", "ClientError"))  # fmt: skip

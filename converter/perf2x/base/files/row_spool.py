@@ -1,4 +1,4 @@
-"""Columns of 32-bit numbers that grow with a file's samples; all but a few rows lie in a temporary file."""
+"""Stores rows of 32-bit numbers, of which there may be one per sample, in a temporary file."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from perf2x.base.columnar import I32
 from perf2x.base.files.unpack_limit import Spool
 
 _AT_ONCE = 1 << 20
-"""Bytes to write together."""
+"""Bytes of rows to collect in memory before writing them to the file."""
 
 
 class RowSpool:
@@ -16,28 +16,28 @@ class RowSpool:
         self._columns, self._row_size = columns, 4 * columns
         self._waiting: list[I32] = []
         self._rows = self._written = 0
-        """The number of rows in all, and of those in the file."""
+        """The number of all rows, and the number of rows that are in the file already."""
         self._spool: Spool | None = None
 
     def __len__(self) -> int:
         return self._rows
 
     def open(self) -> None:
-        """Create the file, so that forked processes write to the file that this process reads.
+        """Create the file now, before processes are forked, so that all of them use the same file.
 
         Raises FormatError if there is no room.
         """
         self._spool = self._spool or Spool("samples")
 
     def extend(self, *columns: I32) -> None:
-        """Append (n,) columns. Raises FormatError if there is no room."""
+        """Append rows, given as columns of shape (n,). Raises FormatError if the disk has no room for them."""
         self._waiting.append(np.column_stack(columns))
         self._rows += len(columns[0])
         if self._row_size * (self._rows - self._written) > _AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
-        """Write all rows to the file."""
+        """Write the rows that are still in memory to the file."""
         self.open()
         assert self._spool is not None
         self._spool.file.seek(self._written * self._row_size)
@@ -47,7 +47,7 @@ class RowSpool:
         self._waiting, self._written = [], self._rows
 
     def read(self, start: int, stop: int) -> I32:
-        """Return (columns, rows) a range of rows, as an array that may be changed."""
+        """Return rows ``start`` to ``stop`` as a new array of shape (columns, rows)."""
         if self._spool is None:
             rows = np.concatenate([np.zeros((0, self._columns), np.int32), *self._waiting])[start:stop].copy()
         else:

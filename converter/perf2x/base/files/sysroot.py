@@ -1,11 +1,11 @@
-"""Files of the converting machine that perf2x reads by default; a sysroot can replace ``/``.
+"""Files of the converting machine that perf2x reads by default; with a sysroot, another directory replaces ``/``.
 
 ``PERF2X_SYSROOT`` names a directory to use as ``/`` for recorded paths, ``/usr/lib/debug``, ``/boot``,
 ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. With an empty directory a conversion depends only on its arguments,
 the home directory and ``DEBUGINFOD_URLS``.
 
-A recording is untrusted data: its paths are resolved as a process inside the sysroot, or a container's file system,
-would see them. ``..`` and symbolic links lead to no other files of the converting machine.
+A recording is untrusted data: a recorded path is resolved as a process would see it whose ``/`` is the sysroot, or the
+root of a container. So neither ``..`` nor symbolic links lead to files outside that root.
 """
 
 import os
@@ -26,19 +26,19 @@ VMLINUX_PATHS = (
     "/boot/vmlinux-{0}", "/usr/lib/debug/boot/vmlinux-{0}", "/lib/modules/{0}/build/vmlinux",
     "/usr/lib/debug/lib/modules/{0}/vmlinux", "/usr/lib/debug/boot/vmlinux-{0}.debug", "/lib/modules/{0}/vmlinux",
 )  # fmt: skip
-"""Paths by kernel release; tools/perf/util/symbol.c vmlinux_path__init."""
+"""Where a kernel's vmlinux may be; ``{0}`` is the release. Source: vmlinux_path__init in tools/perf/util/symbol.c."""
 VDSO_PATHS = tuple(f"/lib/modules/{{0}}/vdso/{name}.so" for name in ("vdso64", "vdso", "vdso32", "vdsox32"))
-"""Paths by kernel release, installed with the kernel, including debug info (make vdso_install)."""
+"""Where ``make vdso_install`` puts a kernel's vDSOs, with debug info; ``{0}`` is the release."""
 
 
 def sysroot() -> Path | None:
-    """Return the directory used as this machine's ``/``; None: the real one."""
+    """Return the directory to use instead of this machine's ``/``; None without a sysroot."""
     text = os.environ.get(_SYSROOT, "")
     return Path(text) if text else None
 
 
 def host_path(path: str) -> Path:
-    """Return an absolute path below the sysroot, if there is one; a path that is already below it stays unchanged."""
+    """Resolve an absolute path below the sysroot, if there is one and the path is not below it already."""
     root = sysroot()
     if root is None or Path(path).is_relative_to(root):
         return Path(path)
@@ -46,14 +46,14 @@ def host_path(path: str) -> Path:
 
 
 _MAX_LINKS = 40
-"""Linux's limit (include/linux/namei.h MAXSYMLINKS)."""
+"""Symbolic links to follow in one path; Linux's own limit (MAXSYMLINKS in include/linux/namei.h)."""
 
 
 def resolve_in_root(root: Path, recorded: str) -> Path | None:
-    """Resolve ``recorded`` under ``root``, following symbolic links inside it; None for a loop of links.
+    """Resolve ``recorded`` as a path below ``root``, following symbolic links; None for a loop of links.
 
-    An absolute link target starts again at ``root`` and ``..`` stops there, as with chroot(2) and openat2(2)
-    RESOLVE_IN_ROOT. The file need not exist.
+    As with chroot(2) and RESOLVE_IN_ROOT of openat2(2), an absolute link is resolved from ``root``, and ``..`` leads no
+    higher than ``root``. The file need not exist.
     """
     todo = _parts(recorded)
     done: list[str] = []
@@ -86,12 +86,12 @@ def paths_in_root(root: Path, *recorded: str) -> Iterator[Path]:
 
 
 def _parts(path: str) -> list[str]:
-    """Return the parts of a path without "" and ".", the last one first."""
+    """Return the parts of a path, the last part first; empty parts and "." are left out."""
     return [part for part in path.split("/")[::-1] if part not in ("", ".")]
 
 
 def is_folder_name(text: str) -> bool:
-    """Return whether a recorded text names a single folder, such as a kernel release below /lib/modules."""
+    """Return whether a recorded text can be the name of one folder, as a kernel release is below /lib/modules."""
     return text not in ("", ".", "..") and not any(letter in text for letter in "/\0")
 
 

@@ -1,8 +1,8 @@
 """Reads untrusted tarballs: headers, members and sizes are bounded, and nothing is extracted under its own name.
 
-tarfile reads the whole data of extended headers (pax, GNU long names, sparse maps), and skips members by unpacking
-them. ``BoundedStream`` sits between tarfile and the file: no read is larger than a header may be, and no position lies
-beyond the limit of base/files/unpack_limit.py for a file of that size.
+By itself, tarfile reads extended headers (pax, GNU long names, sparse maps) whole, however large they are, and unpacks
+members in order to skip them. ``BoundedStream`` stands between tarfile and the file: it refuses reads larger than a
+header may be, and positions beyond the limit of base/files/unpack_limit.py for a file of that size.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ if TYPE_CHECKING:
     import tarfile
 
 _MOST_PER_READ = 1 << 20
-"""Bytes of one header, and of one read of a member."""
+"""Maximum bytes of one read, and so of one header."""
 _MOST_FOR_HEADERS = 4 << 20
-"""Bytes of all headers of one member; a sparse file may have many."""
+"""Maximum bytes of all headers of one member; a sparse file may have many."""
 MOST_MEMBERS = 100_000
+"""Maximum number of members in a tarball."""
 
 
 def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """Return the exceptions that reading a damaged tarball raises, plus ``more``."""
     import tarfile  # few conversions read a tarball
 
-    # tarfile recurses for a header that follows a header
+    # tarfile calls itself for each header that follows a header
     return (*more, *damage_errors(), RecursionError, FormatError, tarfile.TarError)
 
 
@@ -60,7 +61,7 @@ class Tarball(Struct):
     _bounded: BoundedStream
 
     def members(self) -> Iterator[tarfile.TarInfo]:
-        """Yield each member. Raises ValueError for more than MOST_MEMBERS."""
+        """Yield each member in order. Raises ValueError if there are more than MOST_MEMBERS."""
         for _ in range(MOST_MEMBERS):
             self._bounded.begin_headers()
             member = self._tar.next()
@@ -72,9 +73,9 @@ class Tarball(Struct):
         raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
 
     def chunks(self, member: tarfile.TarInfo, limit: int) -> Iterator[bytes]:
-        """Yield the contents of a regular member.
+        """Yield the contents of a regular member in chunks.
 
-        Raises FormatError when its size, including holes, is more than ``limit``.
+        Raises FormatError if the contents, including holes of a sparse file, have more than ``limit`` bytes.
         """
         if member.size > limit:
             sizes = f"{member.name} is {format_size(member.size)}, more than {format_size(limit)}"
@@ -86,9 +87,11 @@ class Tarball(Struct):
 
 
 class BoundedStream(io.RawIOBase):
-    """A bounded file for tarfile.
+    """The file that tarfile reads from, with bounds.
 
-    Raises ValueError for a read that no valid tarball needs, FormatError beyond the limit.
+    Raises ValueError for a read that no valid tarball needs, and FormatError for a position beyond the limit.
+    ``packed`` is the size of the tarball on disk; ``limit`` is the highest position in the unpacked stream, None for a
+    tarball that is not compressed.
     """
 
     def __init__(self, stream: IO[bytes], packed: int, limit: int | None) -> None:
@@ -97,11 +100,11 @@ class BoundedStream(io.RawIOBase):
         self._headers: int | None = _MOST_FOR_HEADERS
 
     def begin_headers(self) -> None:
-        """Count reads from now on as headers of one member."""
+        """Count reads from now on as headers of the next member."""
         self._headers = _MOST_FOR_HEADERS
 
     def headers_done(self) -> None:
-        """Stop counting: reads from now on are contents."""
+        """Stop counting: reads from now on are contents of a member."""
         self._headers = None
 
     def readable(self) -> bool:
@@ -109,7 +112,7 @@ class BoundedStream(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Return True; positions beyond the limit are refused."""
+        """Return True; ``seek`` refuses positions beyond the limit."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
@@ -125,7 +128,7 @@ class BoundedStream(io.RawIOBase):
         return data
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Move to a position; tarfile only uses positions from the beginning."""
+        """Move to a position. Only positions from the beginning are checked: tarfile uses no others."""
         if whence == 0:
             self._check(offset)
         return self._stream.seek(offset, whence)

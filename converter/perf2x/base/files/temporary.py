@@ -1,4 +1,4 @@
-"""Temporary directories; each process removes those that killed processes left behind."""
+"""Makes temporary directories, and removes those that killed processes left behind."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,28 +9,28 @@ from perf2x.base.files.operating_system import has_file_locks, is_own, lock
 PREFIX = "perf2x-unpacked-"
 _LOCK = "lock"
 _shown: dict[str, str] = {}
-"""The user's names for temporary files, by path."""
+"""For copies in temporary directories, by path: the name of the original, which messages show."""
 
 
 def call_copy(copy: Path, name: str) -> Path:
-    """Make messages about ``copy``, in a private directory, show ``name`` instead; return the path of the copy."""
+    """Make messages about ``copy``, a file in a private directory, show ``name`` instead; return ``copy``."""
     _shown[str(copy)] = name
     return copy
 
 
 def shown_name(path: Path | str) -> str:
-    """Return the user's name for a file: that of the original for a copy, otherwise the path."""
+    """Return the name of a file for messages: for a copy the name of its original, for any other file the path."""
     return _shown.get(str(path), str(path))
 
 
 @contextlib.contextmanager
 def private_directory(parent: Path | None = None) -> Iterator[Path]:
-    """Create a directory that only the user can enter, and remove it at the end; stale ones are removed first.
+    """Create a directory that only the user can enter, and remove it at the end of the block.
 
-    It lies in ``parent``, by default among the system's temporary files.
-
-    Its owner holds a lock on a file inside, which the system releases however the process ends. Where the system lacks
-    these locks (Windows), no stale directory is removed.
+    The directory is created in ``parent``, by default in the system's folder for temporary files. Directories that
+    killed processes left there are removed first: the process that made a directory holds a lock on a file inside, and
+    the system releases that lock however the process ends. Where the system has no such locks (Windows), no directory
+    of another process is removed.
     """
     import tempfile
 
@@ -51,7 +51,7 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
         return
     with (folder / f"new-{_LOCK}").open("wb") as file:
-        with contextlib.suppress(OSError):  # without locks no process may consider the directory stale
+        with contextlib.suppress(OSError):  # a directory without a lock file is never considered stale
             lock(file, wait=True)
             (folder / f"new-{_LOCK}").replace(folder / _LOCK)
         yield

@@ -1,9 +1,9 @@
-"""Limits for unpacking: one policy for wrappers, compressed records, bundles, archives, sections and downloads.
+"""Limits how much compressed input may unpack to: one policy for recordings, archives, sections and downloads.
 
-A few kilobytes can unpack to terabytes. The output of compressed input is bounded by the size of the input: recordings
-compress to a hundredth at best, so RATIO leaves room; FLOOR exempts small inputs, MOST bounds large ones.
-``--max-unpacked`` replaces all three. Disks keep a reserve, and tables in memory are bounded by the size of the input
-on disk, however many records it unpacks to.
+A few kilobytes can unpack to terabytes. So compressed input may unpack to FLOOR plus _RATIO times its size, and to MOST
+at most; recordings compress to a hundredth of their size at best, which the ratio leaves room for. ``--max-unpacked``
+replaces this limit. Some space of the disk always stays free, and the number of records is bounded by the size of the
+input on disk, because tables in memory grow with it.
 """
 
 import contextlib
@@ -17,17 +17,21 @@ from perf2x.base.files.operating_system import path_of_open_file, temporary_file
 from perf2x.errors import FormatError, SettingError
 
 FLOOR = 256 << 20
+"""Bytes that any input may unpack to on disk, in addition to _RATIO times its size: small inputs are harmless."""
 _RATIO = 200
+"""Bytes that each byte of input may unpack to."""
 MOST = 64 << 30
+"""Bytes that any input may unpack to on disk, however large it is."""
 MOST_IN_MEMORY = 8 << 30
-"""Limit for a section, a member of an archive, or a compressed object: these are held in memory."""
+"""MOST for what is unpacked in memory: a section, a member of an archive, or a compressed object file."""
 FLOOR_IN_MEMORY = 64 << 20
+"""FLOOR for what is unpacked in memory."""
 RECORDS = 500_000
 """Number of records that any input may have, in addition to one per byte on disk."""
 _RESERVE = 1 << 30
 """Bytes of a disk to leave free; on a small disk, a twentieth of it."""
 _STEP = 64 << 20
-"""Bytes to write before free space is measured again."""
+"""Bytes to write between two measurements of free space."""
 
 _max_unpacked: contextvars.ContextVar[int | None] = contextvars.ContextVar("max_unpacked", default=None)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -35,7 +39,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 @contextlib.contextmanager
 def limit_unpacking(size: int | None) -> Iterator[None]:
-    """Let every input unpack to ``size`` bytes within the context; None keeps the current limit."""
+    """Within the context, let every input unpack to ``size`` bytes, as --max-unpacked does; None changes nothing."""
     if size is None:
         yield
         return
@@ -68,12 +72,12 @@ def memory_limit(packed: int) -> int:
 
 
 def stream_limit() -> int:
-    """Return how many bytes a pipe may send, whose size is not known in advance."""
+    """Return how many bytes a pipe may send; unlike that of a file, its size is not known in advance."""
     return _overridden(MOST)
 
 
 def download_limit() -> int:
-    """Return the largest size of a file from a server, whose size is not known in advance."""
+    """Return how many bytes a download may have; its size is not known in advance."""
     return _overridden(MOST_IN_MEMORY)
 
 
@@ -88,11 +92,11 @@ def record_limit(on_disk: int) -> int:
 
 
 RAISES_LIMIT = "max_unpacked", " raises the limit"
-"""The setting that raises the limit, and the rest of the sentence: the last arguments of an error."""
+"""The last two arguments of an error about a limit: the setting to change, and the words that follow its name."""
 
 
 def too_large(before: str, packed: int, limit: int) -> tuple[str, str, str]:
-    """Return the arguments of the error for an input that is too large; ``before`` begins the message."""
+    """Return the arguments of the error for input that unpacks to more than ``limit``; ``before`` is its beginning."""
     return f"{before}its {format_size(packed)} unpack to more than {format_size(limit)}; ", *RAISES_LIMIT
 
 
@@ -105,7 +109,7 @@ def format_size(size: int) -> str:
 
 
 class FreeSpace:
-    """Checks for free space before writing in ``folder`` (None: the directory of temporary files)."""
+    """Checks before each write that enough space stays free in ``folder`` (None: the directory of temporary files)."""
 
     def __init__(
         self, name: str, folder: str | None = None, purpose: str = "a temporary copy; set TMPDIR to use another folder"
@@ -113,7 +117,7 @@ class FreeSpace:
         self._name, self._folder, self._purpose, self._room = name, folder, purpose, 0
 
     def take(self, size: int) -> None:
-        """Account for ``size`` bytes to be written. Raises FormatError if less than the reserve would remain."""
+        """Account for ``size`` bytes to be written. Raises FormatError if they would use up the reserve."""
         self._room -= size
         if self._room < 0:
             self._room = free_space(self._place()) - size
@@ -147,7 +151,7 @@ def free_space(folder: str) -> int:
 class Spool:
     """A temporary file that is written once and then read.
 
-    Unnamed, so that nothing remains, however the process ends.
+    It has no name, so that nothing remains of it, however the process ends.
     """
 
     def __init__(self, name: str) -> None:
@@ -183,7 +187,7 @@ class Spool:
 
 
 def link_or_copy(file: IO[bytes], path: Path, *, link: bool = True) -> Path:
-    """Make ``path`` a link to an unnamed file, or a copy of it where such links do not exist (not on Linux)."""
+    """Make an unnamed file available at ``path``: as a link on Linux if ``link`` is set, otherwise as a copy."""
     unnamed = path_of_open_file(file) if link else None
     if unnamed is not None:
         path.symlink_to(unnamed)

@@ -1,4 +1,4 @@
-"""Python's modules for gzip, bzip2, xz and zstd; some may be missing, and before 3.14 zstd's is a backport."""
+"""Finds Python's module for gzip, bzip2, xz or zstd; one may be missing, and before 3.14 that of zstd is a backport."""
 
 import sys
 import zlib
@@ -11,7 +11,7 @@ _NAMES = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma", "zstd": _ZSTD}
 
 
 def unpacker(kind: str, error: type[Exception]) -> Any:
-    """Return the module for ``gzip``, ``bzip2``, ``xz`` or ``zstd``. Raises ``error`` if it is missing."""
+    """Import the module for ``gzip``, ``bzip2``, ``xz`` or ``zstd``. Raises ``error`` if Python lacks it."""
     try:
         return import_module(_NAMES[kind])
     except ImportError:
@@ -27,9 +27,9 @@ def packing(head: bytes) -> str:
 
 
 def open_packed(kind: str, packed: IO[bytes]) -> Any:
-    """Open a file with this ``packing`` at its beginning, to read it unpacked.
+    """Open a compressed file, positioned at its beginning, to read its contents; ``kind`` is its ``packing``.
 
-    Raises ValueError without a module for it.
+    Raises ValueError if Python lacks the module for it.
     """
     return unpacker(kind, ValueError).open(packed)
 
