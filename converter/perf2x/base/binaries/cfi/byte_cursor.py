@@ -1,6 +1,7 @@
-"""Cursor over the bytes of call frame information: fixed-size integers, LEB128, encoded pointers.
+"""Reads call frame information byte by byte: integers of fixed size, LEB128 numbers, encoded pointers.
 
-Every read is checked against the end of the entry, so a damaged entry raises ObjectError and never reads its neighbor.
+Every read is checked against the end of the entry: a damaged entry raises ObjectError, and is never read beyond its
+end.
 """
 
 import struct
@@ -19,7 +20,7 @@ FIXED: dict[int, str] = {
 
 
 class CfiCursor(Struct):
-    """Reads ``data`` from ``position`` up to ``end``; ``address`` is the svma of byte 0, or 0."""
+    """Reads ``data`` from ``position`` up to ``end``; ``address`` is the svma of byte 0, or 0 if it does not matter."""
 
     data: bytes
     position: int
@@ -45,16 +46,16 @@ class CfiCursor(Struct):
         return self.data[self.position - 1]
 
     def uleb(self) -> int:
-        """Read an unsigned LEB128, truncated to 64 bits."""
+        """Read an unsigned LEB128 number, truncated to 64 bits."""
         return self._leb()[0] & MASK
 
     def sleb(self) -> int:
-        """Read a signed LEB128, truncated to 64 bits."""
+        """Read a signed LEB128 number, truncated to 64 bits."""
         value, shift, last = self._leb()
         return to_signed(value - (1 << shift) if last & 0x40 and shift < 64 else value)
 
     def _leb(self) -> tuple[int, int, int]:
-        """Read a LEB128. Returns its bits as far as they fit, the number of bits read, and the last byte."""
+        """Read a LEB128 number; return its bits as far as they fit, the number of bits read, and the last byte."""
         value = shift = 0
         while True:
             byte = self.u8()
@@ -64,12 +65,12 @@ class CfiCursor(Struct):
                 return value, shift, byte
 
     def operand(self, kind: str) -> int:
-        """Read an integer: ``u`` and ``s`` are LEB128, ``a`` is an address, other letters are those of ``struct``."""
+        """Read an integer: ``u`` and ``s`` are LEB128 without and with sign, ``a`` an address, others as in struct."""
         read = {"u": self.uleb, "s": self.sleb, "a": self.native}.get(kind)
         return read() if read is not None else self.fixed(kind)
 
     def block(self) -> bytes:
-        """Read a ULEB128 length and that many bytes."""
+        """Read a block: its length as an unsigned LEB128 number, then that many bytes."""
         length = self.uleb()
         start = self.position
         if length > self.end - start:
@@ -78,7 +79,7 @@ class CfiCursor(Struct):
         return self.data[start : self.position]
 
     def native(self) -> int:
-        """Read an address of the object's word size."""
+        """Read an address of ``address_size`` bytes."""
         return self.fixed("Q" if self.address_size == 8 else "I")
 
     def cstring(self) -> bytes:
@@ -91,7 +92,10 @@ class CfiCursor(Struct):
         return text
 
     def pointer(self, encoding: int, data_base: int = 0) -> int | None:
-        """Read an encoded pointer as svma; None if it is omitted or can only be resolved in the running process."""
+        """Read an encoded pointer and return the svma; None if the pointer is omitted or needs memory of the process.
+
+        ``data_base`` is the svma that DW_EH_PE_datarel pointers are relative to.
+        """
         if encoding == POINTER_OMIT:
             return None
         base = encoding & 0x70
@@ -124,6 +128,6 @@ class CfiCursor(Struct):
 
 
 def to_signed(value: int) -> int:
-    """Interpret the lower 64 bits as two's complement."""
+    """Return the lower 64 bits of a number, read as two's complement."""
     value &= MASK
     return value - (1 << 64) if value >> 63 else value

@@ -1,8 +1,8 @@
-"""DWARF expressions of call frame information: parsed once, evaluated for many samples at once.
+"""Parses DWARF expressions of call frame information once, and evaluates them for many samples at once.
 
-Linkers write one for the procedure linkage table (where the CFA depends on how far into an entry the program counter
-is), C libraries write one per register for signal frames, and hand-written assembly has some for realigned stacks.
-Source: DWARF 5, section 2.5. Branches do not occur in call frame information and are rejected.
+Linkers write one expression for the procedure linkage table, where the CFA depends on how far into an entry the program
+counter is; C libraries write one per register for signal frames; hand-written assembly has some for realigned stacks.
+Call frame information does not contain branches; an expression with a branch is rejected. Source: DWARF 5, section 2.5.
 """
 
 from collections.abc import Callable
@@ -16,11 +16,14 @@ from perf2x.base.columnar import I64, U64, AnyArray, Bools, as_uint64, falses, t
 from perf2x.errors import ObjectError
 
 _MAX_OPERATIONS = 256
-"""Real expressions have about a dozen; a longer, hostile one would run for every sample at every depth."""
+"""Maximum number of operators in an expression.
+
+Real expressions have about a dozen; a hostile one would be evaluated for every sample at every depth.
+"""
 
 
 class Operation(NamedTuple):
-    """One operator; ``register`` −1 and ``value`` 0 where it takes none."""
+    """One operator with its operands; ``register`` is −1 and ``value`` 0 for an operator that takes none."""
 
     operator: Operator
     value: int = 0
@@ -34,11 +37,11 @@ class ExpressionContext(Protocol):
     """Registers and memory of the samples that an expression is evaluated for."""
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """Return (n,) values of a register in the frame being left, and which of them are known."""
+        """Return (n,) the values of a register in the frame that is being left, and (n,) which values are known."""
         ...
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
-        """Return (n,) values of ``size`` bytes of memory, and which of them were recorded."""
+        """Return (n,) the values of ``size`` bytes of memory (0: an address), and (n,) which of them were recorded."""
         ...
 
 
@@ -53,35 +56,35 @@ _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 
 def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expression:
-    """Parse an expression into steps. Raises ObjectError for an operator that call frame information must not have."""
-    at = CfiCursor(block, 0, len(block), byte_order, address_size)
+    """Parse an expression. Raises ObjectError for an operator that is not allowed in call frame information."""
+    cursor = CfiCursor(block, 0, len(block), byte_order, address_size)
     steps = []
-    while at.position < at.end:
-        steps.append(_parse_operation(at.u8(), at))
+    while cursor.position < cursor.end:
+        steps.append(_parse_operation(cursor.u8(), cursor))
         if len(steps) > _MAX_OPERATIONS:
             raise ObjectError(f"call frame information: an expression has more than {_MAX_OPERATIONS} steps")
     return tuple(steps)
 
 
-def _parse_operation(code: int, at: CfiCursor) -> Operation:
+def _parse_operation(code: int, cursor: CfiCursor) -> Operation:
     if Operator.LIT0 <= code <= Operator.LIT31:
         return Operation(Operator.CONSTU, code - Operator.LIT0)
     if Operator.BREG0 <= code <= Operator.BREG31:
-        return Operation(Operator.BREGX, at.sleb(), code - Operator.BREG0)
+        return Operation(Operator.BREGX, cursor.sleb(), code - Operator.BREG0)
     if code == Operator.BREGX:
-        register = at.uleb()
-        return Operation(Operator.BREGX, at.sleb(), register)
+        register = cursor.uleb()
+        return Operation(Operator.BREGX, cursor.sleb(), register)
     if code in _CONSTANTS:
-        return Operation(Operator.CONSTU, at.operand(_OPERANDS[code]) & MASK)
+        return Operation(Operator.CONSTU, cursor.operand(_OPERANDS[code]) & MASK)
     if code in _OPERANDS:
-        return Operation(Operator(code), at.operand(_OPERANDS[code]))
+        return Operation(Operator(code), cursor.operand(_OPERANDS[code]))
     if code in _PLAIN:
         return Operation(Operator(code))
     raise ObjectError(f"call frame information: unknown operator {code:#x} in an expression")
 
 
 def _divide(left: U64, right: U64) -> U64:
-    """Divide signed numbers, rounding towards zero; division by zero gives 0, because the result is garbage anyway."""
+    """Divide signed numbers, rounding towards zero; a division by zero, whose result is meaningless, gives 0."""
     numerator, divisor = left.view(np.int64), right.view(np.int64)
     safe = np.where(divisor == 0, 1, divisor)
     magnitude = np.abs(numerator).view(np.uint64) // np.abs(safe).view(np.uint64)
@@ -119,15 +122,15 @@ _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.NOP: lambda a: a,
 }
 _TAKES = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
-"""Stack depth that each stack-manipulation operator requires."""
+"""The number of stack entries that each operator that moves stack entries needs."""
 _PLAIN = {Operator.DEREF, *_BINARY, *_UNARY, *_TAKES}
 """Operators without an operand."""
 
 
 def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:
-    """Return (count,) the result for each sample, and which results are known.
+    """Return (count,) the result for each sample, and (count,) which results are known.
 
-    ``stack`` holds the value that DWARF pushes first (the CFA).
+    ``stack`` is the stack at the beginning: empty, or the value that DWARF pushes first (the CFA).
     """
     good = trues(count)
     stack = list(stack)

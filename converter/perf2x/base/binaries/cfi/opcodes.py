@@ -1,4 +1,4 @@
-"""Instructions of call frame information: their operands, and how each changes the unwinder's state.
+"""Table of the instructions of call frame information: their operands, and what each does.
 
 Source: DWARF 5, section 6.4.2; binutils readelf for the vendor extensions.
 """
@@ -9,13 +9,13 @@ from perf2x.base.binaries.cfi.unwind_rules import RuleKind
 from perf2x.base.columnar import Frozen
 
 PACKED = 0xC0
-"""The high two bits of instructions that have their first operand in the low six bits."""
+"""Mask of the high two bits; where either is set, the low six bits are the first operand."""
 SET_LOCATION = 0x01
 REMEMBER, RECALL = b"\x0a", b"\x0b"
 
 
 class Effect(IntEnum):
-    """The part of the unwinder's state that an instruction changes."""
+    """What an instruction does to the rules in force."""
 
     NOTHING = 0
     SET = 1
@@ -27,18 +27,17 @@ class Effect(IntEnum):
 
 
 class Opcode(Frozen):
-    """One instruction.
-
-    ``operands`` has a letter for each: ``6`` for the instruction's low six bits, ``u`` and ``s`` for LEB128, ``e`` for
-    an expression.
-    """
+    """One instruction."""
 
     effect: Effect
     operands: str = ""
+    """A letter per operand: ``6`` for the low six bits of the instruction, ``u`` and ``s`` for LEB128 without and with
+    sign, ``e`` for an expression.
+    """
     rule: RuleKind = RuleKind.SAME
     """The rule that ``SET`` sets for the register."""
     factor: int = 0
-    """The unit of the last operand: the data alignment times 1 or −1; 0 if it counts bytes."""
+    """The last operand is multiplied by the data alignment and by this, 1 or −1; with 0, it is used as it is."""
 
 
 _OFFSET, _VALUE = RuleKind.OFFSET, RuleKind.VAL_OFFSET

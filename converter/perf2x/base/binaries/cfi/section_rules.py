@@ -1,4 +1,4 @@
-"""The rules of one section of call frame information, by address; functions are decoded on first use.
+"""Looks up unwind rules by address in one section of call frame information; functions are decoded on first use.
 
 The section is found in an ELF file by name, or by segment if the section table was stripped.
 """
@@ -19,9 +19,9 @@ _NO_ROWS = FunctionRows(0, array("Q"), array("i"))
 
 
 class FrameSource(Struct):
-    """The index of one section, and the rule rows of the functions decoded so far.
+    """The rules of one section: its index, and the rule rows of the functions decoded so far.
 
-    A damaged entry adds a sentence to ``problems``.
+    For each damaged entry, a sentence is added to ``_problems``, which the caller owns.
     """
 
     _index: FrameIndex
@@ -31,7 +31,7 @@ class FrameSource(Struct):
     _programs: dict[Cie, CfiPrograms] = {}
 
     def find(self, svma: U64) -> I32:
-        """Return (n,) the rule numbers of addresses, NO_RULE outside functions."""
+        """Return (n,) int32: the number of the rule at each address, NO_RULE outside functions."""
         functions = self._index.find(svma).tolist()
         return as_int32([self._rule(number, at) for number, at in zip(functions, svma.tolist(), strict=True)])
 
@@ -57,7 +57,7 @@ class FrameSource(Struct):
 
 
 def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """Build the index of .eh_frame; None without one. Raises ObjectError if it cannot be read."""
+    """Build the index of .eh_frame; None if the file has none. Raises ObjectError if the section cannot be read."""
     section, header = elf.section(".eh_frame"), elf.section(".eh_frame_hdr")
     if section is None:
         return _index_by_segment(elf)
@@ -70,7 +70,7 @@ def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
 
 
 def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """Build the index of .debug_frame; None without one."""
+    """Build the index of .debug_frame; None if the file has none."""
     section = elf.section(".debug_frame")
     return index_by_walking(_frame_section(elf, elf.data(section), 0, False)) if section is not None else None
 
@@ -80,17 +80,18 @@ def _frame_section(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> Fr
 
 
 def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
-    """Build the index from segments: PT_GNU_EH_FRAME is .eh_frame_hdr; .eh_frame ends with its PT_LOAD at the latest.
+    """Build the index of .eh_frame from segments: PT_GNU_EH_FRAME is .eh_frame_hdr, which has the address of .eh_frame.
 
-    Without a table the entries are walked up to the terminator, because other sections follow.
+    The size of .eh_frame is unknown; it ends with its PT_LOAD segment at the latest. If .eh_frame_hdr has no table of
+    functions, entries are walked up to the terminator only, because other sections follow.
     """
     header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
     if header is None:
         return None
     data = elf.read(header.offset, header.file_size)
-    at = _frame_section(elf, data, header.address, True).cursor(0, len(data))
-    at.position = 4
-    address = at.pointer(data[1], header.address) if len(data) > 4 else None
+    cursor = _frame_section(elf, data, header.address, True).cursor(0, len(data))
+    cursor.position = 4
+    address = cursor.pointer(data[1], header.address) if len(data) > 4 else None
     if address is None or not (entries := elf.code_at(address, elf.size)):
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points outside the file")
     frames = _frame_section(elf, entries, address, True)

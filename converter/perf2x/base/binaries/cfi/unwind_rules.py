@@ -1,7 +1,8 @@
-"""Rules for finding the caller's registers, one per range of code; all distinct rules as columns.
+"""Rules for finding the caller's registers, numbered and stored as columns.
 
-A program has thousands of functions but only a few hundred distinct rules ("CFA = rsp + 16, rbp at CFA − 16, return
-address at CFA − 8"), so rules are interned, and an unwind step gathers them by number for many samples at once.
+A rule applies to a range of code: "CFA = rsp + 16, rbp at CFA − 16, return address at CFA − 8". A program has thousands
+of functions but only a few hundred distinct rules. So equal rules get one number, and an unwind step looks up the rules
+of many samples at once by these numbers.
 """
 
 from enum import IntEnum
@@ -13,27 +14,27 @@ from perf2x.base.binaries.cfi.dwarf_expressions import Expression
 from perf2x.base.columnar import I64, U8, U64, Bools, Frozen, GrowableColumns, as_int64, zeros
 
 NO_RULE = -1
-"""No unwind information covers the address."""
+"""Rule number of an address that no unwind information covers."""
 CFA_BY_EXPRESSION = -1
-"""In ``cfa_register``: ``cfa_value`` is the number of an expression."""
+"""Value of ``cfa_register`` that makes ``cfa_value`` the number of an expression."""
 
 
 class RuleKind(IntEnum):
-    """The location of the caller's value of a register; DWARF 5, section 6.4.1."""
+    """Where the caller's value of a register is; ``value`` is that of RegisterRule. DWARF 5, section 6.4.1."""
 
     SAME = 0
-    """Unchanged in the register; also the rule of registers that are not mentioned, as in libdw and libunwind."""
+    """Still in the register; also for registers that a rule does not mention, as in libdw and libunwind."""
     UNDEFINED = 1
     OFFSET = 2
-    """In memory at CFA + value."""
+    """In memory at CFA + ``value``."""
     VAL_OFFSET = 3
-    """CFA + value itself."""
+    """It is CFA + ``value``."""
     REGISTER = 4
-    """In register number value."""
+    """In register number ``value``."""
     EXPRESSION = 5
-    """In memory at the result of expression number value."""
+    """In memory at the result of expression number ``value``."""
     VAL_EXPRESSION = 6
-    """The result of expression number value."""
+    """It is the result of expression number ``value``."""
 
 
 class RegisterRule(NamedTuple):
@@ -44,7 +45,7 @@ class RegisterRule(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Rules of all registers at one address, hashable; registers not named are ``SAME``."""
+    """The rules of all registers at one address; registers that it does not mention are ``SAME``. Hashable."""
 
     cfa_register: int
     cfa_value: int
@@ -54,16 +55,16 @@ class Rule(NamedTuple):
 
 
 class RuleColumns(Frozen):
-    """``n`` rules over ``r`` registers."""
+    """All ``n`` rules, by number, for ``r`` registers."""
 
     cfa_register: I64
     cfa_value: U64
     return_register: I64
     is_signal_frame: Bools
     kind: U8
-    """(r, n)"""
+    """(r, n) RuleKind of each register in each rule."""
     value: U64
-    """(r, n) offsets in two's complement."""
+    """(r, n) the value of each of these register rules; offsets are in two's complement."""
 
 
 class RuleTable:
@@ -72,7 +73,7 @@ class RuleTable:
     def __init__(self, register_count: int) -> None:
         self.register_count = register_count
         self.needed = 0
-        """Bit r: some rule or expression reads register r; the others need not be restored."""
+        """Bit r is set if any rule or expression reads register r; other registers need not be restored."""
         self.rules: list[Rule] = []
         self.expressions: list[Expression] = []
         self._numbers: dict[Rule, int] = {}
@@ -82,7 +83,7 @@ class RuleTable:
         self._columns: RuleColumns | None = None
 
     def number(self, rule: Rule) -> int:
-        """Return the number of a rule; equal rules have the same one."""
+        """Return the number of a rule; equal rules have the same number."""
         found = self._numbers.get(rule)
         if found is None:
             found = self._numbers[rule] = len(self.rules)
@@ -91,7 +92,7 @@ class RuleTable:
         return found
 
     def expression_number(self, expression: Expression) -> int:
-        """Return the number of an expression; equal expressions have the same one."""
+        """Return the number of an expression; equal expressions have the same number."""
         found = self._expression_numbers.get(expression)
         if found is None:
             found = self._expression_numbers[expression] = len(self.expressions)
@@ -101,7 +102,7 @@ class RuleTable:
         return found
 
     def columns(self) -> RuleColumns:
-        """Return all rules so far as arrays; later batches of samples may add rules."""
+        """Return all rules so far as columns; later batches of samples may add rules."""
         new = self.rules[len(self._signal) :]
         if new or self._columns is None:
             self._add(new)
@@ -127,7 +128,7 @@ class RuleTable:
 
 
 def _registers_read_by(rule: Rule) -> int:
-    """Return the registers that a rule reads, as bits; the return address is included."""
+    """Return the registers that a rule reads, including the return address's, as bits."""
     needed = 1 << rule.return_register
     if rule.cfa_register != CFA_BY_EXPRESSION:
         needed |= 1 << rule.cfa_register

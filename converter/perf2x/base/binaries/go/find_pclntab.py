@@ -1,7 +1,8 @@
-"""Finds Go's table of functions in a file, its base address, and the lines of ``func`` keywords.
+"""Finds Go's table of functions (pclntab) in a file, and the lines of ``func`` keywords.
 
-The place of the base address depends on the linker. A row ends in offsets of further tables. One of them maps code
-addresses to numbers of inlined calls; another is the tree of these calls (since Go 1.20), which lies after the symbol
+Since Go 1.18, the table has offsets from the start of the text; where that address is stored depends on the linker.
+Each row of the table, which describes a function, ends with offsets of further tables. One of these maps code addresses
+to numbers of inlined calls; another is the tree of these calls (since Go 1.20), whose offset counts from the symbol
 ``go:func.*``::
 
     row   +28  number of tables         call   +4   offset of the name
@@ -27,12 +28,15 @@ from perf2x.errors import ObjectError
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _MAGIC = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
 _TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
-"""Index of the word with the start of the text: in the header after its 8 bytes of magic, and in ``.go.module``."""
+"""Index of the word that holds the start of the text: in the table's header, counted after its first 8 bytes, and in
+``.go.module``.
+"""
 _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
+"""The number of the relocation type R_*_RELATIVE, by machine."""
 
 
 def go_functions(elf: ElfObject) -> GoFunctions | None:
-    """Read the file's table; None without one. Raises ObjectError if it is damaged."""
+    """Read the table of functions of a file; None without one. Raises ObjectError if the table is damaged."""
     place = _locate(elf)
     if place is None:
         return None
@@ -42,19 +46,22 @@ def go_functions(elf: ElfObject) -> GoFunctions | None:
 
 
 def has_go_table(elf: ElfObject) -> bool:
-    """Return whether the file has a table; only a merged section must be read to find out."""
+    """Return whether a file has a table of functions.
+
+    A section's contents are read only where the linker may have merged the table into ``.data.rel.ro``.
+    """
     return _locate(elf) is not None
 
 
 def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
-    """Return the section and the table's offset in it."""
+    """Return the section that contains the table, and the table's offset in that section; None without a table."""
     for name in _SECTIONS:
         if (section := elf.section(name)) is not None:
             return section, 0
     section = elf.section(".data.rel.ro") if is_go(elf) else None
     if section is None:
         return None
-    # the system's linker merges the sections of position-independent programs
+    # in position-independent programs, the system's linker merges the table's section into this one
     for match in _MAGIC.finditer(data := elf.data(section)):
         if (section.address + match.start()) % 8 == 0 and byte_order(data[match.start() : match.start() + 16]):
             return section, match.start()
@@ -62,7 +69,7 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
 
 
 def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
-    """Return the text's start by the header (maybe relocated), moduledata (Go 1.26), or the address of ``.text``."""
+    """Return the start of the text: from the table's header, else from moduledata (Go 1.26), else that of ``.text``."""
     order = byte_order(data)
     if order and (found := _word(elf, data[8:], order, data[7], address + 8, _TEXT_IN_HEADER)):
         return found
@@ -78,7 +85,7 @@ def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
 
 
 def _word(elf: ElfObject, data: bytes, order: str, size: int, address: int, number: int) -> int:
-    """Return a word of a structure at ``address``, relocated."""
+    """Return word ``number`` of the structure ``data`` at ``address``; where the file has 0, apply its relocation."""
     at = number * size
     if at + size > len(data):
         return 0
@@ -102,14 +109,14 @@ def _relocated(elf: ElfObject, address: int) -> int:
 
 _CALL_SIZE = 16
 MAX_CALLS = 1 << 12
-"""Maximum number of inlined calls to read per function; large functions have a few hundred."""
+"""Maximum number of inlined calls to read for each function; large functions have a few hundred."""
 _TREES = b"\0go:func.*\0"
 
 
 def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbols: ElfObject | None) -> dict[str, int]:
-    """Return the first lines, by name, of the functions in ``rows`` and of those inlined into them.
+    """Return {name: line of the ``func`` keyword} for the functions in ``rows`` and the functions inlined into them.
 
-    Inlined ones are found only if ``symbols`` locate the inline trees.
+    The latter are found only if ``symbols``, the file with the symbol table, has the symbol before the inline trees.
     """
     functions = [function for row in rows if (function := table.function(row)) is not None]
     result = {one.name: one.start_line for one in functions}
@@ -125,9 +132,9 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
 
 
 def _trees(code: ElfObject, symbols: ElfObject) -> bytes:
-    """Return the bytes from which the offsets of inline trees count.
+    """Return the bytes from the symbol ``go:func.*`` on, where offsets of inline trees count from.
 
-    Empty without the symbol, or if the file lacks its section.
+    Returns b"" without the symbol, or if ``code`` lacks its section.
     """
     table = symbols.section(".symtab")
     if table is None:

@@ -1,4 +1,4 @@
-"""Go's table of functions and lines, ``.gopclntab``, which survives ``-ldflags=-s`` and strip.
+"""Reads Go's table of functions and lines, ``.gopclntab``, which neither ``-ldflags=-s`` nor strip removes.
 
 Source of truth: src/debug/gosym/pclntab.go and src/runtime/symtab.go of the Go distribution. Layouts of Go 1.2, 1.16,
 1.18 and 1.20 are read, with words of 4 and 8 bytes, in both byte orders.
@@ -32,19 +32,18 @@ _PCDATA_INLINE_INDEX, _FUNCDATA_INLINE_TREE = 2, 3
 
 
 class GoFunction(Frozen):
-    """One function of the table.
-
-    ``line_at`` and ``file_at`` are the offsets of its line and file values from ``_PclntabLayout.values``.
-    """
+    """One function of the table."""
 
     name: str
     entry: int
     start_line: int
     """The line of the ``func`` keyword, 0 before Go 1.20."""
     line_at: int
+    """Offset of the table of its lines by address, from ``_PclntabLayout.values``."""
     file_at: int
+    """Offset of the table of its files by address, from ``_PclntabLayout.values``."""
     first_file: int
-    """Index of the unit's first file in the table of files."""
+    """Number that is added to file values: the place of the unit's first file in the table of files."""
 
 
 class _PclntabLayout(Frozen):
@@ -56,7 +55,9 @@ class _PclntabLayout(Frozen):
     quantum: int
     count: int
     functions: int
-    """The sorted pairs of entry and row; rows count from here or, in Go 1.2, from the start of the table."""
+    """The sorted pairs of entry address and offset of the row; such an offset counts from here or, in Go 1.2, from the
+    start of the table.
+    """
     names: int
     units: int
     files: int
@@ -69,10 +70,10 @@ class _PclntabLayout(Frozen):
 
 
 class GoFunctions:
-    """A table that has been checked against its size; rows are decoded on demand."""
+    """A table of functions, checked against its size when it is opened; rows are decoded on demand."""
 
     def __init__(self, data: bytes, text: int, name: str) -> None:
-        """``text``: the svma that offsets count from (since Go 1.18).
+        """``text`` is the svma that entry addresses count from (since Go 1.18).
 
         Raises ObjectError when ``data`` is not a table of Go functions.
         """
@@ -91,12 +92,15 @@ class GoFunctions:
         return len(self._row)
 
     def find(self, svma: U64) -> I64:
-        """Return (n,) the function that contains each address, −1 for none; a function extends to the next one."""
+        """Return (n,) the row of the function that contains each address, −1 if none does.
+
+        A function is assumed to extend to the start of the next function.
+        """
         row = searchsorted(self._entry, svma, "right") - 1
         return np.where(row < len(self._row), row, -1)
 
     def function(self, row: int) -> GoFunction | None:
-        """Return one function; None if the table is damaged there."""
+        """Decode the function in a row; None if the row is damaged."""
         layout = self._layout
         at = int(self._row[row]) + (0 if layout.version == _GO_12 else layout.functions)
         first = layout.word if layout.version in (_GO_12, _GO_116) else 4
@@ -110,11 +114,11 @@ class GoFunctions:
         return GoFunction(text, int(self._entry[row]), start_line, line_at, file_at, unit) if text else None
 
     def name_at(self, offset: int) -> str:
-        """Return the name at an offset from the first one; "" if the table is damaged there."""
+        """Return the name at an offset of the table of names; "" if the table is damaged there."""
         return self._text(self._layout.names + offset)
 
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
-        """Return (offset, number of calls) of the inline trees of functions (find_pclntab.py)."""
+        """Return (offset, number of calls) of the inline tree of each function that has one (see find_pclntab.py)."""
         layout = self._layout
         if layout.version != _GO_120:
             return []
@@ -134,9 +138,11 @@ class GoFunctions:
         return [(tree, count + 1) for (_, tree), count in zip(places, highest.tolist(), strict=True) if count >= 0]
 
     def values(self, offset: I64, entry: U64, function: I64, svma: U64) -> I64:
-        """Return (m,) the value (line or file) at each address; 0 or less if there is none.
+        """Return the line or file at each address: 0 or less if there is none.
 
-        ``offset`` and ``entry`` (n,) are those of functions, ``function`` (m,) is the function of each address.
+        ``offset`` is the ``line_at`` or ``file_at`` of each function, ``entry`` its start; ``function`` is the index of
+        each address's function in these. Shapes: ``offset`` and ``entry`` (functions,); ``function``, ``svma`` and the
+        result (addresses,).
         """
         layout = self._layout
         tabled = flatnonzero(offset != 0)
@@ -149,7 +155,7 @@ class GoFunctions:
         return result
 
     def filename(self, number: int, first_file: int) -> str:
-        """Return the path for a file value; "" if the table lacks it."""
+        """Return the path of the file with a number, as `values` returns it; "" if the table lacks it."""
         layout = self._layout
         if number < 0:
             return ""
@@ -198,5 +204,5 @@ def byte_order(data: bytes) -> str:
 
 
 def is_go(elf: ElfObject) -> bool:
-    """Return whether Go's linker produced the file or a part of it."""
+    """Return whether Go's linker made the file, or a part of it."""
     return any(section.name in (".note.go.buildid", ".go.buildinfo") for section in elf.sections)
