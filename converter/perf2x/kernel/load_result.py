@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import field
 
 from perf2x.base.abi import ReadFormat
 from perf2x.base.diagnostics import Diagnostics
@@ -49,9 +48,9 @@ class Loaded(Frozen):
     unwound: UnwindReport
     symbols: SymbolReport | None
     diagnostics: Diagnostics
-    sources: tuple[str, ...] = ()
+    sources: tuple[str, ...]
     """The name of every recording; only that of ``recording`` unless independent ones were merged."""
-    record_counts: Mapping[str, int] = field(default_factory=dict)
+    record_counts: Mapping[str, int]
     """Number of records of all recordings, by type."""
     reports: tuple[StepReport, ...] = ()
     """Reports of features."""

@@ -48,7 +48,8 @@ SCHEMA = 1
 
 MAX_OPEN = 50
 """Maximum number of members to keep open as unnamed files."""
-_RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
+RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
+"""Members that are the recording, or a file of its directory; not the kernel's code."""
 _MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
 _DUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
 
@@ -86,7 +87,7 @@ def is_bundle(path: Path) -> bool:
             return False
         with open_tarball(path) as tar:
             first = next(tar.members(), None)
-            return first is not None and first.isreg() and _RECORDED.fullmatch(first.name) is not None
+            return first is not None and first.isreg() and RECORDED.fullmatch(first.name) is not None
     except tarball_errors():
         return False
 
@@ -121,7 +122,7 @@ def _unpack(name: str, recording: Path, maps: Path, stack: contextlib.ExitStack)
 
 def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None:
     """Return a member's path in the temporary directory; None for members that stay in the tarball."""
-    if member.isreg() and _RECORDED.fullmatch(member.name):
+    if member.isreg() and RECORDED.fullmatch(member.name):
         return recording.joinpath(*member.name.split("/")[1:])
     is_dump = _DUMP.fullmatch(member.name) and is_jitdump(member.name)
     if member.isreg() and (is_dump or _MAP.fullmatch(member.name)):

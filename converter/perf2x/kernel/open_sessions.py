@@ -112,10 +112,11 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
         source = _open(one, context)
         recording = source.recording
         session = recording.session
-        keep = number < MOST_OPEN or not _can_reopen(one.path)
+        path = Path(one.path)
+        can_reopen = one.path != "-" and (path.is_file() or path.is_dir())  # not standard input or a pipe
         if session.counts and not context.options.counts:
             raise FormatError(f"{session.source}: no samples: {COUNTED}")
-        kept = source if keep else None
+        kept = source if number < MOST_OPEN or not can_reopen else None
         part = SessionPart(
             one, session.source, recording.sample_count, bool(session.events), kept, session.counts,
             session.events, recording.sideband.losts,
@@ -163,11 +164,6 @@ def _reopen(one: Input, context: LoadContext) -> Source:
     """Open an input again, without counting its damage again."""
     with context.stages.stage("index"), context.diagnostics.apart():
         return _open(one, context)
-
-
-def _can_reopen(path: str) -> bool:
-    """Return whether an input can be read twice: not standard input or a pipe."""
-    return path != "-" and (Path(path).is_file() or Path(path).is_dir())
 
 
 def _check_joinable(group: Sequence[SessionPart], part: SessionPart) -> None:

@@ -46,9 +46,9 @@ class SamplePass(Struct):
     stitcher: Stitcher
     diagnostics: Diagnostics
     stages: Stages
-    values: tuple[SampleValues, ...] = ()
+    values: tuple[SampleValues, ...]
     """Replace values, or addresses, of samples; empty: keep them as recorded."""
-    stacks: bool = True
+    stacks: bool
     """False: count samples by event, thread and name, ignoring their stacks."""
 
     def run(self, processes: int, progress: Progress | None) -> None:

@@ -51,20 +51,15 @@ def _check_is_recorded(profile: Profile, recording: Recording, setting: str) -> 
     if profile.samples.wait is not None:
         raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu")
     check_timed(setting, profile, recording)
+    words = ""
     if not has_schedule(recording):
-        raise SettingError(
-            "",
-            setting,
-            ": the recording does not show how many threads ran; record with: perf record --switch-events"
-            " (perf 6.15 and later: --latency), or -e sched:sched_switch -a",
-        )
-    if has_samples_only(recording):
-        raise SettingError(
-            "",
-            setting,
-            ": the recording has only some of its context switches, as -F samples sched:sched_switch, too; "
-            "record with: perf record --switch-events",
-        )
+        words = " does not show how many threads ran; record with: perf record --switch-events"
+        words += " (perf 6.15 and later: --latency), or -e sched:sched_switch -a"
+    elif has_samples_only(recording):
+        words = " has only some of its context switches, as -F samples sched:sched_switch, too; "
+        words += "record with: perf record --switch-events"
+    if words:
+        raise SettingError("", setting, f": the recording{words}")
 
 
 def _chosen(found: I32, levels: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:

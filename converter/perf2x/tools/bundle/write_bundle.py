@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +11,8 @@ from typing import IO, BinaryIO
 from msgspec import to_builtins
 
 from perf2x.base.files.sysroot import is_file
-from perf2x.kernel.open_bundle import LIST, RECORDING, SCHEMA
+from perf2x.kernel.open_bundle import LIST, RECORDED, RECORDING, SCHEMA
 from perf2x.tools.bundle.collect_files import BundleContents
-
-_FILES = re.compile(r"data(\.\d{1,9})?|kcore_dir/(kallsyms|modules)")
 
 
 def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, only_symbols: bool) -> None:
@@ -41,9 +38,10 @@ def _recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
     if not recording.is_dir():
         yield RECORDING, recording
         return
-    found = [path.relative_to(recording).as_posix() for path in recording.rglob("*") if is_file(path)]
-    for name in sorted(name for name in found if _FILES.fullmatch(name)):
-        yield f"{RECORDING}/{name}", recording / name
+    for path in sorted(filter(is_file, recording.rglob("*"))):
+        name = f"{RECORDING}/{path.relative_to(recording).as_posix()}"
+        if RECORDED.fullmatch(name):
+            yield name, path
 
 
 def _add_member(tar: tarfile.TarFile, name: str, stream: IO[bytes], size: int) -> None:

@@ -1,12 +1,12 @@
 """Advice for objects that lack debug files, with the command or option to use; ``info`` and ``explain`` share it."""
 
+import contextlib
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
 from perf2x.base.binaries.find.object_finder import OTHER_BUILD, OTHER_CHECKSUM, Finder, ObjectFiles
-from perf2x.base.files.sysroot import is_directory
 from perf2x.base.frozen_struct import Frozen
 
 
@@ -54,15 +54,11 @@ def _owner(folder: Path, recorded: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _file_lists(folder: Path) -> tuple[tuple[Path, bytes], ...]:
+def _file_lists(folder: Path) -> list[tuple[Path, bytes]]:
     """Return the file lists of all packages, cached for the next object."""
-    return tuple(_read_file_lists(folder)) if is_directory(folder) else ()
-
-
-def _read_file_lists(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    found = []
     for path in islice(sorted(folder.glob("*.list")), _LISTS_AT_MOST):
-        try:
+        with contextlib.suppress(OSError):
             if path.stat().st_size <= LARGEST_LIST:
-                yield path, b"\n" + path.read_bytes() + b"\n"
-        except OSError:
-            continue
+                found.append((path, b"\n" + path.read_bytes() + b"\n"))
+    return found

@@ -5,7 +5,6 @@ An empty profile stands for recordings that could not be read, and for places th
 
 from collections.abc import Mapping
 
-from msgspec import field
 from msgspec.structs import replace
 
 from perf2x.base.columnar import Bools, Frozen, no_rows, zeros
@@ -29,7 +28,7 @@ class StoredRecording(Frozen):
     """Its id (``content_ids.recording_id``)."""
     profile: Profile
     """As stitched, summed or a timeline: only synthetic frames have names."""
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str]
     samples: int = 0
     """Number of samples in the recording, before any filter."""
     lost: int = 0

@@ -114,7 +114,7 @@ def test_frames_that_stand_for_no_code_are_the_same_everywhere() -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'perf2x[fleet]')")
     one, other = (make_profile([], [], synthetic=[name]) for name in ("[truncated stack]", "[corrupt stack]"))
     rows = [
-        dict(recording_tables(StoredRecording(recording, profile), "attempt"))["places"].to_pylist()[0]
+        dict(recording_tables(StoredRecording(recording, profile, {}), "attempt"))["places"].to_pylist()[0]
         for profile in (one, other) for recording in (ONE, OTHER)
     ]  # fmt: skip
     ids = [tuple(row[name] for name in KEY) for row in rows]
