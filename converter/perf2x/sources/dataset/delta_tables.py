@@ -1,9 +1,9 @@
-"""The Delta tables of a dataset: deltalake manages their logs; pyarrow reads and writes their files.
+"""Reads and writes the Delta tables of a dataset: deltalake manages the log of each table, pyarrow its data files.
 
-pyarrow writes and verifies checksums of pages (CRC-32), which deltalake's own writer and DuckDB do not.
+pyarrow writes and verifies the checksums of pages (CRC-32); deltalake's own writer and DuckDB do not.
 
-A dataset may be hostile: deltalake refuses files outside a table; sizes stated in files are checked before they are
-read.
+A dataset may be hostile: files outside a table are refused, and the sizes that a data file states are checked before
+its rows are read.
 """
 
 import contextlib
@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 Parts = tuple[str | None, ...]
-"""Values of the partition columns, None for none."""
+"""Values of the partition columns, in their order; None for null."""
 Made = TypeVar("Made")
 _TRIES = 200
-"""Number of commits of one table that other writers may make in between."""
+"""How often a change of a table is tried: an attempt fails if another writer commits first."""
 _SETTINGS = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 days"}
 _ROWS_OF_GROUP = 1 << 17
+"""Maximum number of rows in a row group of a Parquet file."""
 
 
 def _deltalake() -> ModuleType:
@@ -89,7 +90,7 @@ class DeltaTables:
     def open(self, table: str) -> Any:
         """Return the table's current state, None if it does not exist.
 
-        Raises FormatError for another schema version.
+        Raises FormatError if the table has another schema version, or features of Delta that perf2x does not read.
         """
         module, place = _deltalake(), self.place(table)
         if not is_address(place) and not Path(place, "_delta_log").is_dir():
@@ -116,9 +117,12 @@ class DeltaTables:
         return found
 
     def make(self, partitions: Sequence[str]) -> tuple[str, ...]:
-        """Create missing tables, partitioned by these tags and the day; return the partition columns.
+        """Create the missing tables of the dataset, and return its partition columns.
 
-        Raises SettingError if an existing dataset is partitioned differently, OutputError if it cannot be written.
+        A new dataset is partitioned by the tags ``partitions``, then by the day.
+
+        Raises SettingError if an existing dataset is partitioned differently, or a tag has the name of a column;
+        OutputError if the dataset cannot be written.
         """
         module, keys = _deltalake(), (*(key for key in partitions if key != DATE), DATE)
         kept = [key for key in keys[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
@@ -161,15 +165,15 @@ class DeltaTables:
         return sorted(files, key=lambda file: file.path)
 
     def read(self, table: str, found: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
-        """Read rows of files, with texts dictionary-encoded.
+        """Read the rows of some files of a table; text columns are dictionary-encoded.
 
-        ``columns`` limits the columns, partition columns included.
+        ``columns`` names the columns to read, which may be partition columns; if it is empty, all are read.
 
         Raises FormatError for files that are damaged or would take more memory than their size allows.
         """
         place, source = self.place(table), self.scan(table, found, files)
         with _in_one_sentence(place):
-            # one thread takes a fifth less processor time, and other work runs meanwhile
+            # a single thread needs a fifth less processor time, and the other tables are read meanwhile
             rows = source.to_table(list(columns or source.schema.names), use_threads=False)
             holes = [field.name for field in rows.schema if not field.nullable and rows[field.name].null_count]
             if holes:
@@ -179,9 +183,9 @@ class DeltaTables:
             return rows
 
     def scan(self, table: str, found: Any, files: Sequence[DataFile]) -> Any:
-        """Return the rows of files as a pyarrow dataset, which reads on demand; texts are as in ``read``.
+        """Return the rows of some files as a pyarrow dataset, which reads on demand; texts are encoded as by ``read``.
 
-        Raises FormatError for files without a column of the table, whose values pyarrow would take to be null.
+        Raises FormatError for a file that lacks a column of the table: pyarrow would fill that column with nulls.
         """
         module, pa, place = import_module("pyarrow.dataset"), arrow(), self.place(table)
         with _in_one_sentence(place):
@@ -203,7 +207,7 @@ class DeltaTables:
             return module.FileSystemDataset(fragments, shown, form, store)
 
     def _readable(self, place: str) -> Any:
-        """Return the file system of a table; pyarrow reads local files in half the time that deltalake takes."""
+        """Return the file system for reading a table: for a folder pyarrow's own, which is twice as fast."""
         fs = import_module("pyarrow.fs")
         return self._stored(place) if is_address(place) else fs.SubTreeFileSystem(place, fs.LocalFileSystem())
 
@@ -221,8 +225,9 @@ class DeltaTables:
             for parts, each in rows.items():
                 path = "/".join([*map(_folder, columns, parts), f"{attempt}-{os.urandom(4).hex()}.parquet"])
                 with store.open_output_stream(path) as out:
-                    # Snappy, as deltalake writes: zstd takes twice the time to read many small columns;
-                    # statistics have no checksum, but readers skip rows by them; the log has some
+                    # Snappy (the default) as in deltalake: with zstd, reading many small columns takes twice the time.
+                    # No statistics: they have no checksum, so damaged ones would make a reader skip rows. The log has
+                    # statistics (_stats).
                     parquet.write_table(
                         each, out, write_page_checksum=True, row_group_size=_ROWS_OF_GROUP, write_statistics=False
                     )
@@ -235,9 +240,9 @@ class DeltaTables:
             )
 
     def change(self, table: str, act: Callable[[Any], Made]) -> Made:
-        """Do something that reads and changes a table, and retry on conflicts with other writers.
+        """Return the result of ``act``, which changes a table; call it once more after each conflict with a writer.
 
-        Raises OutputError if that fails.
+        Raises OutputError if ``act`` fails, or after too many conflicts.
         """
         conflict = _deltalake().exceptions.CommitFailedError
         for number in range(_TRIES):
@@ -247,9 +252,12 @@ class DeltaTables:
         raise OutputError(f"cannot write {self.place(table)}: other commands keep changing it")
 
     def merge(self, table: str, rows: "pyarrow.Table", same: str, later: str) -> None:
-        """Add the rows ``s`` that are not ``same`` as any row ``t`` of a table, and replace rows ``t`` where ``later``.
+        """Add rows to a table, or replace rows of the table by them.
 
-        Both are SQL conditions. Raises OutputError if that fails.
+        ``same`` and ``later`` are SQL conditions on a new row ``s`` and a row ``t`` of the table. A new row that is not
+        the ``same`` as any ``t`` is added; otherwise it replaces that ``t`` if ``later`` holds.
+
+        Raises OutputError if that fails.
         """
 
         def act(found: Any) -> None:
@@ -260,12 +268,12 @@ class DeltaTables:
 
 
 def writing() -> dict[str, Any]:
-    """Return settings for all writes by deltalake: it tries once, because ``DeltaTables.change`` retries."""
+    """Return the settings of every change by deltalake: one attempt only, because ``DeltaTables.change`` retries."""
     return {"commit_properties": _deltalake().CommitProperties(max_commit_retries=0)}
 
 
 def _is_begun(folder: Path) -> bool:
-    """Return whether a folder is the remains of a command that was killed before a table's first commit."""
+    """Return whether a folder was left by a command that was killed before the first commit to a table."""
     return folder.is_dir() and {one.name for one in folder.iterdir()} <= {"_delta_log"}
 
 
@@ -276,14 +284,18 @@ def partition_of(found: Any) -> tuple[str, ...]:
 
 @lru_cache
 def _expression(parts: tuple[tuple[str, str | None], ...]) -> Any:
-    """Return partition values as a pyarrow expression; each takes half a millisecond."""
+    """Return partition values as a pyarrow expression; cached, because making one takes half a millisecond."""
     module = import_module("pyarrow.dataset")
     each = (module.field(key) == value if value is not None else module.field(key).is_null() for key, value in parts)
     return reduce(and_, each, module.scalar(True))
 
 
 def _check_file(table: str, place: str, file: DataFile, metadata: Any) -> None:
-    """Raise FormatError if rows of a file would take more memory than its size allows, or it lacks a column."""
+    """Check a data file before its rows are read.
+
+    Raises FormatError if the rows would take more memory than the file's size allows, ArrowInvalid if a column is
+    missing.
+    """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     limit = memory_limit(file.size)
     bytes_of_rows = sum(group.total_byte_size for group in groups) + metadata.num_rows
@@ -294,9 +306,10 @@ def _check_file(table: str, place: str, file: DataFile, metadata: Any) -> None:
 
 
 def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
-    """Raise FormatError if repeated texts would take more memory than a file's size allows.
+    """Check the texts of rows that were read from files of ``size`` bytes.
 
-    ArrowInvalid for texts that are not UTF-8.
+    Raises FormatError if all texts, written out in each row, would take more memory than the size allows; ArrowInvalid
+    for texts that are not UTF-8.
     """
     compute: Any = import_module("pyarrow.compute")
     rows.validate(full=True)
@@ -308,11 +321,12 @@ def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
 
 
 def _folder(column: str, value: str | None) -> str:
-    """Return a readable folder name; the log has the value itself."""
+    """Return the folder name of a partition: readable but inexact, because readers take the value from the log."""
     return re.sub(r"[^\w.=-]", "_", f"{column}={value or '__HIVE_DEFAULT_PARTITION__'}"[:100], flags=re.ASCII)
 
 
 def _stats(rows: "pyarrow.Table") -> str:
+    """Return the log's statistics of a new file as JSON: its number of rows and the limits of its first column."""
     key = rows.column_names[0]
     ends = import_module("pyarrow.compute").min_max(rows[key]).as_py()
     return json.encode(
@@ -331,7 +345,7 @@ def _storage_options(root: str) -> dict[str, str] | None:
 
 @contextlib.contextmanager
 def _in_one_sentence(place: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
-    """Convert errors of deltalake and pyarrow to one sentence; commit conflicts pass through."""
+    """Convert errors of deltalake and pyarrow to a ``kind`` with one sentence; commit conflicts pass through."""
     module, pa = _deltalake(), arrow()
     try:
         yield
@@ -343,6 +357,6 @@ def _in_one_sentence(place: str, kind: type[OutputError] | type[FormatError] = F
         text = " ".join(str(error).split())[:500] or type(error).__name__
         raise kind(f"cannot write {place}: {text}" if kind is OutputError else f"{place}: damaged: {text}") from None
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust, in deltalake; not an Exception
+        if type(error).__name__ != "PanicException":  # a panic in deltalake's Rust code is not an Exception
             raise
         raise kind(f"{place}: damaged: {str(error)[:500]}") from None

@@ -1,13 +1,14 @@
-"""The text of ``perf script``, of any version and with any fields, as people attach it to reports.
+"""Reads the text of ``perf script``, of any version and with any fields, as people attach it to reports.
 
 ::
 
-    prog  5585/5590 [001]  6936.366023:     250000 cycles:u:       begins a sample; a flat one has its frame behind it
+    prog  5585/5590 [001]  6936.366023:     250000 cycles:u:       begins a sample; a flat sample has its frame here
     →       7f11db9fcc98 handle_amd+0x18 (/usr/lib/ld.so)          frames, innermost first
     →   ffffffff81e00b0b do_syscall_64+0x3b ([kernel.kallsyms])
-                                                                   an empty line ends it
+                                                                   an empty line ends the sample
 
-tools/perf/builtin-script.c and tools/perf/util/evsel_fprintf.c have the layout.
+A flat sample is one without a call chain. tools/perf/builtin-script.c and tools/perf/util/evsel_fprintf.c define the
+layout.
 """
 
 import re
@@ -38,30 +39,34 @@ from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.sources.text.text_tables import BEGIN, BLANK, IGNORED, TextFrame, TextReader, TextSamples
 
 _FLAT = rb"(?= *[0-9a-f]{4,16} )[ 0-9a-f]{15}[0-9a-f] \S"
-"""The frame of a flat sample, whose address perf aligns in a column."""
+"""The beginning of a flat sample's frame: perf aligns the address in a column of 16 characters."""
 _MISC = rb"(?:[KUHGgMDESp]{1,8}[ \t]+)?"
 _FRAME = re.compile(
     rb"(?:[ \t]+|(?=[0-9a-f]{6,16} .*\)$))([0-9a-f]{1,16})"  # indentation may be lost
     # not followed by a time or event
     rb"(?:[ \t](?!.*\d\.\d{6,9}: | *%b(?:\d+ +)?\S{1,256}:(?: *$|  | +[0-9a-f]{4,16} )"
-    rb"|.*[\d:] +%b)(.*))?$" % (_MISC, _FLAT)  # or by a frame, because a thread may be called dd
+    rb"|.*[\d:] +%b)(.*))?$" % (_MISC, _FLAT)  # or by a flat sample's frame: a thread's name may be hex digits (dd)
 )
 _SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?(?: .*)?")
 _IGNORED = re.compile(
-    rb"#(?!.*\d[ \t].*\d\.\d{6,9}:[ \t])"  # lines of a header; a thread may be called like one
+    rb"#(?!.*\d[ \t].*\d\.\d{6,9}:[ \t])"  # lines of the header, but no sample of a thread whose name begins with #
     rb"|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error"
 )
 _BRANCH = re.compile(rb"^[^\n]* branches(?::\w+)?:.* => +[0-9a-f]+ ", re.MULTILINE)
 _BEGINNING = 1 << 12
+"""Bytes of a text that are searched for branches."""
 _BELOW = re.compile(
     rb"\t(?:tracing data:|\t\w+ : )|[ \t]+(?:insn|ilen|IPC): "
     rb"|(?:(?= *[0-9a-f]+(?: |$))[ 0-9a-f]{15}[0-9a-f])?(?: \d+[BKMG]| N/A){0,2}$"
 )
-"""Fields below a stack: those of a tracepoint, from simpleperf; instructions, physical addresses, sizes of pages."""
+"""Lines below a stack's frames: tracepoint fields (simpleperf), instructions, physical addresses, page sizes."""
 _NUMBER = re.compile(rb" *(?:\d{1,10} +)?\d{1,20} +(?:[0-9a-f]{6,16} \S.* \(.*\))?")
-"""A thread, a period or both, alone or before a flat sample's frame; after an address there is nothing, or a name."""
+"""A line that begins a sample with only a thread number, a period or both, before blanks or a flat sample's frame.
+
+Such a line is not a frame, whose address is followed by nothing or by a name.
+"""
 _OWN_PLACE = re.compile(rb".* ((?= {0,15}[0-9a-f]{1,16}(?: |$))[ 0-9a-f]{15}[0-9a-f](?: .*|$))")
-"""On the line that begins a sample, the last address that perf aligns is the sample's own; earlier ones are data
+"""The last aligned address on the line that begins a sample: the sample's own. Aligned addresses before it are data
 addresses.
 """
 _BEHIND = re.compile(
@@ -74,8 +79,8 @@ _NAMED = (
     rb"[^\s:]{1,256}:[ \t].{0,200}?\S[ \t]+(?:\d{1,10}/)?\d{1,10}(?:[ \t]*$|[ \t]+%b(?:[0-9a-f]{4,16} \S.*\)$"
     rb"|(?:\d{1,18}[ \t]+)?(?:\w+:\w+:[ \t]|\S{1,256}:(?:[ \t]*$|[ \t]+[0-9a-f]{4,16} ))))" % _MISC
 )
-"""``nginx: worker 7``: a word with a colon that begins a thread's name, because the thread's number and further fields
-follow.
+"""A thread's name whose first word ends in a colon, such as ``nginx: worker 7``. The word is not an event's name,
+because a thread number and further fields follow.
 """
 _BEGIN = re.compile(
     rb"^[ \t]*+(?:(\S.{0,63}?)[ \t]++)??"  # comm
@@ -95,7 +100,7 @@ _BEGIN = re.compile(
 
 
 def _column(width: int) -> bytes:
-    """Return a pattern for a decimal number, with the blanks that fill its column."""
+    """Return a pattern for a decimal number that blanks before it pad to ``width`` characters."""
     return b"|".join(b" {%d}\\d{%d} " % (width - digits, digits) for digits in range(1, width)) + b"|\\d{%d}" % width
 
 
@@ -104,10 +109,12 @@ _PERIOD_ALONE = re.compile(
     rb"(.{0,200}?/(?=\d)[\d ]{7} %b|.{0,200}?\S %b|)"
     rb"(?:(?=%b) {0,9}(\d{1,18})(?= *$| +[0-9a-f]{1,16} )|(?=%b))(.*)" % (_MISC, _MISC, _column(10), _column(16))
 )
-"""A period without an event after it, or an address: only their columns distinguish them from a thread."""
+"""A line without an event that has a period, or an address of decimal digits. Only the width of its column shows that
+the number is not a thread's.
+"""
 _SYMBOL_AND_OBJECT = re.compile(r"(.*?)\+0x[0-9a-f]+ \((.*)\)")
 _OBJECT = re.compile(r"(?:^| )\((?=[/\[]|[A-Za-z]:[\\/])")
-"""The beginning of an object's path, which may contain brackets, just as names may."""
+"""The bracket before an object's path; the name before it and the path itself may contain other brackets."""
 _OFFSET = re.compile(r"\+0x[0-9a-f]+$")
 _STANDARD_NAMES = {"[unknown]": "", "(cookie)": ROOT_FRAME_NAMES[RootFrame.USER_MISSING]}
 _USER = ("[vdso", "[vsyscall", "[vectors", "[heap", "[stack", "[anon", "[uprobes", "[unknown", "[sigpage")
@@ -131,18 +138,18 @@ class ScriptText(TextReader):
 
     @classmethod
     def is_kind(cls, lines: bytes) -> bool:
-        """Return whether it is text of samples, not of branches as ``--itrace=b`` prints them."""
+        """Return whether the first lines of a text are samples, not branches as ``--itrace=b`` prints them."""
         return super().is_kind(lines) and not _BRANCH.search(lines[:_BEGINNING])
 
     def __init__(self) -> None:
         super().__init__(_parse)
         self._has_begins = False
-        """Whether samples begin with a line of their own, as in nearly all texts: frames before one belong to no
-        sample.
+        """Whether samples begin with a line of their own, as in nearly all texts. If so, frames without such a line
+        before them belong to no sample.
         """
 
     def read(self, block: bytes) -> TextSamples:
-        """Return the samples of some complete ones."""
+        """Return the samples of a block, which ends after a complete sample."""
         lines = block.split(b"\n")
         kind = self.stacks.lines(lines)
         is_frame = kind >= 0
@@ -170,7 +177,10 @@ class ScriptText(TextReader):
         return take_rows_of(self._samples(columns, leading, is_sample, stack), is_sample)
 
     def _with_flat(self, frames: I64, lengths: I64, leading: I64, rest: Sequence[bytes]) -> tuple[I64, I64]:
-        """Return frames and the number of each sample's, including frames on the line that begins a sample."""
+        """Return frames and each sample's number of frames, with the frames of flat samples added.
+
+        ``leading`` are the indices of samples that begin with a line of their own, ``rest`` the ends of these lines.
+        """
         offsets = offsets_of(lengths)
         has_source = np.append(self.stacks.is_source(frames), True)[offsets[:-1]]
         bare = flatnonzero((lengths == 0)[leading] | has_source[leading])
@@ -204,14 +214,17 @@ class ScriptText(TextReader):
 
 
 def _integers(texts: Sequence[bytes], missing: int) -> I64:
-    """Return (n,) the numbers in texts, ``missing`` for empty ones."""
+    """Return the numbers in texts, ``missing`` for empty texts."""
     if b"" in texts:
         texts = [text or b"%d" % missing for text in texts]
     return np.fromiter(map(int, texts), np.int64, len(texts))
 
 
 def _with_period(fields: tuple[bytes, ...], line: bytes) -> tuple[bytes, ...]:
-    """Return the fields of a line without an event; a thread recognized only by its column may be the period."""
+    """Return the fields of a line without an event, corrected if the supposed thread number is a period.
+
+    The width of its column shows that a number is the period.
+    """
     if not (found := _PERIOD_ALONE.fullmatch(line)):
         return fields
     (front,) = _BEGIN.findall(found[1])[:1]
@@ -219,7 +232,7 @@ def _with_period(fields: tuple[bytes, ...], line: bytes) -> tuple[bytes, ...]:
 
 
 def _own_place(rest: bytes) -> bytes:
-    """Return the frame on the line that begins a sample, which is among other fields."""
+    """Return a flat sample's frame without the fields around it; ``rest`` is the end of the line that begins it."""
     found = _OWN_PLACE.match(rest)
     return _BEHIND.sub(b"", b" " + found[1] if found else rest)
 
@@ -257,7 +270,10 @@ def _frame(address: int, text: str) -> TextFrame:
 
 
 def _mode(address: int, object_name: str) -> int:
-    """Return the mode: that of the kernel if the object has perf's name for it, or the address is in the upper half."""
+    """Return the CPU mode of a frame: kernel if its object is the kernel or a module, or its address has the top bit set.
+
+    Objects in brackets belong to the kernel, except those in _USER.
+    """
     if object_name.startswith(_USER):
         return CpuMode.USER
     is_kernel = object_name.startswith("[") or object_name.endswith(("vmlinux", ".ko", ".ko.xz", ".ko.zst", ".ko.gz"))

@@ -1,6 +1,7 @@
-"""Tables of one text: samples, and the distinct stacks of frames that only have a name.
+"""Collects the samples and distinct stacks of a text, whose frames have names but no addresses.
 
-Equal lines have one number. Lines of inlined functions are merged with the line of their enclosing function::
+Equal lines get the same number. The lines of inlined functions and the line of their enclosing function form one
+frame::
 
     lines       7f01 inner (inlined)     7f01 outer+0x6f (/bin/prog)     7f02 main+0x10 (/bin/prog)
     numbers     0 (goes on)              1                               2
@@ -42,7 +43,7 @@ MOST_FRAMES = 8191
 Line = tuple[str, str, int]
 """(function, source file, line number), "" and 0 if unknown."""
 Frame = tuple[str, int, tuple[Line, ...]]
-"""(object, uapi.CpuMode, lines, innermost inlined function first); no lines without a name."""
+"""(object, CpuMode, lines); the innermost inlined function is first; a frame without a name has no lines."""
 
 
 BEGIN, BLANK, IGNORED = -1, -2, -3
@@ -56,10 +57,12 @@ class TextFrame(Frozen):
     object: str = ""
     mode: int = 0
     inlined: bool = False
-    """Whether it is inlined into the function on the next line."""
+    """Whether the function is inlined into the function on the next line."""
     source: tuple[str, int] = ("", 0)
     is_source: bool = False
-    """Whether it only adds the ``source`` of the line before it, which may show that the function is inlined."""
+    """Whether this line only adds a ``source`` to the function on the line before it; its ``inlined`` is about that
+    function, too.
+    """
 
 
 Parser = Callable[[bytes], TextFrame | int]
@@ -67,7 +70,7 @@ Parser = Callable[[bytes], TextFrame | int]
 
 
 class TextSamples(ColumnTable):
-    """Samples of a text, a row each, in order; −1 in integers, and LAST_TIME, mean unknown."""
+    """Samples of a text, one per row, in the text's order. Unknown numbers are −1, unknown times LAST_TIME."""
 
     event: I32
     comm: I32
@@ -82,7 +85,7 @@ class TextSamples(ColumnTable):
 
 
 class Text(Frozen):
-    """All of a text."""
+    """All that was read from a text."""
 
     kind: str
     events: Sequence[str]
@@ -100,13 +103,13 @@ class Text(Frozen):
 
 
 class _LineNumbers(dict[bytes, int]):
-    """Numbers of distinct lines; other lines get their kind, which is negative."""
+    """Numbers the distinct frames by their lines; lines that are not frames give their kind, which is negative."""
 
     def __init__(self, parse: Parser) -> None:
         self._parse = parse
         self._numbers: dict[TextFrame, int] = {}
         self.flags = bytearray()
-        """By number: 1 if the line continues on the next one, 2 if it is a source."""
+        """By number, a sum: 1 if the frame continues on the next line, 2 if the line only adds a source."""
 
     def __missing__(self, line: bytes) -> int:
         found = self._parse(line)
@@ -118,7 +121,7 @@ class _LineNumbers(dict[bytes, int]):
         return number
 
     def frames(self) -> list[TextFrame]:
-        """Contents of lines, by number."""
+        """Return the contents of the lines, by number."""
         return list(self._numbers)
 
 
@@ -133,19 +136,23 @@ class _StackTable:
 
     @property
     def names(self) -> int:
-        """Number of different frames so far."""
+        """Number of distinct frame lines so far."""
         return len(self._lines.flags)
 
     def lines(self, lines: Sequence[bytes]) -> I32:
-        """Return (n,) the number of each line."""
+        """Return the number of each line; the negative kind of a line that is not a frame."""
         return np.fromiter(map(self._lines.__getitem__, lines), np.int32, len(lines))
 
     def is_source(self, lines: AnyArray) -> Bools:
-        """Return (n,) whether lines are only the source of the line before them."""
+        """Return whether each line, given by number, only adds a source to the line before it."""
         return np.frombuffer(bytes(self._lines.flags), np.uint8)[lines] > 1
 
     def stacks(self, lines: AnyArray, lengths: I64) -> I32:
-        """Return (n,) the number of each stack, given the numbers of its lines, innermost first; −1 for no lines."""
+        """Return the number of each stack, −1 for a stack without lines.
+
+        ``lines`` are the numbers of the lines of all stacks, innermost first; ``lengths`` are each stack's number of
+        lines.
+        """
         rows = ListArray(offsets_of(lengths), as_int64(lines))
         flags = np.frombuffer(bytes(self._lines.flags), np.uint8)[rows.values]
         if flags.any():
@@ -161,7 +168,7 @@ class _StackTable:
         return found
 
     def _with_joined(self, rows: ListArray, is_source: Bools, inlined: Bools) -> ListArray:
-        """Return rows in which lines of one frame are one number, −2 or below."""
+        """Return the stacks with a single number, −2 or below, in place of the lines of a frame that has several."""
         inlined[1:] |= is_source[1:] & inlined[:-1]
         begins = ~is_source & ~of_previous(inlined, False)
         begins[rows.offsets[:-1][rows.lengths > 0]] = True
@@ -185,12 +192,12 @@ class _StackTable:
 
 
 def _place(frame: Frame) -> tuple[bool, Frame]:
-    """Return the sort key of frames: those without an object first, then by object."""
+    """Return the sort key of a frame: frames with neither object nor name come first, the others by object."""
     return bool(frame[0] or frame[2]), frame
 
 
 def _frame(lines: Sequence[TextFrame]) -> Frame:
-    """Return one frame from its lines; the outermost one has the object."""
+    """Return one frame from its lines; the object is that of the outermost function's line."""
     inlined: list[Line] = []
     for one in lines:
         if one.is_source and inlined:
@@ -202,16 +209,16 @@ def _frame(lines: Sequence[TextFrame]) -> Frame:
 
 
 _LINES = 200
-"""Maximum number of lines before the first sample."""
+"""Number of a text's first lines of which one must begin a sample of the text's kind."""
 
 
 class TextReader:
-    """Reads a text of one kind, some complete samples at a time; ``parse`` is for its _StackTable."""
+    """Reads a text of one kind, some complete samples at a time; ``parse`` reads one line of a stack."""
 
     kind: ClassVar[str]
-    """Its name in ``info``."""
+    """The kind's name in ``info``."""
     cuts: ClassVar[tuple[bytes, ...]] = ()
-    """Texts that include a line end, after which a sample may begin, best first."""
+    """Texts that begin with a line end; a block may be cut after that line end. The best is first."""
     begins: ClassVar[re.Pattern[bytes]]
     """Matches a line with which only samples of this kind begin."""
 
@@ -247,7 +254,7 @@ class TextReader:
         raise NotImplementedError
 
     def counted(self, frames: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
-        """Return stacks with their counts, equal ones summed; stacks with count 0 are dropped.
+        """Return one sample for each distinct stack, with the sum of its counts; stacks whose sum is 0 are dropped.
 
         Raises FormatError if the counts add up to more than 64 bits.
         """

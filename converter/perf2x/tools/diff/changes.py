@@ -17,14 +17,14 @@ from perf2x.model.totals.totals import Key, Line, Total, Totals, weights
 from perf2x.model.transforms.merge_profiles import merge_profiles
 
 SMALLEST_PART = 2000
-"""Changes below 1/2000 of the total before read as 0.0 %."""
+"""A change smaller than 1/2000 of the earlier recording's total is shown as 0.0 %."""
 _COMMON = 0.1
-"""Recordings of one program have at least this share of their costs in functions that both have."""
+"""If two recordings are of the same program, at least this share of their costs is in functions of both."""
 _SORTS = ("self", "total")
 _TOGETHER = 0.95
-"""Confidence of the interval of several lines together."""
+"""Confidence of the interval that `Comparison.together` returns."""
 _LEAST = 1e-9
-"""The share of the costs that a line without costs counts for."""
+"""The share of the costs at which a line without costs is set, to avoid a division by zero."""
 _BASE = {"pprof::base": "true"}
 """The label with which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
@@ -77,7 +77,11 @@ def excludes_zero(limits: Interval) -> bool:
 
 
 class Comparison(Frozen, dict=True):
-    """Two tables of one event; ``normalize`` scales ``after`` to the total of ``before``, to compare shares."""
+    """Compares two tables of one event.
+
+    ``normalize``: costs of ``after`` are scaled to the total of ``before``, so that shares are compared; otherwise they
+    are multiplied by ``factor``.
+    """
 
     before: Totals
     after: Totals
@@ -88,7 +92,7 @@ class Comparison(Frozen, dict=True):
     same_command: bool = False
     """Whether both recordings are known to come from the same perf command line."""
     hosts: HostSpread | None = None
-    """Standard errors by the differences between hosts; None unless both sides have several hosts."""
+    """Standard errors estimated from the differences between hosts; None unless both sides have several hosts."""
 
     @property
     def scale(self) -> float:
@@ -114,11 +118,11 @@ class Comparison(Frozen, dict=True):
         ]
 
     def parts(self, rows: Iterable[Change], sort: str) -> float:
-        """Return the sum of the costs of lines in both recordings, as a share of both totals; 1 for all lines.
+        """Return the share of some lines in the costs of both recordings together; 1 for all lines.
 
-        The error that a confidence allows is divided among the intervals in proportion to these costs (a weighted
-        Bonferroni correction), so that small lines do not widen the intervals of large ones. The cost of a line in both
-        recordings together is independent of its change.
+        The error that a confidence allows is divided among the intervals in proportion to these shares (a weighted
+        Bonferroni correction), so that small lines do not widen the intervals of large ones. A line's weight is the sum
+        of its costs in both recordings, because that sum is independent of the line's change.
         """
         return sum(sum(row.sides(sort)) for row in rows) / self._both
 
@@ -163,7 +167,7 @@ class Comparison(Frozen, dict=True):
         return "hardly any of the cost is in functions of both" if few else ""
 
     def whole_change(self, confidence: float, comparisons: float = 1) -> Change:
-        """Return the total as a line; the number of samples in a recording counts as random, too."""
+        """Return the change of the total as a line; its interval takes the number of samples as random, too."""
         (old, new), (was, now) = self._wholes, (self.before.whole, self.whole_after)
         reach = self._reach(confidence, comparisons)
         limits = interval(old, new.scaled(self.factor), reach[0])
@@ -171,7 +175,10 @@ class Comparison(Frozen, dict=True):
         return Change("the total", "", was, now, was, now, limits, limits)
 
     def _reach(self, confidence: float, comparisons: float) -> tuple[float, float]:
-        """Return the half-widths in standard errors, of samples and of hosts; with few hosts the latter is large."""
+        """Return the half-width of an interval in standard errors of samples, and in those of hosts.
+
+        The fewer hosts there are, the larger is the latter; without hosts it is 0.
+        """
         return quantile(confidence, comparisons), (
             student(confidence, 2 ** math.ceil(math.log2(max(comparisons, 1))), self.hosts.freedom)
             if self.hosts
@@ -211,7 +218,7 @@ class Comparison(Frozen, dict=True):
 
 
 def _wider(limits: Interval, change: int, reach: float) -> Interval:
-    """Return limits that include the error of samples and that of hosts."""
+    """Return an interval widened so that it reaches at least ``reach``, the error of hosts, around the change."""
     return min(limits[0], change - reach), max(limits[1], change + reach)
 
 
@@ -236,7 +243,7 @@ def normalized(before: Profile, after: Profile, value: str) -> Profile:
 def scaled(after: Profile, factors: Sequence[float]) -> Profile:
     """Return ``after`` with the samples of each event multiplied by its factor.
 
-    Sums are rounded, not samples: a thousand samples of 1 times 0.4 are four hundred.
+    Running sums are rounded, not single samples, so that a thousand samples of 1, times 0.4, add up to 400, not to 0.
     """
     samples = after.samples
     value_column, count = samples.value.copy(), samples.count.copy()

@@ -1,7 +1,7 @@
 """Prints the record stream, record by record in file order, in constant memory.
 
-Samples and deferred chains are formatted as by ``perf script -D``, other records by field names. Nothing is looked up
-(thread names, objects): all output comes from the record itself.
+Samples and deferred chains look as in ``perf script -D``; other records are printed as their fields' names and values.
+All output comes from the record itself: names of threads and objects are not looked up.
 """
 
 import struct
@@ -37,12 +37,12 @@ _RAW_WIDTH = 16
 
 
 class DumpTotals(Struct):
-    """Counts that are updated while the lines of a dump are read."""
+    """What is known about a dump while its lines are read, and complete after the last line."""
 
     samples: int = 0
     """Number of sample records, whether shown or damaged."""
     to_the_end: bool = False
-    """Whether the dump reached the end before its limit."""
+    """Whether the dump reached the end of the recording before its limit."""
 
 
 class _RecordText(Struct):
@@ -54,7 +54,7 @@ class _RecordText(Struct):
     more: list[str] = field(default_factory=list)
     """Shown if the dump is verbose."""
     brief: str = ""
-    """Shown after ``text`` if it is not."""
+    """Shown after ``text`` if the dump is not verbose."""
 
 
 def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
 
 
 def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
-    """Return (n,) True for records of the selected types."""
+    """Return whether each record of a block is of a selected type."""
     if not options.types:
         return trues(len(block.types))
     chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])
@@ -120,7 +120,7 @@ def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
 
 
 def _combined_sample_type(events: list[Event]) -> int:
-    """Union of the events' sample types (evlist__combined_sample_type in tools/perf/util/evlist.c)."""
+    """Return the union of the events' sample types (evlist__combined_sample_type in tools/perf/util/evlist.c)."""
     combined = 0
     for event in events:
         combined |= event.sample_type
@@ -136,9 +136,9 @@ def _cpu_and_time(record: _RecordText, combined: int) -> str:
 def _record_texts(
     block: Block, session: SessionBuilder, chosen: Bools, branch_filter: tuple[str, ...]
 ) -> dict[int, _RecordText]:
-    """Decode the selected records to text, by row.
+    """Return the text of each selected record, by row.
 
-    Unselected records that describe the session are applied, too.
+    All records of the block that describe the session are applied to it, selected or not.
     """
     texts: dict[int, _RecordText] = {}
     types = block.types

@@ -28,14 +28,14 @@ _TELLING = (
     ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
     ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
-"""Sections with names, lines and unwind information, and links to other files."""
+"""The sections that the explanation lists: names, lines, unwind information, and links to other files."""
 _MINI = ", .gnu_debugdata"
 MAX_UNITS = 100
 """Maximum number of units whose ``.dwo`` files are searched."""
 
 
 class CheckResult(Frozen):
-    """The answer to one question about an object: whether it is good, and a sentence."""
+    """The answer to one question about an object: whether all is good, and a sentence that says why."""
 
     good: bool
     text: str
@@ -54,7 +54,7 @@ class Explanation(Frozen):
     path: str
     build_id: str
     answers: dict[str, CheckResult]
-    """``names``, ``lines``, ``stacks``."""
+    """By question: ``names``, ``lines`` and ``stacks``."""
     advice: tuple[Remedy, ...]
     files: tuple[FileSections, ...]
     """The file itself, and other files that belong to it."""
@@ -86,7 +86,7 @@ def explain_file(path: str, finder: Finder) -> Explanation:
 
 
 def _recorded_name(finder: Finder, path: Path) -> str:
-    """Return the file's name in a recording: the path with links resolved, below the root of the recorded machine."""
+    """Return the name that a recording has for a file: the path with links resolved, as on the recorded machine."""
     whole, symfs = path.resolve(), finder.search_paths.symfs
     if symfs is not None and whole.is_relative_to(symfs.resolve()):
         return f"/{whole.relative_to(symfs.resolve()).as_posix()}"
@@ -94,7 +94,7 @@ def _recorded_name(finder: Finder, path: Path) -> str:
 
 
 class _LookedUp:
-    """One object, the files that belong to it, and the missing ones."""
+    """Answers the questions about one object from its file and the other files that belong to it."""
 
     def __init__(self, path: str, file: ElfObject, recorded: str, finder: Finder, found: ObjectFiles) -> None:
         self._path, self._file, self._recorded, self._finder, self._found = path, file, recorded, finder, found
@@ -121,7 +121,7 @@ class _LookedUp:
         return self._path if file is self._file else file.name
 
     def sections(self) -> Iterator[FileSections]:
-        """Yield the relevant sections, by file."""
+        """Yield the relevant sections of each file."""
         for one in self.files:
             yield FileSections(self._name(one), tuple(name for name in _TELLING if one.section(name) is not None))
 
@@ -151,7 +151,7 @@ class _LookedUp:
         return CheckResult(True, f"DWARF {version} in {self._name(file)}")
 
     def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
-        """Return the version of the first unit, and which part of the debug info is missing; "" if none is."""
+        """Return the DWARF version of the first unit, and which part of the debug info is missing ("" for none)."""
         linked = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
         other = supplementary_file(self._finder, file) if has_supplementary(file) else None
         units = DebugFile(DebugSections(linked), DebugFile(DebugSections(other)) if other is not None else None).units

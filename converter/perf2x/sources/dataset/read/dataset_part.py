@@ -43,7 +43,7 @@ class Row(Frozen):
     parts: Parts
     tags: Mapping[str, str]
     place: int
-    """The row as read from the table."""
+    """Index of the row in the table of recordings, as it was read."""
 
     @property
     def ident(self) -> str:
@@ -63,12 +63,12 @@ class Rows(Frozen):
 
     @property
     def start(self) -> I64:
-        """(count + 1,) offsets of the recordings' rows, in a table with a key."""
+        """(count + 1,) offsets of each recording's rows, which must be sorted by recording (``DatasetPart.of``)."""
         return searchsorted(self.number, arange(self.count + 1))
 
 
 class DatasetPart:
-    """The recordings of a dataset that have the tags of an address; ``date`` is the day of the start."""
+    """The recordings of a dataset that have the tags of an address; the tag ``date`` is the day of their start."""
 
     def __init__(self, address: DatasetAddress) -> None:
         """Raises FormatError if it is not a dataset, or its table of recordings is damaged."""
@@ -107,7 +107,10 @@ class DatasetPart:
             raise FormatError(f"{self.tables.root}: no recording with {which} is in this dataset")
 
     def files(self, table: str, rows: Sequence[Row]) -> tuple[Any, list[DataFile]]:
-        """Return an open table, and its files that may have rows of some recordings; all files for no recordings."""
+        """Return an open table, and those of its files that may have rows of some recordings.
+
+        These are all files of a table that is not partitioned by recordings' tags (not in OF_RECORDINGS).
+        """
         if table not in self._open:
             found = self.tables.require(table)
             self._open[table] = found, self.tables.files(found)
@@ -120,7 +123,7 @@ class DatasetPart:
     def of(self, table: str, rows: Sequence[Row], key: str = "") -> Rows:
         """Return rows of some recordings in a table; with a ``key``, sorted by recording and key.
 
-        Raises FormatError if it is damaged, or the keys of a recording are not 0, 1, ….
+        Raises FormatError if the table is damaged, or the keys of a recording are not 0, 1, ….
         """
         stored = self._rows_of(table, rows)
         number = _numbers_of(stored, rows)
@@ -134,9 +137,10 @@ class DatasetPart:
         return found
 
     def scan(self, table: str) -> Any:
-        """Return the part's recordings, or rows of the files that may have rows of them, for DuckDB.
+        """Return what DuckDB reads as a table.
 
-        Raises FormatError if samples are missing.
+        For ``recordings``, these are exactly the part's rows; for other tables, all rows of the files that may have
+        rows of the part's recordings. Raises FormatError if a recording's samples are missing.
         """
         if table == "recordings":
             return rows_of_table(self._table, as_int64([row.place for row in self.rows]))
@@ -146,7 +150,10 @@ class DatasetPart:
         return self.tables.scan(table, found, files)
 
     def check_samples(self, rows: Sequence[Row], number: I64) -> None:
-        """Raise FormatError if a recording with samples has none among rows; ``number`` as in Rows, −1 for others."""
+        """Raise FormatError if a recording that should have samples has none.
+
+        ``number`` is the index in ``rows`` of each sample's recording, −1 for other recordings.
+        """
         for row, count in zip(rows, bincount(number + 1, len(rows) + 1)[1:].tolist(), strict=True):
             if row.values["samples"] and not count:
                 raise FormatError(f"{self.tables.root}: damaged: samples of {row.ident} are missing")
@@ -159,7 +166,7 @@ class DatasetPart:
         return self._begun.pop(table, partial(self._read, table, rows))()
 
     def _read(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
-        """Return the rows of the recordings' files, which are cached until others are requested."""
+        """Return the rows of all files that may have rows of the recordings, cached until other files are needed."""
         found, files = self.files(table, rows)
         paths, held = self._held.get(table, (set(), None))
         if held is None or not paths.issuperset(file.path for file in files):
@@ -169,7 +176,7 @@ class DatasetPart:
         return held
 
     def of_symbols(self, make: "Callable[[pyarrow.Table], Made]") -> Made:
-        """Return ``make`` of the names of all objects in the places read last, computed once."""
+        """Return what ``make`` returns for the symbols of all objects in the places read last; call it only once."""
         places = self._rows_of("places", ())
         if self._made is None or self._made[0] is not places:
             code, known = texts(self._rows_of("symbols", ()), "object_id")
@@ -181,7 +188,10 @@ class DatasetPart:
 
 
 def _numbers_of(table: "pyarrow.Table", rows: Sequence[Row]) -> I64:
-    """Return (rows,) the index of each row's recording, −1 for other recordings, or other attempts to add it."""
+    """Return the index in ``rows`` of the recording to which each row of a table belongs.
+
+    It is −1 for rows of other recordings, and for rows that another attempt to add the recording wrote.
+    """
     (one, idents), (other, attempts) = (texts(table, name) for name in OF_ATTEMPT)
     known = minus_ones((len(idents) + 1, len(attempts) + 1))
     of_ident, of_attempt = ({text: code for code, text in enumerate(words)} for words in (idents, attempts))
