@@ -270,7 +270,7 @@ def _frame(address: int, text: str) -> TextFrame:
 
 
 def _mode(address: int, object_name: str) -> int:
-    """Return the CPU mode of a frame: kernel if its object is the kernel or a module, or its address has the top bit set.
+    """Return the CPU mode of a frame: kernel if its object is the kernel or a module, or its address has the top bit.
 
     Objects in brackets belong to the kernel, except those in _USER.
     """
