@@ -1,7 +1,7 @@
-"""Counts one object's branches, and the code that ran between two of them, from branch stacks.
+"""Counts one object's branches from branch stacks, and the stretches of code that ran between two branches.
 
-A branch stack has the last taken branches, newest first. Between the target of one branch and the source of the next
-newer one, code ran without a jump::
+A branch stack has the last taken branches, newest first. From the target of one branch to the source of the next newer
+branch, code ran without a jump::
 
     newest   C ─▶ D        D … the sample
              B ─▶ C'       C' … C ran
@@ -33,7 +33,7 @@ _MANY_ROWS = 1 << 20
 
 
 class _MappedCode:
-    """File offsets of addresses in one object's mappings."""
+    """Converts addresses in one object's mappings to file offsets."""
 
     def __init__(self, history: ProcessHistory, rows: I64) -> None:
         """``rows``: the object's rows of ``history.mmaps``."""
@@ -95,10 +95,10 @@ class CodeCounter:
 
 
 def _next_branches(source: U64, target: U64, sample: I64) -> U64:
-    """Return (n,) the source of the next branch, given branches newest first.
+    """Return (n,) the source of the branch that followed each branch; branches are given newest first.
 
-    It is NOT_RECORDED for the newest branch of a sample, and where that source or the branch's target lies outside the
-    object.
+    NOT_RECORDED for the newest branch of a sample, and where the branch's target or the next branch's source lies
+    outside the object.
     """
     newer = of_previous(source, NOT_RECORDED)
     return np.where(~begins_run(sample) & (newer != EXTERNAL) & (target != EXTERNAL), newer, NOT_RECORDED)

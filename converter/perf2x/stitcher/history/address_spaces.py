@@ -1,10 +1,10 @@
 """Looks up the mapping that holds an address of a process at a given sequence number (see ``process_history``).
 
-An address *space* is one life of a process image. It begins when the process is first seen, is forked (then the
-parent's space as of the fork shows through wherever the child mapped nothing itself) or calls exec (then it is empty).
-Later mappings hide the earlier ones that they overlap. An *epoch* is a process between two changes of its mappings, so
-that stacks of one epoch can be looked up once. Follows machine__process_fork_event, thread__set_comm and
-maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
+An address *space* holds the mappings of one process image. A new space begins when a process is first seen, is forked,
+or calls exec. After an exec, the space is empty. After a fork, the child also sees its parent's mappings as of the
+fork, wherever it has mapped nothing itself. A later mapping hides the earlier mappings that it overlaps. An *epoch* is
+the time between two changes of a process's mappings: within an epoch, equal stacks need only one lookup. This follows
+machine__process_fork_event, thread__set_comm and maps__fixup_overlap_and_insert of tools/perf, but copies no mappings.
 """
 
 import numpy as np
@@ -40,29 +40,27 @@ Lookups walk up generation by generation; without a limit, n generations that al
 
 
 class ProcessLives(Frozen):
-    """Columns (lives,) int64; ids from the file are sorted, not looked up in a dictionary, where they could collide."""
+    """All process images of a recording: one row for each, from a fork or exec to the next exec."""
 
     pid: I64
     born: I64
     """The sequence number of the fork or exec; 0 for processes older than the recording."""
     parent: I64
-    """The life that forked it, whose mappings as of then it sees; −1 for none."""
+    """The life that forked this one, and whose mappings as of the fork this one sees; −1 for none."""
     before: I64
     """The life that an exec ended; −1 if the life did not begin with an exec."""
     depth: I64
-    """Number of ancestors whose mappings it sees."""
+    """The number of ancestors whose mappings each life sees."""
     cut: int
-    """Number of lives that see no ancestor because their chain of forks is too long."""
+    """The number of lives that see no ancestor's mappings, because their chain of forks is too long."""
 
 
 def find_lives(
     owner: I64, mmap_sequence: I64, forks: Tasks, fork_sequence: I64, comms: Comms, comm_sequence: I64
 ) -> ProcessLives:
-    """Return the lives of all processes; ``owner`` (mappings,) is the process of each mapping.
+    """Return the lives of all processes. A process whose first record is not its fork is older than the recording.
 
-    The sequence numbers are those from which each record is in effect.
-
-    Processes first seen by anything but their fork are older than the recording.
+    ``owner`` (mappings,) is the process of each mapping. Each record is in effect from its sequence number on.
     """
     forking, executing = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
     heirs = forking[~forks.is_exec[forking]]
@@ -88,7 +86,7 @@ def find_lives(
 
 
 def _generations(parent: I64) -> I64:
-    """Return (n,) the number of ancestors of each life, by pointer doubling."""
+    """Count the ancestors of each life, by pointer doubling. Returns (lives,)."""
     up, count = np.append(parent, -1), as_int64(np.append(parent >= 0, False))
     while (up >= 0).any():
         count += count[up]
@@ -100,13 +98,16 @@ KERNEL = -2
 """The key of the kernel's own space; −1 already means "no process"."""
 _TOMBSTONE = -2
 _GENERATIONS = 16
-"""The number of generations to search one by one, which is faster than merging equal queries of descendants."""
+"""How many generations of ancestors are searched for each query alone, before equal queries are merged.
+
+Merging costs more than it saves if there are few generations.
+"""
 
 
 class AddressSpaces:
     """The mappings of every process over time. Immutable; ``find`` returns rows of ``mmaps``.
 
-    ``*_sequence`` are the sequence numbers from which each record is in effect.
+    Each record is in effect from its sequence number (``*_sequence``) on.
     """
 
     def __init__(
@@ -124,9 +125,7 @@ class AddressSpaces:
         lives = find_lives(owner, mmap_sequence, forks, fork_sequence, comms, comm_sequence)
         self._born, self._parent, self._before, self._depth = lives.born, lives.parent, lives.before, lives.depth
         self.lines_cut = lives.cut
-        """The number of processes that are more than MAX_FORK_DEPTH forks away from ancestors, whose mappings they do
-        not see.
-        """
+        """The number of processes that see no ancestor's mappings, because MAX_FORK_DEPTH forks precede them."""
         kernel = np.full(len(ksymbol_sequence), KERNEL, np.int64)
         keys = np.concatenate([lives.pid, owner, kernel])
         self._epoch_sequence = np.concatenate([lives.born, mmap_sequence, ksymbol_sequence])
@@ -136,7 +135,7 @@ class AddressSpaces:
         self._epoch_space, self._last_epoch = _spaces_of(self._epochs, len(lives.pid), self.kernel_epochs)
         _, of_mmaps, of_ksymbols = np.split(self._epoch_space, cumsum([len(lives.pid), len(owner)]))
         self.ranges = _index_mappings(mmaps, of_mmaps, mmap_sequence, ksymbols, of_ksymbols, ksymbol_sequence)
-        """Index over all spaces and sequence numbers; within one of its intervals ``find`` has one answer per epoch."""
+        """The mappings of all spaces over time; in one interval, all addresses of an epoch have the same mapping."""
         self.made: I64 = np.append(mmap_sequence, -1)
         """(mmaps + 1,) the sequence number of each mapping.
 
@@ -159,8 +158,8 @@ class AddressSpaces:
     def last_epoch(self, epoch: I64) -> I64:
         """Return (n,) int64: the last epoch of the same process image; −1 and epochs of the kernel map to themselves.
 
-        Its mapping at an address is valid in every epoch since ``made`` of that mapping, because only a later one hides
-        it.
+        Let M be the mapping at an address in the last epoch. M is also at that address in every epoch since M was
+        ``made``: only a later mapping could hide M, and it would still do so in the last epoch.
         """
         return take(self._last_epoch, epoch)
 
@@ -171,9 +170,9 @@ class AddressSpaces:
     def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
         """Return (n,) int64: row of the mapping that contains each address, −1 for none.
 
-        With ``through_exec``, an address without a mapping is also searched in the program that the process ran before:
-        a sample inside execve, taken after the kernel announced the new program, still has the caller's addresses in
-        its user chain.
+        ``through_exec``: where the process has no mapping, search the program that the process ran before its exec. A
+        sample inside execve, taken after the kernel announced the new program, still has the old program's addresses
+        in its user chain. Otherwise, only the current program is searched.
         """
         if not len(self._epoch_space):
             return minus_ones(len(address))
@@ -185,7 +184,7 @@ class AddressSpaces:
         return found
 
     def find_at(self, space: I64, sequence: I64, address: U64) -> I64:
-        """Do what ``find`` does, by space and sequence number; searches the parents of forked processes, too."""
+        """Return the mapping of each address as ``find`` does, by space and sequence number, including ancestors'."""
         found = minus_ones(len(address))
         todo = flatnonzero((space >= 0) & self.ranges.intervals(address)[1])  # no process maps the others
         space, sequence = space[todo], sequence[todo]
@@ -203,7 +202,7 @@ class AddressSpaces:
         return found
 
     def _find_far_up(self, space: I64, sequence: I64, address: U64) -> I64:
-        """Do what ``find_at`` does for long chains of ancestors, generation by generation from the youngest.
+        """Find mappings in long chains of ancestors, generation by generation from the youngest.
 
         Equal queries of a process's descendants are merged, so the work grows with the number of forks and not with
         their depth times the number of samples.
@@ -236,9 +235,10 @@ class AddressSpaces:
 
 
 def _spaces_of(epochs: KeyedValues, lives: int, kernel: I64) -> tuple[I64, I64]:
-    """Return (epochs,) the space of each, −1 for none; (epochs + 1,) the last epoch of that space.
+    """Return the space of each epoch, −1 for none, and the last epoch of that space.
 
-    The first ``lives`` epochs begin their spaces. Epochs of the ``kernel``, and the −1 at the end, map to themselves.
+    The first ``lives`` epochs begin their spaces. Epochs of the ``kernel`` are their own last epochs, and so is −1.
+    Shapes: (epochs,) and (epochs + 1,), whose last row is for epoch −1.
     """
     order, process = epochs.in_order()
     begin = np.maximum.accumulate(np.where(order < lives, arange(len(order)), 0))
@@ -255,7 +255,7 @@ def _spaces_of(epochs: KeyedValues, lives: int, kernel: I64) -> tuple[I64, I64]:
 def _index_mappings(
     mmaps: Mmaps, space: I64, mmap_sequence: I64, ksymbols: Ksymbols, of_ksymbols: I64, ksymbol_sequence: I64
 ) -> OverlappingRanges:
-    """Index all mappings; unregistered kernel symbols are tombstones, registered ones are rows of ``mmaps``."""
+    """Index all mappings; where a kernel symbol was unregistered, a tombstone hides the mapping made for the symbol."""
     gone = flatnonzero(ksymbols.unregister & (of_ksymbols >= 0))
     start = np.concatenate([mmaps.start, ksymbols.start[gone]])
     length = np.concatenate([mmaps.length, ksymbols.length[gone]])

@@ -1,4 +1,4 @@
-"""Mappings of the kernel: its text, extended as in perf, and symbols that appear and disappear at run time."""
+"""Prepares the kernel's mappings: extends its text as perf does, and adds symbols that appear at run time."""
 
 import numpy as np
 from msgspec.structs import replace

@@ -1,11 +1,12 @@
 """Cached lookup of the mapping that contains an address.
 
-The ends of all processes' mappings divide the address space into intervals; in each, a process has one mapping or none
-at a time. One search finds the interval, and whether any process maps it: programs without frame pointers leave many
-words that are not addresses. Other results are cached by process image and interval.
+The ends of all processes' mappings divide the address space into intervals; in each interval, a process has at most one
+mapping at a time. One search finds an address's interval, and whether any process maps the interval. This first test
+settles many words at once, because chains of programs without frame pointers contain many words that are not addresses.
+For the rest, mappings are cached by process image and interval.
 
-Addresses in the kernel's largest mapping, where most frames of a system-wide recording are, need no process if no other
-mapping ever overlaps it::
+The kernel's largest mapping has most frames of a system-wide recording. If no other mapping ever overlaps that mapping,
+its addresses need no lookup by process::
 
     kernel    | text, as of nearly all epochs |   | module |   | BPF program, as of some |
               known by the epoch alone            looked up
@@ -27,10 +28,13 @@ class KernelText(Frozen):
     mapping: int
     """Row of the recorded mapping, −1 if it was removed before the end."""
     is_there: Bools
-    """By context: whether the mapping exists; False for contexts of processes."""
+    """(contexts,) whether the mapping exists in each lookup context; False for contexts of processes."""
 
     def holds(self, part: I64, context: I64, address: U64) -> Bools:
-        """Return (n,) whether the range contains each address; ``part`` (n,) is the address's row in ``context``."""
+        """Return (n,) whether the range contains each address, and its mapping exists in the address's context.
+
+        ``part`` (n,) is the row of each address's context in ``context``.
+        """
         lies: Bools = address - self.start < self.length
         lies &= take(take(self.is_there, context), part)
         return lies
@@ -60,10 +64,10 @@ def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
 
 
 class MappingLookup:
-    """AddressSpaces.find by interval, with a cache.
+    """Finds mappings by interval, with a cache in front of AddressSpaces.find.
 
-    All epochs of a process image are looked up as its last one, because a program that keeps mapping memory has
-    thousands.
+    Every epoch is first looked up as the last epoch of its process image, so that all epochs of the image share cache
+    entries: a program that keeps mapping memory has thousands of epochs.
     """
 
     def __init__(self, spaces: AddressSpaces, mappings: int) -> None:
@@ -71,9 +75,9 @@ class MappingLookup:
         epoch = arange(-1, spaces.epoch_count)
         last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True], np.bool_)).ravel()
         self._last = last * self._intervals
-        """(2 × epochs + 2,) by context: the first key of the image's last epoch"""
+        """(contexts,) the cache key of interval 0 in the last epoch of each context's process image."""
         self._sequence = repeat(spaces.sequence(epoch), 2)
-        """(2 × epochs + 2,) by context"""
+        """(contexts,) the sequence number at which each context's epoch began."""
         self._recent = DirectMappedCache()
         self.hit = falses(mappings + 1)
         """(mappings + 1,) whether an address was in each mapping; the last row is for none."""
@@ -81,8 +85,9 @@ class MappingLookup:
     def find(self, context: I64, interval: I64) -> I64:
         """Return (n,) int64: row of the mapping that contains each address, −1 for none.
 
-        ``context`` from ``lookup_contexts``, ``interval`` from AddressSpaces.intervals. The last mappings of an image
-        are valid in all epochs since they were made.
+        ``context`` comes from ``lookup_contexts``, ``interval`` from ``AddressSpaces.ranges.intervals``. A mapping of
+        the image's last epoch is also the answer in every earlier epoch in which the mapping already existed; the other
+        epochs take a second lookup.
         """
         mmap = self._answers(take(self._last, context) + interval)
         later = flatnonzero(take(self._spaces.made, mmap) > take(self._sequence, context))
@@ -92,7 +97,7 @@ class MappingLookup:
         return mmap
 
     def _answers(self, key: I64) -> I64:
-        """Return (n,) mappings by context and interval as one number."""
+        """Return (n,) the mapping for each cache ``key``: context × number of intervals + interval."""
 
         def find(rows: I64) -> I64:
             context, interval = np.divmod(key[rows], self._intervals)

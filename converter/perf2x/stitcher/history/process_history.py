@@ -6,8 +6,9 @@ Side-band events are in total order: by time, then by position in the file. The 
 number of events before it. Times are compared once, here; all other modules compare these small integers, which also
 works for recordings without timestamps (all times are 0: the position alone decides).
 
-A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork (thread__fork in tools/perf), else
-``:TID`` as perf prints unnamed threads; tid 0 is ``swapper``.
+A thread's name comes from its own PERF_RECORD_COMM. A thread without this record has the name that its parent had at
+the fork (thread__fork in tools/perf). If that is unknown too, the name is ``:TID``, as perf prints unnamed threads; tid
+0 is ``swapper``.
 
 A program may copy its text over itself to have it in huge pages (iodlr, BOLT's --hot-text, Chromium). That anonymous
 memory is treated as the file it replaced, whose names and call frame information still apply::
@@ -53,11 +54,14 @@ from perf2x.stitcher.history.kernel_mappings import append_ksymbols, end_address
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, may_hold_code, merge_mappings
 
 _HUGE = np.uint64(2 << 20)
-"""Size and alignment of a huge page, the same on all processors."""
+"""Bytes of a huge page, to which it is also aligned; the same value is used for all processors."""
 
 
 def _with_copied_text(mmaps: Mmaps, mmap_sequence: I64, spaces: AddressSpaces) -> Mmaps:
-    """Return the mappings, with copied text as part of the file it replaced; ``mmap_sequence`` (mappings,)."""
+    """Return the mappings, with each copy of a program's text turned into a part of the file that it replaced.
+
+    ``mmap_sequence`` (mappings,) are the sequence numbers from which each mapping is in effect.
+    """
     code = may_hold_code(mmaps)
     rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith(("//anon", "/anon_hugepage"))) & code)
     if not len(rows):
@@ -96,7 +100,7 @@ def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
 
 
 class ThreadNames:
-    """Thread names by tid and sequence number, as indices of ``texts``, and which thread has a tid at that time."""
+    """Finds the name of the thread that has a tid at a sequence number, and the fork that made this thread."""
 
     def __init__(self, comms: Comms, comm_sequence: I64, forks: Tasks, fork_sequence: I64) -> None:
         strings = StringInterner()
@@ -108,7 +112,10 @@ class ThreadNames:
         parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
         source = ends_of(np.concatenate([arange(len(names)), parent, [-1]]))
         self._names = np.append(as_int64(names), -1)[np.where(source < 0, len(names), source)]
-        """(names + forks + 1,) the name that each row sets: its own, that of a fork's parent, and −1."""
+        """(comms + forks + 1,) the name that each record gives to its thread, as an index in ``texts``.
+
+        A comm gives its own name, a fork that of the parent. The last row is −1, for unnamed threads.
+        """
         self._starts = KeyedValues(as_int64(forks.tid), fork_sequence, fork_sequence)
 
     def at(self, tid: I64, sequence: I64) -> I64:
@@ -134,7 +141,7 @@ class EventOrder(Frozen):
     """Distinct times, ascending."""
 
     def sequence(self, time: U64 | None, position: I64) -> I64:
-        """Return (n,) the number of events before each time, or at that time and before each position in the file."""
+        """Return (n,) the number of events that precede each time or, at equal times, each position in the file."""
         if time is None:
             time = np.zeros(len(position), np.uint64)
         first, last = searchsorted(self.times, [time.min(initial=np.uint64(LAST_TIME)), time.max(initial=0)]).tolist()
@@ -147,7 +154,10 @@ class EventOrder(Frozen):
 
 
 def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
-    """Return the order, and (n,) the sequence number from which each event is in effect: one more than its own."""
+    """Return the order of events, and (n,) the sequence number from which each event is in effect.
+
+    An event is in effect from the sequence number after its own.
+    """
     order, in_place = argsort_rows([time, position]), argsort_rows([position])
     in_force, place = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     in_force[order] = arange(1, len(order) + 1)
@@ -188,8 +198,8 @@ class ProcessHistory(Frozen):
     def note_missing_times(self, time: U64, diagnostics: Diagnostics) -> None:
         """Report samples that a timeline cannot place; ``time`` (samples,) uint64 has the times of all samples.
 
-        If no sample has a time, a timeline shows positions in the file instead. 0 and the last possible time, to which
-        later times were clamped, do not come from a running clock.
+        If no sample has a time, a timeline shows positions in the file instead. Time 0 and the last possible time do
+        not come from a running clock: later times were clamped to the last possible time.
         """
         if not self.has_time:
             advice = "times shown are positions in the file; record without --per-thread or with -T"

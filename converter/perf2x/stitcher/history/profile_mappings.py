@@ -1,8 +1,9 @@
-"""Merges recorded mappings into those of the profile, laid end to end: one number identifies an address in any of them.
+"""Merges recorded mappings into the profile's mappings, and lays these end to end, so that one number names an address.
 
-A file is mapped at a different address in every process. Symbols do not depend on it, so the profile has each part of a
-file once, at the lowest of its addresses, and locations are moved there (as in pprof's own merge, profile.Merge in
-github.com/google/pprof). Code that is identified by address or belongs to one process stays::
+A file is mapped at a different address in every process. Its symbols do not depend on the address, so the profile has
+each part of a file once, at the lowest address where the part was mapped. Locations in the part's other mappings are
+moved there (as profile.Merge in github.com/google/pprof does). Code that is identified by its address, or that belongs
+to one process, keeps its address::
 
     pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, 0x7f10…000
     pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
@@ -60,7 +61,7 @@ class MergedMappings(Frozen):
     build_ids: DictionaryColumn[str]
     """The build id of each recorded mapping, in hexadecimal."""
     is_data: Bools
-    """(mappings,) whether each is process memory without code, even if stray words of stacks point to it."""
+    """(mappings,) whether each mapping is process memory without code; stray words in chains may still point there."""
 
     def table(self, hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
         """Return the groups with a ``hit`` recorded mapping, and (groups + 1,) each group's row, −1 for none.
@@ -129,23 +130,22 @@ def _traits(
 
 
 def _is_relative(name: str) -> bool:
-    """Return whether symbols are found by file offset; not in jitdumps, which one process maps once."""
+    """Return whether symbols of the file are found by file offset, and not by address as in a jitdump."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not is_jitdump(name))
 
 
 _ROOM = 1 << 57
+"""Bytes in the layout; mappings that do not fit are left out."""
 _MAX_LENGTH = 1 << 48
-"""Longer mappings are damaged or span an address space; they are excluded, as are those beyond _ROOM."""
+"""Bytes of the longest mapping in the layout; longer mappings are damaged, or span a whole address space."""
 
 
 class AddressLayout:
-    """Offsets of mappings in the layout.
+    """Lays the merged mappings end to end, and converts between addresses and offsets in this layout::
 
-    ::
-
-        mapping (merged)        0 at 0x5000, 0x3000 long     1 at 0x9000, 0x1000 long
-        begin                   0                            0x3000                        end 0x4000
-        delta of a mapping recorded at 0x7000, merged into 1: 0x3000 − 0x7000
+    mapping (merged)        0 at 0x5000, 0x3000 long     1 at 0x9000, 0x1000 long
+    begin                   0                            0x3000                        end 0x4000
+    delta of a mapping recorded at 0x7000, merged into 1: 0x3000 − 0x7000
     """
 
     def __init__(self, merged: MergedMappings) -> None:

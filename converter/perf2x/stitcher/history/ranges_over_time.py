@@ -1,9 +1,9 @@
-"""Overlapping ranges over time: finds the newest range over a point as of a sequence number.
+"""Finds the range that was the newest over a point at a given sequence number, among ranges that overlap.
 
-The points where ranges begin or end divide the line into elementary intervals. A range is stored with every interval it
-covers, in blocks (a radix-64 segment tree): 64 intervals that it covers entirely are one block of the next level, 64
-such blocks one of the level above. So a range costs at most 126 entries per level, however many others it overlaps, and
-a lookup searches a few sorted arrays::
+The points where ranges begin or end divide the line into elementary intervals. A range is stored with every interval
+that it covers, in a radix-64 segment tree: where the range covers 64 aligned intervals entirely, one block of the next
+level replaces them, and so on up the levels. So a range costs at most 126 entries per level, however many others it
+overlaps, and a lookup searches one sorted array per level::
 
     ranges        |------ a (made at 1) ------|
                         |-- b (made at 5) --|
@@ -44,9 +44,10 @@ class _Level(Frozen):
 
 
 class OverlappingRanges:
-    """Index of ranges in separate spaces.
+    """Ranges in separate spaces, each with the sequence number from which it is in effect, and a value to return.
 
-    Takes ``start`` and ``limit`` (n,) uint64; ``space``, ``sequence`` (distinct) and ``value`` (n,) int64.
+    Shapes: ``start`` and ``limit`` (n,) uint64; ``space``, ``sequence`` and ``value`` (n,) int64. Sequence numbers are
+    distinct.
     """
 
     def __init__(self, space: I64, start: U64, limit: U64, sequence: I64, value: I64) -> None:
@@ -88,9 +89,9 @@ class OverlappingRanges:
         return np.append(np.uint64(0), self._points)[interval]
 
     def _covered(self, first: I64, last: I64) -> Bools:
-        """Return (points + 1,) bool: whether a range covers the interval before each point, and after the last.
+        """Return (intervals,) bool: whether any range covers each elementary interval.
 
-        ``first`` and ``last`` (n,) are the points where each range begins and ends.
+        ``first`` and ``last`` (n,) are the indices of the points where each range begins and ends.
         """
         count = len(self._points) + 1
         return cumsum(bincount(first + 1, count) - bincount(last + 1, count)) > 0
@@ -102,7 +103,7 @@ class OverlappingRanges:
 
 
 def _find_in_level(level: _Level, block: I64, sequence: I64, best: I64, newest: I64) -> None:
-    """Update ``best`` and ``newest`` where this level has a newer range."""
+    """Replace ``best`` and ``newest`` (value and sequence number) where this level has a newer range."""
     index = searchsorted(level.keys, block << 32 | sequence, "right") - 1
     found = level.keys[np.maximum(index, 0)]
     hit = (index >= 0) & (block >= 0) & (found >> 32 == block)
