@@ -70,9 +70,9 @@ class Setting(Frozen):
     complete: Callable[[str], list[str]] | None = None
     """Returns values that begin with a text, for shell completion."""
     name: str = ""
-    """The field; ``setting_of`` fills in this and the following attributes."""
+    """Name of the field; ``setting_of`` fills in this and the following attributes."""
     kind: Any = str
-    """The type of its values other than None."""
+    """The type of the field's values other than None."""
     default: Any = None
 
     @property
@@ -82,7 +82,7 @@ class Setting(Frozen):
 
     @property
     def is_many(self) -> bool:
-        """Whether it may be given several times."""
+        """Whether the option may be given several times."""
         return get_args(self.kind)[-1:] == (Ellipsis,)
 
     def values_of(self, given: Any) -> Mapping[str, Any]:

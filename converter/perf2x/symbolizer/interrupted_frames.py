@@ -1,8 +1,9 @@
 """Restores the exact addresses of interrupted kernel frames, once their callees have names.
 
-Names show which frames follow entries. Return addresses among them get a copy of the location that is an exact
-instruction address (its *twin*), which is symbolized as well; those frames then become the twins, and unused locations
-are dropped::
+An entry is a function that the kernel enters by an interrupt or exception. Its caller was interrupted between two
+instructions, but in a chain the caller's address looks like a return address. Names show which frames are entries. The
+location of an interrupted frame gets a copy that is an exact instruction address (its *twin*), which is symbolized as
+well; interrupted frames then use the twins, and unused locations are dropped::
 
     stacks   schedule ─ mas_prev (return) ┬ asm_exc_page_fault     interrupted
                                           └ mas_next               called
@@ -70,7 +71,9 @@ def behind_entries(profile: Profile, machine: str) -> I64:
 
 
 def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool) -> Profile:
-    """Use the twins after entries and drop all others; ``profile`` is symbolized, ``machine`` is uname -m.
+    """Replace interrupted locations by their twins, and drop all other twins.
+
+    ``profile`` is symbolized, ``machine`` is uname -m.
 
     ``moved``: names have changed addresses of locations (``not_called``), so equal locations are merged.
     """

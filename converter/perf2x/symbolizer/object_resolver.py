@@ -1,6 +1,6 @@
-"""Resolves the addresses of one object with all symbol sources; results can be sent between processes.
+"""Looks up functions and lines for the addresses of one object in all symbol sources.
 
-Functions are named in the requested style.
+Functions are named in the style that the user requested. Results can be sent between processes.
 """
 
 import re
@@ -49,7 +49,7 @@ _LINKERS = re.compile(r"/linker(?:64)?(?:_\w+)?$")
 
 
 def function_row(function: Function, style: NameStyle) -> FunctionRow:
-    """Return a function for the profile; the short name is the source's own if there is one."""
+    """Return a function as a row of the profile, named in ``style``; a short name given by its source is kept."""
     shown = linked = function.system_name or function.name
     if style == "short":
         shown = function.name or short_name(function.system_name)
@@ -59,7 +59,10 @@ def function_row(function: Function, style: NameStyle) -> FunctionRow:
 
 
 def full_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return full names by system name, of functions displayed under another: (displayed name, system name)."""
+    """Return full names by system name, of the functions that are displayed under a different name.
+
+    ``names``: the displayed name and the system name of each function.
+    """
     pairs = ((name, system_name, _full(Function(system_name, name))) for name, system_name in names)
     return {system_name: full for name, system_name, full in pairs if full != name}
 
@@ -88,7 +91,7 @@ class ResolveResult(Frozen):
     count: I64
     """(locations,)"""
     is_exact: Bools
-    """(locations,) whether the name shows that the address is not a return address."""
+    """(locations,) True if names or code show that the address is an instruction's own, not a return address."""
     function: I32
     """(rows,) index into ``functions``."""
     line: I32
@@ -96,20 +99,23 @@ class ResolveResult(Frozen):
     functions: list[FunctionRow]
     """In order of first appearance; some may be equal."""
     has_inlines: Bools
-    """(locations,) whether their sources include inlined functions."""
+    """(locations,) whether a source that named addresses of the object reports inlined functions."""
     reason: str
     """Why locations have no name."""
     counts: Sequence[Count] = ()
     """Diagnostics of this object."""
 
     def split(self, counts: Sequence[int]) -> "Iterator[ResolveResult]":
-        """Yield the results of one object after another, with these numbers of locations; all share the rows."""
+        """Split a result for several objects into one for each; ``counts`` are their numbers of locations.
+
+        All of them share the rows.
+        """
         for first, end in pairwise([0, *accumulate(counts)]):
             part = {name: getattr(self, name)[first:end] for name in ("start", "count", "is_exact", "has_inlines")}
             yield replace(self, **part)
 
     def names(self, rows: I64) -> PlaceNames:
-        """Return the names of some locations; row numbers become place numbers."""
+        """Return the names of the locations ``rows``, whose numbers become the places of the result."""
         lines = ranges(self.start[rows], self.count[rows])
         function, line = (as_int64(column[lines]) for column in (self.function, self.line))
         flags = self.is_exact[rows], self.has_inlines[rows]
@@ -124,7 +130,7 @@ class ObjectResolver:
         self._sources = sorted(sources, key=lambda source: source.order)
 
     def resolve(self, mapped: MappedObject) -> ResolveResult:
-        """Resolve one object. Diagnostics are part of the result, so that any process can do this."""
+        """Resolve one object. Diagnostics are part of the result, so that any process can call this."""
         options = self._context.options
         with self._context.diagnostics.apart() as counts:
             found = find_files(self._context, mapped)
@@ -143,9 +149,9 @@ class ObjectResolver:
             before, at = outermost[lookup], outermost[exact]
             is_exact, starts = not_called(before, at, [row[1] for row in functions]), (at >= 0) & (before != at)
             if mapped.key.kind is DsoKind.ANONYMOUS:
-                # preceding calls prove nothing in this code: Erlang's virtual machine stores continuations, the first
-                # byte of a function, on the stack without a call; calls seldom end where the next function begins,
-                # because runtimes align functions and put headers before them
+                # an address at which a function begins is exact here, even after a call: Erlang's virtual machine
+                # stores continuations, the first byte of a function, on the stack without a call; and a call seldom
+                # ends where the next function begins, because runtimes align functions and put headers before them
                 is_exact |= starts
             elif found.code is not None:
                 is_exact |= _without_call(found.code, address[exact], starts)
@@ -163,9 +169,10 @@ class ObjectResolver:
         )
 
     def functions_at(self, dso: Dso, address: U64) -> tuple[ListArray, list[FunctionRow]]:
-        """Return (rows, 2) functions and lines of sorted, unique addresses (n,), innermost first, and the functions.
+        """Return function number and line of each frame at each address, innermost first, and the functions.
 
-        Names are the same as those from `resolve`.
+        Names are the same as those from `resolve`. Shapes: ``address`` (n,), sorted and unique; returns n lists, whose
+        values are (rows, 2).
         """
         answers = self._ask_sources(dso, address, "")
         function, used = _shared_functions(answers.parts)
@@ -213,7 +220,7 @@ class _SourceAnswers(Frozen):
 
 
 def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
-    """Return the object's files; none if it has no file."""
+    """Return the object's files; none for the kernel, for code that the kernel generated, and for anonymous memory."""
     key = mapped.key
     if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
         return ObjectFiles()
@@ -255,10 +262,11 @@ def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
 
 
 def _without_call(code: ElfObject, svma: U64, starts: Bools) -> Bools:
-    """Return (n,) whether no call ends at an address at which another function starts.
+    """Return (n,) True where a function starts (``starts``) and no call ends, so that it is not a return address.
 
-    Only those few (``starts``) are checked, because chains without frame pointers contain addresses of functions that
-    were never called. A call may end a function (if the callee never returns), so the bytes before the address decide.
+    Only the few addresses of ``starts`` are checked, because chains without frame pointers contain addresses of
+    functions that were never called. A call may be the last instruction of a function (if the callee never returns), so
+    the bytes before the address decide.
     """
     sites, found = CallSites(code), falses(len(svma))
     found[starts] = [not sites.may_return_to(one) for one in svma[starts].tolist()]

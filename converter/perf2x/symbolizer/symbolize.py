@@ -29,7 +29,8 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
 
 READ_MICROSECONDS, UNIT_MICROSECONDS = 20, 5000
-"""The time to read each KiB of ``.debug_info``, and to read a unit; at most one unit per address is read."""
+"""Estimated time to read a KiB of ``.debug_info``, and to read one of its units. At most one unit per address is read.
+"""
 
 
 def symbolize(
@@ -91,7 +92,7 @@ class ProfileSymbolizer:
         return self._context.finder.is_local
 
     def costs(self) -> list[int]:
-        """Return the estimated microseconds to find, open and query the objects of each unit; finds all files."""
+        """Estimate for each unit the microseconds to find, open and query its objects; this finds all files."""
         units = [[self._first.pending[number] for number in unit] for unit in self._units]
         each = 3 if self._context.options.lines else 0
         return [
@@ -143,9 +144,9 @@ class ProfileSymbolizer:
         return _with_full_names(whole) if self._context.options.keep_full_names else whole, sorted_report(rows)
 
     def _with_named_twins(self, named: Profile) -> tuple[Profile, I32]:
-        """Append twins for return addresses after entries, and name them like any location.
+        """Append twins of the kernel's return addresses that an entry interrupted, and name them like any location.
 
-        Their addresses have already been looked up as exact ones: nothing new is counted or reported.
+        The first lookup has already asked for their exact addresses, so nothing new is counted or reported.
         """
         interrupted = behind_entries(named, self._context.session.arch)
         rows = interrupted[are_kernel_returns(self._profile.locations)[interrupted]]
@@ -160,7 +161,11 @@ class ProfileSymbolizer:
         return lines.finish(profile), twin
 
     def _pending_objects(self, profile: Profile, twins: I64) -> PendingObjects:
-        """Return what to look up: the twins of these locations, which come last, or the other locations."""
+        """Return the objects with the locations to look up.
+
+        ``twins``: rows of the locations that have twins; only the twins, which come last, are looked up. If it is
+        empty, all locations are.
+        """
         selected = arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
         objects = mapped_objects(profile, self._context.session, selected)
         known: list[Callable[[MappedObject], Known | None]] = []

@@ -35,7 +35,8 @@ PAGE = 4096
 _MAX_NESTING = 1000
 """Maximum nesting of symbols. Real tables have two levels; a hostile one must not take forever."""
 _MAX_ROUNDS = 64
-"""Rounds of pointer doubling, enough for every real table; with fewer shortcuts, lookups only take more steps."""
+"""Maximum rounds of pointer doubling, enough for every real table; if more were needed, lookups would take more steps.
+"""
 
 
 class SymbolColumns(Frozen):
@@ -87,7 +88,7 @@ class SymbolIndex:
         return start, end
 
     def _hit(self, address: U64) -> tuple[I64, I64, I64]:
-        """Return the addresses in a group, the groups that they hit, and the index of each address's group."""
+        """Return which addresses are in a group, the distinct groups, and the index of each such address's group."""
         last = searchsorted(self._start, address, "right") - 1
         if len(self._start):
             last = self._climb(last, address)
@@ -145,7 +146,7 @@ class SymbolIndex:
         return _Groups(row, at, count, is_best, np.maximum.reduceat(np.where(is_best, end, start), as_intp(at)))
 
     def _winners(self, groups: "_Groups") -> I64:
-        """Return (groups,) choose_best_symbol for each group; names are compared only if nothing else decides."""
+        """Return (groups,) each group's best symbol by choose_best_symbol; names are compared only for ties."""
         best = flatnonzero(groups.is_best)
         group = repeat(arange(len(groups.at)), groups.count)[best]
         first = searchsorted(group, arange(len(groups.at)))
@@ -221,8 +222,8 @@ class _Nesting:
 def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
     """Return (n,) True for labels without type and size inside a function with a size; None if there are no labels.
 
-    Only the function is a correct answer there. perf finds one or the other, whichever is nearer to the root of its
-    tree.
+    Only the function is a correct answer for addresses there. perf finds the label or the function, whichever is nearer
+    to the root of its tree.
     """
     label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
     if not label.any():

@@ -86,7 +86,7 @@ def ignore(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Pr
 
 
 def skip_after(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> Profile:
-    """Cut the callers off the innermost matching frame of each stack; stacks without one stay whole."""
+    """Remove the callers of the innermost matching frame from each stack; stacks without a match stay whole."""
     lines, is_hit = _hit(profile, "skip_after", texts, unmatched)
     before: I64 = cumsum(is_hit) - is_hit  # innermost lines come first
     starts = offsets_of(bincount(lines.location, len(profile.locations)))[:-1]
@@ -119,7 +119,8 @@ def collapse(profile: Profile, texts: Patterns, unmatched: UnmatchedFilters) -> 
     ends = cumsum(bincount(lines.location, len(profile.locations)))
     lengths = np.diff(ends, prepend=0)
     outer, inner = label[ends - 1], label[ends - lengths]
-    # a location that begins with the frame its caller ends with is replaced by one with the rest of its frames
+    # if a location's outermost frame has the label of its caller's innermost frame, the two become one: a location
+    # with the rest of its frames replaces it
     rest = flatnonzero((outer >= 0) & (lengths > 1))
     of_rest = take_rows_of(lines, ranges((ends - lengths)[rest], lengths[rest] - 1))
     of_rest = replace(of_rest, location=row_numbers(lengths[rest] - 1) + len(profile.locations))
@@ -171,7 +172,10 @@ def _lines_of(profile: Profile) -> _FrameLines:
 
 
 def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
-    """Return the profile with new locations: one for each of ``origin``, rows of the old ones, with these frames."""
+    """Return the profile with new locations, whose frames are ``lines``.
+
+    ``origin``: the old location from which each new one takes its other columns.
+    """
     old, named = profile.locations, lines.function >= 0
     locations = replace(
         take_locations(old, origin),

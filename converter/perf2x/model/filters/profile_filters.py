@@ -1,7 +1,7 @@
-"""The function that implements each filter: on columns of samples, or on the finished profile.
+"""Implements each filter, either on columns of samples or on the finished profile.
 
 A filter is a field of Filters with a row in COLUMNS, ROWS or FILTERS; applied_filters.py applies them. Filters on
-profiles remove samples and frames, and leave all other tables as they are; drop_unused.py tidies up.
+profiles remove samples and frames only; drop_unused.py then removes rows of other tables that nothing refers to.
 """
 
 import re
@@ -46,7 +46,7 @@ _LEFT_OUT = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
 COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
 """Filters by number: the column of samples that they compare before anything is looked up."""
 ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
-"""Other filters on columns of samples: functions of samples and the field's value that return which samples pass."""
+"""Other filters on columns of samples. Each takes the samples and the field's value, and returns which samples pass."""
 
 
 class Names(Frozen):
@@ -58,7 +58,7 @@ class Names(Frozen):
     """Other spellings of each known name."""
 
     def matching(self, patterns: Iterable[str], unmatched: UnmatchedFilters | None = None) -> set[int]:
-        """Return the rows of ``known`` that a name or glob matches; functions match as people type them.
+        """Return the rows of ``known`` that match a name or glob; functions also match as people type them.
 
         A pattern without a match is reported to ``unmatched``.
         """
@@ -128,8 +128,8 @@ def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatch
 def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
     """Keep samples taken in matching functions or in code inlined into them.
 
-    A function matches by its shown, linked or full name; code without a name by the name that outputs give it,
-    ``[libc.so.6]``, or by its recorded addresses, ``0x7f01…`` or ``0x7f01…-0x7f02…``, both ends included.
+    A pattern is a function's shown, linked or full name; for code without a name, the name that outputs give it
+    (``[libc.so.6]``); or recorded addresses, ``0x7f01…`` or ``0x7f01…-0x7f02…``, both ends included.
     """
     unmatched, leaf = unmatched or UnmatchedFilters(), _leaf_locations(profile)
     weight = sum_at(leaf, profile.samples.count, len(profile.locations) + 1)
@@ -143,7 +143,11 @@ def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: Unmat
 
 
 def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched: UnmatchedFilters) -> Bools:
-    """Return (locations + 1,) True where a name matches; ``weight`` is the number of samples at each location."""
+    """Return which locations have a frame whose name matches.
+
+    Shapes: ``weight`` (locations + 1,), the number of samples at each location; returns (locations + 1,). The last
+    entry stands for samples without a location.
+    """
     locations, functions = profile.locations, profile.functions
     owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
     costly = weight[owner] > 0
@@ -170,9 +174,9 @@ def _other_names(profile: Profile, system_name: str) -> list[str]:
 
 
 def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64, unmatched: UnmatchedFilters) -> Bools:
-    """Return (locations + 1,) True where the recorded address is in the range.
+    """Return (locations + 1,) True where the recorded address is in the range ``span``.
 
-    Unmatched if no sample was taken there.
+    The range counts as unmatched if no sample was taken in it.
     """
     first, last = span
     address = profile.locations.address
@@ -213,7 +217,7 @@ def keep_frames(profile: Profile, kind: str, _: UnmatchedFilters | None = None) 
         raise SettingError("", "frames", f" {kind}: it must be user or kernel")
     keep = ~np.isin(profile.locations.mode, list(_LEFT_OUT[kind]))
     if kind == "kernel":
-        keep &= ~profile.locations.synthetic  # they stand in for missing user frames
+        keep &= ~profile.locations.synthetic  # synthetic frames stand in for missing user frames
     cut = rewrite_stacks(profile, lambda rows: select_entries(rows, keep[rows.values]))
     return keep_samples(cut, flatnonzero(cut.samples.stack >= 0))
 
@@ -234,7 +238,7 @@ def _leaf_locations(profile: Profile) -> I64:
 
 
 def _heaviest_first(total: I64) -> I64:
-    """Return the rows that have samples, most samples first; ``total`` (rows,) is their number."""
+    """Return the rows that have samples, most samples first; ``total`` (rows,) is each row's number of samples."""
     used = flatnonzero(total)
     return used[argsort(-total[used])]
 
@@ -259,8 +263,9 @@ FILTERS: dict[str, Callable[..., Profile]] = {
     "rename": frame_filters.rename,
     "max_stack": lambda profile, frames, _: innermost(profile, frames),
 }
-"""Filters on the finished profile by field, in the order in which they are applied: called with profile, value,
-unmatched.
+"""Filters on the finished profile by field, in the order in which they are applied.
+
+Each is called with the profile, the field's value, and the UnmatchedFilters that collect patterns without a match.
 """
 BEFORE_SYMBOLS = frozenset({"comms", "frames", "dsos"})
 """Filters that need no function names."""

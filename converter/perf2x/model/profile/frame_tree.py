@@ -170,9 +170,10 @@ def _of_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tu
 
 
 def _closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
-    """Return the given pairs and their ancestors, by depth: sorted unique group · rows + row, outermost level first.
+    """Return the given (group, row) pairs and the pairs of all ancestors of the rows, by level, outermost level first.
 
-    A row of −1 is not a pair; ``depth_of_row`` is depths(parent).
+    A pair is one number, group · rows + row; the pairs of a level are sorted and unique. A row of −1 is left out.
+    ``depth_of_row`` is depths(parent).
     """
     stride = max(len(parent), 1)
     kept = row >= 0

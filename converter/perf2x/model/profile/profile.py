@@ -85,11 +85,11 @@ class Wait(IntEnum):
     RAN = 0
     """Not a wait: the thread was sampled on a CPU."""
     BLOCKED = 1
-    """It slept until woken."""
+    """The thread slept until woken."""
     PREEMPTED = 2
-    """It was runnable, but another thread got the CPU."""
+    """The thread was runnable, but another one got the CPU."""
     UNKNOWN = 3
-    """Either of the two: the recording does not distinguish them."""
+    """Either BLOCKED or PREEMPTED: the recording does not distinguish them."""
     UNPLACED = 4
     """A sum of waits, or a wait whose start is unknown: it cannot be drawn, and ``time`` is meaningless."""
 
@@ -173,7 +173,7 @@ def _without_terms(name: str) -> str:
 
 
 def count_threads(threads: Threads) -> int:
-    """Return the number of distinct (pid, tid), counting reused ids again and renamed threads once."""
+    """Return the number of threads: a renamed one counts once, ids that were reused count once for each thread."""
     ids, row = unique_inverse(as_int64(threads.pid) << 32 | as_int64(threads.tid) & 0xFFFFFFFF)
     starts = zeros(len(ids))
     np.add.at(starts, row, 0 if threads.starts is None else threads.starts)

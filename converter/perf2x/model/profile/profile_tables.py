@@ -45,7 +45,7 @@ class Threads(ColumnTable):
     comm: I32
     process: I32
     starts: I32 | None = None
-    """Number of threads that successively had these ids, with this as their first name; None if unknown."""
+    """How many threads had these ids, one after another, and this name first; None if unknown."""
 
 
 class Mappings(ColumnTable):
@@ -72,8 +72,8 @@ class Mappings(ColumnTable):
 class Functions(ColumnTable):
     """Unique (name, system_name, filename, start_line); the first three index strings.
 
-    ``name`` is displayed, in the requested style. Several functions may share one: instances of a template, overloads.
-    ``system_name`` is distinct: the name in the symbol table or from a JIT compiler.
+    ``name`` is displayed, in the requested style. Several functions may share a ``name``: instances of a template,
+    overloads. Their ``system_name`` differs: the name in the symbol table or from a JIT compiler.
     """
 
     name: I32

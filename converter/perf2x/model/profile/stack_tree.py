@@ -39,7 +39,7 @@ from perf2x.model.profile.recorded_samples import DROPPED
 _SUMMED = frozenset({"value", "count", "latency"})
 _LEAVES_AT_ONCE = 1 << 15
 _RUNS = 2048
-"""The number of runs above which one pass over all remaining rows is cheaper than one per run."""
+"""Number of runs that are summed one by one; after these, passes over all remaining rows together are cheaper."""
 
 
 def depths(parent: AnyArray) -> I64:
@@ -59,8 +59,8 @@ def depths(parent: AnyArray) -> I64:
 def path_sums(parent: AnyArray, own: I64) -> I64:
     """Return (rows,) the sum of ``own`` over each row and all its ancestors.
 
-    Runs of rows whose parents precede the run, such as levels, take one pass each; the rest of trees with very many
-    runs uses pointer doubling, in log(depth) passes::
+    A run of rows whose parents all precede the run, such as a level, takes one pass. If there are more than ``_RUNS``
+    runs, the remaining rows are summed by pointer doubling, in log(depth) passes::
 
         parent    -1 0 1 2 3
         pass 1     1 2 2 2 2     one number added, ancestor = the parent's parent
@@ -102,8 +102,8 @@ def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
 def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple[Stacks, I32]:
     """Merge several concatenated trees into one: equal rows with equal parents become one.
 
-    Returns the tree, sorted as by `prefix_tree`, and (rows + 1,) the new row of each row that ``is_used``; the last one
-    is for −1.
+    Returns the tree, sorted as by `prefix_tree`, and the new row of each old row, −1 for rows that are not ``is_used``.
+    Shape of the new rows: (rows + 1,); the last entry, for row −1, is −1.
     """
     rows = flatnonzero(is_used)
     rows = rows[argsort_small(depth[rows])]
@@ -154,9 +154,9 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
 
 
 def stack_weights(samples: ProfileSamples, rows: int, counted: Bools | None = None) -> I64:
-    """Return (rows,) the number of samples with each row as their leaf.
+    """Return (rows,) the number of samples whose leaf is each row of the tree.
 
-    ``counted`` (samples,): which of them to count.
+    ``counted`` (samples,): which samples to count; None: all.
     """
     # floating point is exact below 2**53 samples
     count = samples.count if counted is None else samples.count * counted
@@ -179,9 +179,11 @@ def location_rows(profile: Profile, leaves: I64) -> ListArray:
 def kinds_in_stacks(
     profile: Profile, leaves: I64, kinds: ListArray, count: int
 ) -> Iterator[tuple[slice, I64, I64, I64]]:
-    """Yield for some stacks at a time: their span, the innermost kind of each (−1: none), and (stack, kind) pairs.
+    """Find the kinds of frame (for example functions, or objects) in each stack, for some stacks at a time.
 
-    ``kinds`` lists the kinds of each location, from 0 to ``count`` − 1, outermost first.
+    ``kinds`` lists the kinds of each location, from 0 to ``count`` − 1, outermost first. Yields the span of ``leaves``;
+    the innermost kind of each stack in it (−1: none); and every pair of stack, counted from the span's start, and kind
+    that it contains, as two columns.
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
         rows = location_rows(profile, leaves[span])
@@ -195,9 +197,10 @@ def kinds_in_stacks(
 def costs_of_kinds(
     profile: Profile, leaves: I64, kinds: ListArray, count: int, columns: Sequence[AnyArray]
 ) -> list[tuple[AnyArray, AnyArray]]:
-    """Sum columns of weights (stacks, …) by kind: (count, …) of stacks that end in it, and of those that contain it.
+    """Sum each column of weights by kind: over the stacks that end in the kind, and over all that contain it.
 
-    As in `kinds_in_stacks`, a stack that has a kind twice counts once.
+    Kinds are those of `kinds_in_stacks`; a stack that contains a kind twice counts once. Shapes: columns (stacks, …);
+    both sums (count, …).
     """
     sums = [tuple(np.zeros((count + 1, *column.shape[1:]), column.dtype) for _ in range(2)) for column in columns]
     for span, leaf, stack, kind in kinds_in_stacks(profile, leaves, kinds, count):
@@ -210,8 +213,8 @@ def costs_of_kinds(
 def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -> Profile:
     """Change every stack that samples use; samples that become equal are summed.
 
-    ``change`` takes rows of location numbers, outermost first, and returns the same number of rows. Timeline samples
-    stay one row each.
+    ``change`` takes rows of location numbers, outermost first, and returns the same number of rows. Samples of a
+    timeline are not summed: each keeps its row.
     """
     leaves, place = used_stacks(profile)
     parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
@@ -269,10 +272,10 @@ def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) 
 
 
 def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
-    """Return (rows,) the first equal row of each, in a tree in which ``changed`` rows may equal others.
+    """Return (rows,) the first row of the tree that equals each row, after the location of ``changed`` rows changed.
 
-    Children of equal rows may become equal, one round per level; only children of the same parent as a changed row are
-    compared.
+    Rows are equal if their parents and locations are. So the children of equal rows may become equal, which takes one
+    round per level. Only siblings of changed rows are compared.
     """
     same = arange(len(parent))
     while len(changed):

@@ -154,7 +154,10 @@ class UserStacks(Frozen):
         )
 
     def _spread(self, mask: int) -> U64:
-        """Return (n, popcount(mask)) the registers as columns of another mask."""
+        """Return the registers in the columns of another mask, which includes this one; columns without are zero.
+
+        Shape: (n, popcount(mask)).
+        """
         if self.mask == mask:
             return self.regs
         spread = np.zeros((len(self.abi), mask.bit_count()), np.uint64)
@@ -164,7 +167,10 @@ class UserStacks(Frozen):
 
 
 class Entries(Frozen):
-    """Entries of the samples of a batch as columns; columns of ``_ONE_EACH`` have one number per sample."""
+    """Lists with any number of entries per sample, such as branches, as columns of a batch.
+
+    Columns in ``_ONE_EACH`` have one number per sample instead.
+    """
 
     offsets: I64
     """(n + 1,) offsets of each sample's entries."""
@@ -264,11 +270,11 @@ class Want(Flag):
     COUNTS = auto()
     """Readings of perf stat, as samples without a stack whose period is the count since the previous reading."""
     REREAD = auto()
-    """Do not count damage, because another pass does."""
+    """Do not count damage, because another pass over the recording counts it."""
 
 
 class Shard(Frozen):
-    """One of ``of`` equal shares of a recording's blocks, counted from 0; each is a run of blocks."""
+    """One of ``of`` equal shares of a recording's blocks: a run of neighbouring blocks; ``number`` counts from 0."""
 
     number: int = 0
     of: int = 1

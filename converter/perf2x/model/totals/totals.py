@@ -73,10 +73,10 @@ class Totals(Frozen):
     samples: int
     """0 for counts of perf stat."""
     whole: int
-    """The sum of all samples."""
+    """The sum of the values of all samples."""
     rows: Sequence[Total]
     squares: float = 0.0
-    """The sum of their squared weights."""
+    """The sum of the squared weights of all samples."""
 
     def __repr__(self) -> str:
         rows = plural(len(self.rows), "row")
@@ -92,7 +92,9 @@ class Totals(Frozen):
 
 
 def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:
-    """Return the cost of each function (object, thread); a stack that has it twice counts once in its total.
+    """Return the self and total cost of each function, object or thread.
+
+    A stack that contains a function twice counts once in the function's total.
 
     ``event`` is a name as in emitters, or a row; None is the profile's default. Raises OptionError for an unknown kind
     or value.

@@ -61,8 +61,9 @@ _SORTED_BY = {
 def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
     """Merge all samples of all profiles; ``tags`` (one mapping per profile) label their origin.
 
-    Without ``tags``, samples keep their own. Events are the same if name and unit are. The result does not depend on
-    whether some profiles are merged first. Timelines are only comparable if their samples share a clock.
+    Without ``tags``, samples keep the tags that they have. Two events are the same if their names and units are equal.
+    Merging some of the profiles first gives the same result. Timelines can only be compared if their samples share a
+    clock.
     """
     if tags is not None:
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
@@ -108,7 +109,7 @@ def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Tags, ...], I32 | N
 
 
 def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
-    """Return the events of all profiles by name and unit, and each profile's rows of them."""
+    """Return the merged events, sorted by name and unit, and the merged row of each event of each profile."""
     names = sorted({(event.name, event.unit) for profile in profiles for event in profile.events})
     place = {name: row for row, name in enumerate(names)}
     numbers = [as_int32([place[event.name, event.unit] for event in each.events]) for each in profiles]
@@ -121,7 +122,10 @@ def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...
 
 
 def _default_events(profiles: Sequence[Profile], event_of: list[I32]) -> list[int]:
-    """Return the event that each profile shows first; only events with samples, if there are any."""
+    """Return the merged row of the event that each profile shows first.
+
+    Profiles without samples are left out, unless no profile has any.
+    """
     shown = [each for each in zip(profiles, event_of, strict=True) if len(each[1])]
     sampled = [each for each in shown if len(each[0].samples)]
     return [int(rows[profile.default_event]) for profile, rows in sampled or shown]
@@ -146,7 +150,7 @@ def _merged_table(
 ) -> tuple[Any, list[I32]]:
     """Return distinct rows of one table of all profiles, compared by text, and the new number of each profile's rows.
 
-    ``texts`` are the sorted strings of all profiles, and the row of each profile's among them.
+    ``texts``: the sorted strings of all profiles; and, for each profile, where each of its strings is among them.
     """
     tables, (words, places) = [getattr(profile, name) for profile in profiles], texts
     columns = {
@@ -170,7 +174,10 @@ def _merged_table(
 
 
 def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArray:
-    """Return (mappings,) the lowest pid with the same file, as in one recording; anonymous memory keeps its own pid."""
+    """Give mappings of a file that differ only in their pid the lowest pid among them, as in one recording.
+
+    Mappings of anonymous memory keep their pid. Returns (mappings,).
+    """
     _, group = group_rows([column for name, column in columns.items() if name != "pid"])
     least = np.full(len(group), np.iinfo(np.int32).max, np.int32)
     np.minimum.at(least, group, columns["pid"])
@@ -268,7 +275,10 @@ def _in_time_order(profile: Profile) -> Profile:
 
 
 def merged_meta(metas: Sequence[Meta]) -> Meta:
-    """Return the earliest start and, as in google/pprof's merge.go, the sum of durations; texts if all agree."""
+    """Merge the properties of recordings: the earliest start and, as in google/pprof's merge.go, the sum of durations.
+
+    A text, such as the host name, is kept only if it is the same in all recordings.
+    """
     agreed: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
         for name in ("hostname", "os_release", "arch", "perf_version")

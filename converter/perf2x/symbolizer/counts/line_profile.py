@@ -1,8 +1,9 @@
 """Converts counts by address to counts by line of functions, as llvm-profgen does from branches.
 
-Source of truth: llvm/tools/llvm-profgen/ProfileGenerator.cpp. Code between two branches ran as often as they followed
-each other. A line counts as often as its busiest instruction, a function once for each byte that ran. Functions that
-ran in part have all their lines, so that a compiler sees which did not run::
+Source of truth: llvm/tools/llvm-profgen/ProfileGenerator.cpp. Code between two branches ran as often as the second
+followed the first. The count of a line is that of its busiest instruction; the total of a function is the sum of the
+counts of all its bytes. A function that ran in part is listed with all its lines, so that a compiler sees which did
+not run::
 
     branches      ──▶ ranges  [target, next]  ──▶ counts by address  ──▶ pieces of one line  ──▶ lines
     their targets ──▶ functions entered, and who called them
@@ -77,7 +78,10 @@ class LineProfile(Struct):
         self._counted = sum_of(samples.count)
 
     def add_branches(self, branches: BranchCounts, lengths: BranchLengths, symbols: dict[int, set[str]]) -> None:
-        """Add code between branches, calls and entries; ``symbols`` are the names at each address."""
+        """Add the counts of code between branches, of calls, and of entries into functions.
+
+        ``symbols``: the names of the symbols at each address.
+        """
         begin, end, count = _ranges(branches, lengths)
         addresses = unique(np.concatenate([begin, branches.target[branches.target != EXTERNAL]]))
         functions = self._lines.functions(addresses)
@@ -121,7 +125,10 @@ class LineProfile(Struct):
                 line.count = max(line.count, sum(line.calls.values()))
 
     def _function(self, frames: Sequence[CodeFrame], total: int) -> FunctionCounts | None:
-        """Add ``total`` to the innermost function and its callers, and return it; None without a name."""
+        """Add ``total`` to the innermost inlined function of ``frames`` and to all its callers in ``frames``.
+
+        Returns the innermost function; None, without adding anything, if a frame has no name.
+        """
         if not frames or not all(frame.name for frame in frames):
             return None
         names = [self._compiler.name(frame.name) for frame in frames]
@@ -154,7 +161,7 @@ def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I
 def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
     """Return the sorted, disjoint ranges of functions in which code ran.
 
-    Functions that the linker folded share their ranges.
+    Functions that the linker folded into one share their ranges, which are returned once.
     """
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (as_uint64([row[side] for row in rows]) for side in (0, 1))
@@ -172,7 +179,10 @@ def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
 
 
 def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:
-    """Return (pieces,) the highest count of an instruction, −1 outside ``code``, and the sum of all bytes' counts."""
+    """Return the highest count of an instruction in each piece of a line, and the sum of the counts of all its bytes.
+
+    Both are (pieces,); the highest count is −1 for pieces outside ``code``.
+    """
     most, total = minus_ones(len(pieces)), zeros(len(pieces))
     high = as_uint64([last for _, last in code])
     bounds = unique(np.concatenate([pieces, high, begin, end]))
@@ -197,8 +207,8 @@ def _held(code: Ranges, address: U64) -> I64:
 def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:
     """Return the names of functions by entry address.
 
-    For functions in several parts, the symbol shows which part is the first; without symbols only functions in one part
-    are included.
+    A function may have several address ranges; the one at which a symbol has its name contains the entry. Without
+    symbols, only functions with one range are included.
     """
     return {
         low: each.name

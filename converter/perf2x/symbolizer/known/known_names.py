@@ -48,7 +48,9 @@ class Answers:
         self._functions: list[FunctionRow] = []
         self.reason = ""
         self.is_counted = False
-        """Whether a lookup was counted in the diagnostics; then none is reused: every recording must count its own."""
+        """Whether a lookup added to the diagnostics. If so, no names are reused, because every recording must count its
+        own damage.
+        """
 
     def __len__(self) -> int:
         return len(self._rows) - 1
@@ -123,9 +125,10 @@ class PendingObjects:
             ]
 
     def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
-        """Yield every object with the result for all its locations; results in ``found``, by number, are freed.
+        """Yield every object with the result for all its locations.
 
-        Objects without lookups come first, grouped by the origin of their names, because the groups share lines.
+        ``found`` has the results of lookups by object number; each is removed from it, to free memory. Objects that
+        needed no lookup come first, grouped by the origin of their names, because the objects of a group share lines.
         """
         first = self._known[0] if self._known else []
         whole = {number: known for number, known in enumerate(first) if known is not None and not len(known.pending)}

@@ -98,8 +98,8 @@ def with_go_start_lines(
 ) -> SourceLocations:
     """Replace start lines by those of Go's table for the functions at ``svma`` and those inlined into them.
 
-    ``go build -pgo`` counts lines of calls from there. Other functions keep theirs. Raises ObjectError
-    if the table is damaged.
+    ``go build -pgo`` counts the lines of calls from the start line of the function. Functions that are not in the table
+    keep their start lines. Raises ObjectError if the table is damaged.
     """
     table = go_functions(code)
     if table is None:

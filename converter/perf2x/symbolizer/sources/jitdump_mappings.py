@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
     """Yield candidate paths of a dump, best first.
 
-    These are in the directory that the user named, in the root of the process while it lives, and the recorded path.
+    They are in the directory that the user named, below the root of the process if it is alive, and the recorded path.
     """
     if options.perf_map_dir is not None:
         yield options.perf_map_dir / filename.rpartition("/")[2]
@@ -96,7 +96,7 @@ _PROT_READ_EXEC = 5
 MAX_SHARED_CODE = 1 << 18
 """Maximum number of functions to add for further processes that share a dump.
 
-Forked workers have their parent's.
+Forked workers share the dump of their parent.
 """
 _INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
 

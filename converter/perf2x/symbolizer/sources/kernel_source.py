@@ -115,9 +115,10 @@ class KernelSource(BuiltInSource):
         return self._first_usable(self._running_kernel(), table or missing)
 
     def _first_usable(self, candidates: Iterable[tuple[_KallsymsFile, bool]], reason: str) -> _KernelTable | str:
-        """Return the first usable table among (file, trusted), or why the last one is unusable; ``reason`` without any.
+        """Return the first usable table of ``candidates``, or why the last one is unusable; ``reason`` without any.
 
-        A file that is not trusted must have the recorded relocation reference at its recorded address.
+        A candidate is (file, trusted). A file that is not trusted must have the recorded relocation reference symbol at
+        its recorded address.
         """
         reference, recorded_at = self._context.kernel_reference
         for path, trusted in candidates:

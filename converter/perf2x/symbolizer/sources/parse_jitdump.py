@@ -23,7 +23,7 @@ _CODE_LOAD, _CODE_MOVE, _DEBUG_INFO, _CLOSE, _UNWINDING_INFO = range(5)
 _FIXED = {_CODE_LOAD: 40, _CODE_MOVE: 48, _DEBUG_INFO: 16, _CLOSE: 0, _UNWINDING_INFO: 24}
 """Fixed size of each kind's body in bytes."""
 _LINE_SIZE = 16
-"""Bytes of a line before its file name."""
+"""Bytes of a line entry before its file name."""
 _ARCH_TIMESTAMP = 1 << 0
 _FILE_HEADER, _PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
 _MAX_SIZE = 1 << 32
@@ -38,7 +38,7 @@ class JitLine(Frozen):
 
 
 class JitCode(Frozen):
-    """Code at one address from a time on; a move creates another one with the same ``offset``."""
+    """Code that is at an address from ``time`` on; a move record creates another JitCode with the same ``offset``."""
 
     time: int
     address: int
@@ -78,9 +78,10 @@ class _JitdumpParser(Struct):
     order: str
     codes: list[JitCode] = field(default_factory=list)
     by_index: dict[bytes, JitCode] = field(default_factory=dict)
-    """Code by its number as eight bytes, because hashes of bytes are keyed and those of integers are not.
+    """Code by its index in the dump, as eight bytes.
 
-    See base/columnar/hashing.py.
+    Python's hashes of bytes are keyed, so that no file can make them collide; those of integers are not
+    (base/columnar/hashing.py).
     """
     lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
     """Lines by the address of the code as eight bytes."""
@@ -152,7 +153,7 @@ def machine_of(dump: JitDump, arch: str) -> int:
 def read_jitdump(path: Path) -> JitDump:
     """Parse a dump. Raises ObjectError if the file is not one.
 
-    A truncated end is normal, and the records before it count.
+    A truncated end is normal: the complete records before it are used.
     """
     return replace(parse_jitdump(read_object_file(path, _MAX_SIZE), shown_name(path)), name=str(path))
 
@@ -181,16 +182,16 @@ def _byte_order(data: bytes, name: str) -> str:
 
 
 _SLACK = 16
-"""Writers pad records to a multiple of 8 or 16."""
+"""Padding at the end of a record is shorter, in bytes: writers pad records to a multiple of 8 or 16."""
 _HEADER = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?=\0{3}[\0-\4](?!\0{4}))")}
-"""A known kind and a size; a lookahead, because candidates overlap."""
+"""Where a record may begin: a known kind and a size that is not 0. A lookahead, because candidates overlap."""
 
 
 class _Records(Struct):
-    """Finds the records of a dump, also after bytes that belong to no record.
+    """Finds the records of a dump, including those after bytes that belong to no record.
 
-    A program that forks may write its buffer twice, or in part, so a size alone proves nothing: a record counts if its
-    fields fill it, or if a record with that property, or the end of the file, follows.
+    A program that forks may write its buffer twice, or in part, so the size of a record alone proves nothing. A record
+    counts if its fields fill it, or if it is followed by a record that its fields fill, or by the end of the file.
     """
 
     data: bytes
@@ -225,16 +226,20 @@ class _Records(Struct):
         return _PREFIX.size <= self._header(at)[1] <= len(self.data) - at
 
     def _is_whole(self, at: int) -> bool:
-        """Return whether a complete record begins here; if its fields do not fill it, another record must follow."""
+        """Return whether a complete record begins here.
+
+        If its fields do not fill it, a record that its fields fill, or the end of the file, must follow.
+        """
         if not self._is_inside(at) or self._is_filled(at):
             return self._is_inside(at)
         end = at + self._header(at)[1]
         return len(self.data) - end < _PREFIX.size or (self._is_inside(end) and self._is_filled(end))
 
     def _is_filled(self, at: int, *, with_code: bool = False) -> bool:
-        """Return whether the sizes in a record add up to the record's, except for padding.
+        """Return whether a record's fields fill it: their sizes add up to the size of the record, except for padding.
 
-        A load may lack its code unless ``with_code``, because bytes in the middle of a record sometimes look like one.
+        ``with_code``: a load record must include the bytes of its code; otherwise they may be missing. A search needs
+        them, because bytes in the middle of a record sometimes look like a load record without code.
         """
         kind, size, _ = self._header(at)
         fixed = _PREFIX.size + _FIXED.get(kind, size)
@@ -262,7 +267,7 @@ class _Records(Struct):
         return next((at for at in places if self._is_inside(at) and self._is_filled(at, with_code=True)), -1)
 
     def _is_foreign(self, at: int) -> bool:
-        """Return whether the end of the file is neither a truncated record nor zeros."""
+        """Return whether the bytes from ``at`` to the end of the file are neither a truncated record nor zeros."""
         kind, size, _ = self._header(at)
         is_cut = kind <= _UNWINDING_INFO and size > len(self.data) - at
         return len(self.data) - at >= _PREFIX.size and not is_cut and self.data.count(0, at) < len(self.data) - at

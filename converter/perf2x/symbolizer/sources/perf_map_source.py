@@ -46,9 +46,9 @@ from perf2x.symbolizer.sources.symbol_source import (
 _PID_LINK, _MOUNT_LINK = 3, 5
 """Indices in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX."""
 FIRST_PID_NAMESPACE = 0xEFFFFFFC
-"""Its inode number on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO."""
+"""Inode number of the initial PID namespace, on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO."""
 _MAX_MAPS = 64
-"""Number of maps to try in a directory, newest first; /tmp may contain maps of years."""
+"""Number of maps to try in a directory, newest first; /tmp may contain years of maps."""
 
 
 class ProcessNamespaces:
@@ -130,9 +130,9 @@ class PerfMap(Frozen):
     names: list[str]
 
     def find(self, address: U64, first: bool = False) -> I64:
-        """Return (n,) the last entry that covers each address (sorted), or with ``first`` the first one.
+        """Find the entry that covers each address: the last one in the file or, with ``first``, the first one.
 
-        Returns −1 for none.
+        Shapes: ``address`` (n,), sorted; returns (n,) rows, −1 for none.
         """
         low = searchsorted(address, self.start, "left")
         end = self.start + np.maximum(self.size, np.uint64(1))
@@ -175,7 +175,7 @@ def read_perf_map(path: Path) -> PerfMap:
 
 
 class PerfMapSource(BuiltInSource):
-    """Names for a process's memory without a file."""
+    """Names code in the anonymous memory of a process, from its perf map."""
 
     order = 40
 
@@ -225,9 +225,10 @@ class PerfMapSource(BuiltInSource):
         yield host_path(f"{PERF_MAP_DIR}/perf-{pid}.map")
 
     def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """Return the map with another process id that names the most sampled addresses, unless there is a tie.
+        """Return, of the maps named after other process ids, the one that covers the most sampled addresses.
 
-        JIT-compiled code has different addresses in each process, so another process's map hardly ever names any.
+        Returns no map if two cover equally many. JIT-compiled code has different addresses in each process, so the map
+        of a different process hardly ever covers any.
         """
         best: tuple[Path | None, PerfMap | None] = None, None
         most = 0
