@@ -1,4 +1,4 @@
-"""Build ids in ELF notes: those of files, of /sys/kernel/notes, and of the segments of a vmcore or kcore.
+"""Reads build ids from ELF notes: of files, of /sys/kernel/notes, and of the segments of a vmcore or kcore.
 
 Source of truth: the System V ABI, "Note Section"; include/linux/buildid.h and lib/buildid.c, by which the kernel reads
 them.
@@ -11,7 +11,7 @@ _LONGEST_BUILD_ID = 64
 
 
 def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
-    """Return the first GNU build id in a sequence of notes, b"" without one; broken notes end the search.
+    """Return the first GNU build id in a sequence of notes; b"" if there is none before the end or a damaged note.
 
     ::
 

@@ -12,13 +12,13 @@ from perf2x.errors import ObjectError
 
 MAX_ANSWERS = 1 << 16
 _LONGEST_CALL = 7
-"""Bytes of the longest call without prefixes on x86."""
+"""Maximum bytes of a call instruction on x86, without prefixes."""
 _CALL_REL32, _GROUP_5 = 0xE8, 0xFF
 _INDIRECT_SIZES = (2, 3, 4, 6, 7)
 
 
 class CallSites:
-    """Finds calls in one file's code; reads it in blocks, and caches a bounded number of answers."""
+    """Tells, for one file, which addresses follow a call; caches a limited number of answers."""
 
     def __init__(self, elf: ElfObject) -> None:
         self._blocks = CodeBlocks(elf)
@@ -26,9 +26,9 @@ class CallSites:
         self.may_return_to = lru_cache(MAX_ANSWERS)(self._may_return_to)
 
     def _may_return_to(self, svma: int) -> bool:
-        """Return whether a call may end at an address; True if unknown, as in a file without its code.
+        """Return whether a call instruction may end at an address; True if unknown, as in a file without code.
 
-        x86 instructions cannot be decoded backwards, so bytes that look like a call count as one.
+        x86 instructions cannot be decoded backwards, so bytes that look like a call count as a call.
         """
         if self._ends_with_call is None:
             return True

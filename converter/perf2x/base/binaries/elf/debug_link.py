@@ -1,4 +1,4 @@
-"""Debug links (``.gnu_debuglink``) and mini debug info (``.gnu_debugdata``): two ways to symbols that were stripped.
+"""Reads debug links (``.gnu_debuglink``) and mini debug info (``.gnu_debugdata``), which lead to stripped symbols.
 
 Source of truth: the GDB manual, "Debugging Information in Separate Files" and "MiniDebugInfo".
 """
@@ -28,7 +28,7 @@ def debug_link(file: ElfObject) -> tuple[str, int] | None:
 
 
 def has_crc(path: Path, crc: int) -> bool:
-    """Return whether the file at ``path`` has that CRC-32; needed only if there is no build id to compare."""
+    """Return whether the file at ``path`` has the CRC-32 ``crc``; needed only where no build id can be compared."""
     total = 0
     try:
         with path.open("rb") as stream:

@@ -1,7 +1,7 @@
-"""Decompression of files and sections: gzip, xz, zstd and zlib.
+"""Decompresses files and sections in memory: gzip, xz, zstd and zlib.
 
-ELF sections, kernel modules, kallsyms copies and mini debug info share it. Every function is bounded: no input, however
-hostile, grows beyond ``limit`` bytes (base/files/unpack_limit.py).
+For ELF sections, kernel modules, copies of kallsyms and mini debug info. No input, however hostile, unpacks to more
+than the limits of base/files/unpack_limit.py.
 """
 
 import zlib

@@ -1,7 +1,7 @@
-"""ELF files: headers, sections, segments and build id; section contents are read on demand.
+"""Opens ELF files: headers, sections, segments and build id at once, contents of sections on demand.
 
 The headers are plain tuples (base/binaries/elf/elf_headers.py); tables with a row per symbol are numpy arrays
-(base/binaries/elf/symtab.py). No file stays open, so five hundred objects use no file descriptors.
+(base/binaries/elf/symtab.py). No file stays open, so 500 objects take up no file descriptors.
 """
 
 import io
@@ -67,7 +67,7 @@ class ElfObject:
 
     @property
     def identity(self) -> str:
-        """Text that identifies this very file: device, inode, size and times, or a digest of its bytes."""
+        """Text that identifies this very file: device, inode, size and times or, for a file made of bytes, a digest."""
         status = self._status
         if status is None:
             from hashlib import blake2b  # loads OpenSSL
@@ -105,7 +105,7 @@ class ElfObject:
         return inflate("zlib", raw[12:], min(int.from_bytes(raw[4:12], "big"), memory_limit(len(raw))))
 
     def load_of(self, svma: int) -> ElfSegment | None:
-        """Return the PT_LOAD segment whose bytes in the file include an address; None without one."""
+        """Return the PT_LOAD segment that has bytes in the file for the address ``svma``; None if there is none."""
         loads = (segment for segment in self.segments if segment.type == "PT_LOAD")
         return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
 
@@ -137,10 +137,11 @@ class ElfObject:
         return found
 
     def svma(self, offset: U64) -> tuple[U64, Bools]:
-        """Convert file offsets (n,) to link-time addresses through PT_LOAD; also return whether each is in a segment.
+        """Convert file offsets to link-time addresses; also return which offsets lie in a PT_LOAD segment.
 
-        The kernel maps whole pages, so an offset may lie in a page shared by two segments: an exact hit wins over one
-        in the rounded pages, an executable segment over others, an earlier one over a later one.
+        The kernel maps whole pages, so an offset may lie in a page of two segments. A segment that contains the offset
+        itself wins over one whose pages contain it, then an executable segment over others, then the earlier segment.
+        Shapes: (n,) each.
         """
         result = np.zeros(len(offset), np.uint64)
         found = falses(len(offset))
@@ -172,7 +173,7 @@ class ElfObject:
         return b""
 
     def _inflate(self, raw: bytes, section: str) -> bytes:
-        """Decompress a section: Elf64_Chdr (type, (reserved,) size, alignment), then the stream."""
+        """Decompress a section, which begins with an Elf64_Chdr or Elf32_Chdr: type, (reserved,) size, alignment."""
         size_of_header = 24 if self.is_64 else 12
         if len(raw) < size_of_header:
             raise ObjectError(f"{self.name}, {section}: the compression header is cut off")
@@ -203,18 +204,24 @@ def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
 
 
 def open_object(path: Path) -> ElfObject:
-    """Open an ELF file, or one in a gzip, xz or zstd file (kernel modules). Raises ObjectError if it is neither."""
+    """Open an ELF file, perhaps compressed by gzip, xz or zstd as kernel modules are.
+
+    Raises ObjectError if it is not an ELF file.
+    """
     if path.suffix not in (".gz", ".xz", ".zst"):
         return open_elf(path)
     return open_elf(inflate_file(read_object_file(path)), str(path))
 
 
 MOST = 1 << 20
-"""Bytes of the largest function that is read."""
+"""Maximum bytes of a function to read."""
 
 
 def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
-    """Return the bytes at a link-time address. Raises ObjectError where the file has none, or for more than MOST."""
+    """Return ``size`` bytes at a link-time address.
+
+    Raises ObjectError if the file lacks any of them, or for more than MOST bytes.
+    """
     if size > MOST:
         raise ObjectError(f"its code is larger than {MOST >> 20} MiB")
     found = elf.code_at(start, size)
@@ -224,11 +231,11 @@ def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
 
 
 BLOCK, MAX_BLOCKS = 1 << 14, 256
-"""Bytes to read at once, because opening the file costs more than reading them; and the number of blocks to cache."""
+"""Bytes of a block, so few that opening the file takes longer than reading one; the number of blocks to cache."""
 
 
 class CodeBlocks:
-    """Code of one file by link-time address, read in blocks; a bounded number of them is cached."""
+    """Reads code of one file by link-time address, in blocks, of which a limited number is cached."""
 
     def __init__(self, elf: ElfObject) -> None:
         self.elf = elf

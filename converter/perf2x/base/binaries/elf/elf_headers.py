@@ -1,6 +1,7 @@
-"""ELF headers as plain tuples; each table is read at once and checked against the file's size.
+"""Reads ELF headers as plain tuples; each table is read in one piece and checked against the file's size.
 
-pyelftools would add 40 ms of import time to every run and take ten times as long per object; tests compare the two.
+pyelftools would add 40 ms of import time to every run, and take ten times as long per object. Tests compare the results
+of both.
 Source of truth for the constants: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
 """
 
@@ -46,8 +47,9 @@ SHF_ALLOC = 0x2
 SHF_COMPRESSED = 0x800
 PF_X = 0x1
 LONGEST_TEXT = 1 << 16
-"""The longest name or path."""
+"""Maximum bytes of a name or path; the rest is cut off."""
 CUT = " [cut after 64 KiB]"
+"""Is appended to a name that was cut off."""
 
 
 class ElfSection(NamedTuple):
@@ -123,7 +125,7 @@ class ElfHeaders:
         return found
 
     def _rows(self, what: str, layouts: dict[int, str], offset: int, count: int, step: int) -> list[tuple[int, ...]]:
-        """Read a table of headers that are ``step`` bytes apart; each may be longer than the known fields."""
+        """Read a table of headers that are ``step`` bytes apart; after the known fields, they may have others."""
         if not count:
             return []
         layout = struct.Struct(self.byte_order + layouts[self._class])
@@ -153,10 +155,10 @@ class ElfHeaders:
 
 
 def string_at(strings: bytes, offset: int) -> str:
-    """Return the NUL-terminated string at ``offset`` of a string table; "" outside it.
+    """Return the NUL-terminated string at ``offset`` of a string table; "" outside the table.
 
-    Any number of symbols may share one string, so one that is longer than compilers write is cut off and marked with
-    CUT.
+    Any number of symbols may share one string. So a string that is longer than compilers write is cut off after
+    LONGEST_TEXT bytes and marked with CUT: otherwise, a small file could fill the memory.
     """
     limit = offset + LONGEST_TEXT
     end = strings.find(b"\0", offset, limit + 1)

@@ -1,4 +1,4 @@
-"""Synthesized symbols for the entries of procedure linkage tables: ``malloc@plt``.
+"""Makes symbols for the entries of procedure linkage tables (PLT), such as ``malloc@plt``.
 
 Source of truth: tools/perf/util/symbol-elf.c dso__synthesize_plt_symbols and get_plt_sizes.
 """
@@ -23,14 +23,15 @@ _SIZES = {
 
 
 NameAt = Callable[[int], str]
-"""Returns the function that starts exactly at an svma, "" if there is none; for entries that call an ifunc."""
+"""Returns the name of the function that starts exactly at an svma, "" if none does; used for entries of ifuncs."""
 
 
 class LinkageTable:
     """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as synthesized symbols; empty without these sections.
 
-    Addresses are computed up front, names on demand: most recordings hit few entries. Entries are in the order of their
-    relocations; on x86 they are sorted by address, because those of ifuncs are out of order.
+    Addresses are computed up front, names on demand: most recordings hit few entries. Entries are matched to
+    relocations in their order; on x86, relocations are sorted by offset first, because those of ifuncs are out of
+    order.
     """
 
     start: U64

@@ -1,8 +1,8 @@
-"""Applies relocations to the debug info of kernel modules, and builds executables from the result.
+"""Applies the relocations of a kernel module's debug info, and builds an executable from the result.
 
-A module is a relocatable file: references from its debug info to addresses, strings and other units are relocations.
-They are applied one section at a time, and the result is written as an executable that any DWARF reader accepts. Source
-of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
+A module is a relocatable file: in its debug info, references to addresses, strings and other units are relocations.
+Relocations are applied a section at a time, and the result is an executable that any DWARF reader accepts. Source of
+truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
 """
 
 import struct
@@ -34,7 +34,10 @@ _USED = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_li
 
 
 def section_addresses(module: ElfObject, start: int = MODULE_BASE) -> dict[int, int]:
-    """Return {section number: address} of a module's executable sections, as the kernel places them; no init code."""
+    """Return {section number: address} of a module's executable sections, laid out from ``start`` as the kernel does.
+
+    Sections with init code, which the kernel frees, are left out.
+    """
     return dict(_laid_out(module, start, init=False))
 
 
@@ -75,7 +78,7 @@ def relocate_debug_info(module: ElfObject) -> bytes:
 def _apply_relocations(
     module: ElfObject, table: ElfSection, places: Mapping[int, int], widths: Mapping[int, int], data: AnyArray
 ) -> None:
-    """Store symbol + addend at every offset of a relocation section in ``data``."""
+    """Apply the relocation section ``table`` to ``data``: store symbol + addend at the offset of each relocation."""
     rows = relocations(module, table)
     if not 0 < table.link < len(module.sections):
         raise ObjectError(f"{module.name}, {table.name}: its symbol table, section {table.link}, is missing")
@@ -96,7 +99,7 @@ def _apply_relocations(
 
 
 def _symbol_values(module: ElfObject, table: ElfSection, places: Mapping[int, int]) -> U64:
-    """Return (symbols,) each symbol's address: its value plus its section's address, 0 for sections without one."""
+    """Return (symbols,) each symbol's address: its value plus its section's address, which is 0 if not laid out."""
     rows, _ = raw_symbols(module, table)
     start = np.zeros(SHN_LORESERVE, np.uint64)
     for index, at in places.items():

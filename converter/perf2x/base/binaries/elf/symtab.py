@@ -1,6 +1,6 @@
-"""ELF symbol tables as columns, filtered as perf filters them.
+"""Reads ELF symbol tables as columns, and selects the symbols that perf uses.
 
-A loop with pyelftools takes 16 µs a symbol; here a table is one numpy view of the section. Source of truth:
+A loop with pyelftools takes 16 µs per symbol; here a table is one numpy view of the section. Source of truth:
 tools/perf/util/symbol-elf.c dso__load_sym_internal and elf_sym__*.
 """
 
@@ -73,11 +73,11 @@ class Relocations(ColumnTable):
     kind: U64
     """R_*"""
     addend: U64 | None
-    """Two's complement, as wide as the file's words; None if it is stored at ``offset`` (SHT_REL)."""
+    """In two's complement, as wide as the file's words; None if addends are stored at ``offset`` (SHT_REL)."""
 
 
 def relocations(elf: ElfObject, section: ElfSection) -> Relocations:
-    """Return the rows of a relocation section, ignoring a partial last one."""
+    """Return the rows of a relocation section, ignoring a partial row at its end."""
     word, width = ("u8", 8) if elf.is_64 else ("u4", 4)
     count = 3 if section.type == "SHT_RELA" else 2
     data = elf.data(section)
@@ -113,14 +113,15 @@ def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | Non
 
 
 _CODE_OR_DATA, _LABEL, _FUNCTION = 1, 2, 4
-"""Bit flags for a symbol's kind, and for the kinds that its section allows; a row is used if both have a bit in common.
+"""Bits for the kind of a symbol, and for the kinds that its section and its visibility allow. A symbol is used if all
+three have a bit in common.
 """
 
 
 def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
-    """Return which rows perf uses (elf_sym__filter, elf_sym__is_label).
+    """Return (n,) which symbols perf uses as names (elf_sym__filter, elf_sym__is_label).
 
-    These are the ones in loaded sections; labels count only in text or data.
+    These are the symbols in loaded sections; a label is used only if its section is one of text or data.
     """
     by_section = np.zeros(1 << 16, np.uint8)
     for number, section in enumerate(elf.sections[1:SHN_LORESERVE], 1):
@@ -144,12 +145,12 @@ _BY_INFO = np.array([_KINDS.get(info & 0xF, 0) for info in range(256)], np.uint8
 """(256,) the kind of symbol for each st_info."""
 _NOT_HIDDEN = [0 if other & 3 in (_STV_INTERNAL, _STV_HIDDEN) else _LABEL for other in range(256)]
 _BY_OTHER = np.array(_NOT_HIDDEN, np.uint8) | np.uint8(_CODE_OR_DATA | _FUNCTION)
-"""(256,) the kinds of symbol that each st_other allows; hidden labels are not."""
+"""(256,) the kinds of symbol that each st_other (visibility) allows: all, but no hidden labels."""
 _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 
 
 def _mapping_symbols(elf: ElfObject, name_offset: AnyArray, strings: bytes) -> Bools:
-    """Return which rows are mapping symbols (ARM, AArch64, RISC-V): ``$x``, ``$d.1`` mark code or data."""
+    """Return (n,) which symbols are mapping symbols (ARM, AArch64, RISC-V), as ``$x`` for code, ``$d.1`` for data."""
     if not len(name_offset):
         return falses(0)
     text = np.frombuffer(strings + b"\0\0\0", np.uint8)

@@ -14,7 +14,7 @@ from perf2x.errors import ObjectError
 _MOST = 1 << 17
 """Maximum number of cached instructions."""
 ANYWHERE = 0, 2**64
-"""The extent of a function without a symbol."""
+"""The extent of a function without a symbol: all addresses."""
 
 
 class X86Code:
@@ -42,7 +42,7 @@ class X86Code:
         return (start[row], end[row]) if row >= 0 and svma < end[row] else ANYWHERE
 
     def _functions(self) -> tuple[list[int], list[int]]:
-        """Return the starts and ends of functions; one without a size, as in assembly, extends to the next one."""
+        """Return the starts and ends of functions; one without a size, as in assembly, ends where the next begins."""
         for file in self._files:
             for table in (".symtab", ".dynsym"):
                 try:
@@ -59,7 +59,7 @@ class X86Code:
 
 
 class BranchLengths:
-    """Lengths of one file's branch instructions: code that ran up to and including a branch ends after it."""
+    """Lengths of one file's branch instructions, to tell where code ends that ran up to and including a branch."""
 
     def __init__(self, elf: ElfObject) -> None:
         self._is_x86, self._code = elf.machine in ("EM_X86_64", "EM_386"), X86Code(elf, None)
@@ -67,7 +67,7 @@ class BranchLengths:
     def at(self, svma: int) -> int:
         """Return the length of the instruction at an address.
 
-        It is 1 if the instruction is invalid, and four bytes on machines other than x86.
+        An invalid instruction counts as one byte; on machines other than x86, every instruction has four.
         """
         found = self._code.instruction(svma) if self._is_x86 else None
         return found.size if found else 1 if self._is_x86 else 4

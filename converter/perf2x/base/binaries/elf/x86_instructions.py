@@ -1,4 +1,4 @@
-"""Lengths of x86 instructions, and the operands of those that move the stack pointer or whole registers.
+"""Decodes x86 instructions: their lengths, and operands where they move the stack pointer or whole registers.
 
 Source: Intel's Software Developer's Manual, volume 2: 2.1 (prefixes, ModR/M, SIB), 2.3 and 2.7 (VEX, EVEX), appendix A
 (opcode maps).
@@ -7,9 +7,9 @@ Source: Intel's Software Developer's Manual, volume 2: 2.1 (prefixes, ModR/M, SI
 from typing import NamedTuple
 
 LONGEST = 15
-"""Bytes of the longest instruction."""
+"""Maximum bytes of an instruction."""
 FIXED, INDEXED = -1, -2
-"""Used in place of a base register: for memory at a fixed address, and for memory whose address has an index."""
+"""Stand for a base register where there is none: memory at a fixed address, and memory with an index register."""
 
 
 def opcodes(text: str) -> frozenset[int]:
@@ -43,12 +43,12 @@ class X86Instruction(NamedTuple):
 
     size: int
     opcode: int
-    """The opcode in the first map, plus 0x100 in the map after 0F; −1 in any other map."""
+    """The opcode; 0x100 is added for opcodes of the map after 0F; −1 for any other map but the first."""
     register: int = 0
-    """ModR/M's register or operation, or the register in the opcode; extended by prefix bits."""
+    """ModR/M's register (or operation), or else the register in the opcode; with the bit from the prefix."""
     is_memory: bool = False
     operand: int = 0
-    """ModR/M's other register, or the base register of its memory operand (FIXED, INDEXED: another address)."""
+    """ModR/M's other register; for a memory operand the base register, FIXED or INDEXED."""
     displacement: int = 0
     number: int = 0
     """The immediate, signed."""
@@ -57,7 +57,7 @@ class X86Instruction(NamedTuple):
 
 
 def decode(code: bytes, *, is_64: bool) -> X86Instruction | None:
-    """Decode the first instruction of ``code``; None if it is invalid, truncated, or in a legacy-only map."""
+    """Decode the first instruction of ``code``; None if it is invalid, cut off or not supported."""
     try:
         return _decode(code[:LONGEST], is_64)
     except IndexError:

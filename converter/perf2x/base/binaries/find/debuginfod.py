@@ -47,7 +47,7 @@ def _number(name: str, default: int) -> int:
 
 
 class Debuginfod(Struct):
-    """Queries servers in order; an unreachable server is not queried again."""
+    """Asks servers in order for files; a server that cannot be reached is asked no more."""
 
     urls: tuple[str, ...]
     cache: Path | None
@@ -56,9 +56,9 @@ class Debuginfod(Struct):
     timeout: int = field(default_factory=lambda: _number("DEBUGINFOD_TIMEOUT", _SLOW_SECONDS))
     """Seconds without data before a request is abandoned."""
     largest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXSIZE", sys.maxsize))
-    """The largest file to download; lowers the limit of base/files/unpack_limit.py but never raises it."""
+    """Maximum bytes of a file; can lower the limit of base/files/unpack_limit.py, but not raise it."""
     longest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXTIME", 3600))
-    """The maximum seconds for one file in total."""
+    """Maximum seconds for the download of one file."""
     _dead: set[str] = field(default_factory=set)
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
@@ -74,7 +74,7 @@ class Debuginfod(Struct):
     def source(self, build_id: bytes, recorded: str) -> Path | None:
         """Return the source file that debug info of an object calls ``recorded``, from the cache or a server.
 
-        Its name in the cache is a digest, so that paths of a recording name no files here.
+        Its name in the cache is a digest of the path, so that no recording can choose where a file is written.
         """
         import hashlib
         from urllib.parse import quote
@@ -143,7 +143,7 @@ class Debuginfod(Struct):
         return False
 
     def _copy(self, answer: IO[bytes], out: IO[bytes], address: str, size: int) -> str:
-        """Copy the response to ``out``; return "", or the reason why the copy is incomplete."""
+        """Copy the response to ``out``; return why the copy is incomplete, "" if it is complete."""
         end, done = time.monotonic() + self.longest, 0
         disk = FreeSpace(address, str(self.cache), "a download; set DEBUGINFOD_CACHE_PATH to use another folder")
         most = min(self.largest, download_limit())

@@ -1,4 +1,4 @@
-"""Finds files with further debug info of an object: supplementary files of ``dwz``, ``.dwo`` and ``.dwp`` files.
+"""Finds files with further debug info of an object: supplementary files made by dwz, ``.dwo`` and ``.dwp`` files.
 
 Paths in debug info are as untrusted as those in recordings: under a symfs they never lead out of it. Source of truth:
 dwz(1) and elfutils libdw/dwarf_getalt.c for ``.gnu_debugaltlink``; gdb/dwarf2/read.c lookup_dwo_file and
@@ -87,9 +87,9 @@ def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> It
 
 
 def _recorded_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
-    """Yield the path that debug info states: absolute as on the recorded machine, else relative to the file.
+    """Yield the path that debug info states: an absolute path of the recorded machine, or one relative to ``file``.
 
-    With a symfs, a relative path is used only for a file inside it: elsewhere it could lead anywhere.
+    With a symfs, a relative path is used only if ``file`` lies in the symfs, because elsewhere it could lead anywhere.
     """
     whole, symfs = posixpath.join(folder, name), finder.search_paths.symfs
     if whole.startswith("/"):

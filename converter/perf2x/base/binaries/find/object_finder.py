@@ -1,8 +1,8 @@
-"""Finds the files of a recorded object: searches perf's places in perf's order, by build id first.
+"""Finds the files of a recorded object where perf looks for them and in perf's order, by build id first.
 
-Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename. A file whose build id is
-not the recorded one is refused, and messages give it as the reason; if no build id was recorded, the same applies to
-files that `RecordedFiles` refuses. Nothing is executed.
+Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename. A file is refused if its
+build id is not the recorded one or, where no build id was recorded, if `RecordedFiles` refuses it; messages say why.
+Nothing is executed.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -33,11 +33,11 @@ class SearchedPath(Frozen):
 
 
 class ObjectFiles(Struct):
-    """All files of one object, in search order, with their headers read; and the reasons for refused ones."""
+    """All files of one object, opened, in the order in which they were found; and why other files were refused."""
 
     files: list[ElfObject] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    """Sentences: which files exist but were refused, and why."""
+    """A sentence for each file that exists but was refused, with the reason."""
     mismatched: bool = False
     """A file was taken although its build id differs, or although nothing shows that it is the recorded one."""
     doubtful: bool = False
@@ -52,7 +52,7 @@ class ObjectFiles(Struct):
 
     @property
     def code(self) -> ElfObject | None:
-        """The file that was mapped; it contains code and the correct program headers."""
+        """The first file with code: the one that was mapped, whose program headers are right."""
         return next((file for file in self.files if has_code(file)), None)
 
     @property
@@ -87,8 +87,8 @@ _ANY_RECORDING = RecordedFiles()
 _Refusal = Callable[[Path], str]
 """Returns why the file at a recorded path is refused; "" if it is taken."""
 Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
-"""Yields further files by kind (``executable`` or ``debuginfo``) and build id: from archives or debuginfod. It is
-called last, and only for missing files.
+"""Yields files of a kind (``executable`` or ``debuginfo``) by build id, from archives or debuginfod; called last, and
+only for kinds that no other place has.
 """
 
 
@@ -98,7 +98,7 @@ class Finder(Struct, eq=False):
     search_paths: SearchPaths
     _fetchers: tuple[Fetcher, ...] = ()
     _bundled: Callable[[str], Iterator[ElfObject]] = lambda _: iter(())
-    """Yields bundled files by recorded name, for recordings without build ids; searched before this machine."""
+    """Yields files of a bundle by recorded name, for objects without a build id; searched before this machine."""
     _known: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
     _provided: dict[str, ObjectFiles] = {}
 
@@ -108,7 +108,7 @@ class Finder(Struct, eq=False):
         return not self._fetchers
 
     def find(self, name: str, build_id: bytes, pid: int = -1, recorded: RecordedFiles = _ANY_RECORDING) -> ObjectFiles:
-        """Find every file of the object ``recorded`` as ``name`` with ``build_id`` (b"": none) in process ``pid``."""
+        """Find every file of the object that process ``pid`` mapped as ``name``; ``build_id``: b"" if not recorded."""
         build_id = unpadded(build_id)
         if not build_id and name in self._provided:
             return self._provided[name]
@@ -122,11 +122,11 @@ class Finder(Struct, eq=False):
         return self._known[key]
 
     def provide(self, name: str, file: ElfObject) -> None:
-        """Register ``file`` for searches for ``name`` without a build id, for an object that is not in any file."""
+        """Make ``find`` return ``file`` for ``name`` without a build id: the object is not a file of its own."""
         self._provided[name] = ObjectFiles([file])
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        """Fetch files from archives and servers: ``executable`` or ``debuginfo`` by build id, not yet checked."""
+        """Yield files of a kind (``executable`` or ``debuginfo``) from archives and servers; build ids unchecked."""
         for fetch in self._fetchers:
             yield from fetch(kind, build_id)
 
@@ -229,7 +229,7 @@ def _exists(found: ObjectFiles, path: Path) -> bool:
 
 
 def _add_mini_debug_info(found: ObjectFiles) -> None:
-    """Add the symbol table that strip removed, if no file has a full one."""
+    """Add the symbol table in mini debug info, unless a file has a full symbol table."""
     for file in list(found.files):
         if any(f.section(".symtab") for f in found.files):
             return

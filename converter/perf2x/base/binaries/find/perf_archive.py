@@ -1,4 +1,4 @@
-"""Tarballs of ``perf archive``: the build-id cache of a recording, read in place and never extracted.
+"""Reads tarballs of ``perf archive``, which have a recording's part of the build-id cache, without extracting them.
 
 Source of truth: tools/perf/builtin-archive.c and perf-archive.sh. The members are those of ``~/.debug``:
 ``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in ``.build-id``.
@@ -49,7 +49,10 @@ class Archive(Struct):
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
-        """Return regular members by build id and kind, the last two parts of their names; older caches have no kind."""
+        """Return the regular members by build id and kind, which are the last two parts of their names.
+
+        In older caches, the last part is the build id, and the kind is ``elf``.
+        """
         if self._members is None:
             self._members = {}
             with open_tarball(self.path) as tar:

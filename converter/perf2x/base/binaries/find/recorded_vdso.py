@@ -1,8 +1,8 @@
-"""Finds the recorded kernel's vDSO: code for user programs that lies in the kernel and has no path.
+"""Finds the recorded kernel's vDSO: code that the kernel maps into user programs, and that has no path.
 
 Source of truth: tools/perf/util/vdso.c. perf copies its own vDSO into the build-id cache; ``make vdso_install`` puts
-those of installed kernels below /lib/modules. Every process has the running kernel's vDSO in memory; the 32-bit one is
-only in 32-bit programs, such as perf-read-vdso32, which comes with perf.
+a kernel's vDSOs below /lib/modules. Every process has the running kernel's vDSO in memory. The 32-bit vDSO is in 32-bit
+programs only, so perf comes with such a program, perf-read-vdso32, which prints it.
 """
 
 import re
@@ -49,9 +49,9 @@ def find_vdso(
 
 
 def _serves(file: ElfObject, is_64: bool) -> bool:
-    """Return whether a vDSO is for 64-bit or 32-bit programs, as ``is_64`` requests.
+    """Return whether a vDSO is for 64-bit programs or, unless ``is_64``, for 32-bit programs.
 
-    The 64-bit one with 32-bit pointers (x32) is for neither.
+    That for 64-bit programs with 32-bit pointers (x32) is for neither.
     """
     return file.is_64 if is_64 else not file.is_64 and file.machine != "EM_X86_64"
 
@@ -72,7 +72,7 @@ def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[Elf
 
 
 def _in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
-    """Yield the vDSO of this process, or that of a 32-bit program."""
+    """Yield the vDSO of this process or, unless ``is_64``, that of a 32-bit program."""
     image, name = (running_vdso_image(), IN_MEMORY) if is_64 else (running_vdso32_image(), f"the 32-bit {IN_MEMORY}")
     if not image:
         found.note(name, ABSENT)

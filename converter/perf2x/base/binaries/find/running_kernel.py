@@ -1,4 +1,4 @@
-"""Identity of the running kernel, to decide whether it made a recording; a sysroot hides it."""
+"""Identifies the running kernel, to decide whether a recording was made on it; a sysroot hides it."""
 
 import platform
 import sys
@@ -8,7 +8,7 @@ from perf2x.base.files.sysroot import HOST_NAME, KERNEL_NOTES, KERNEL_RELEASE, h
 
 
 def running_kernel_build_id() -> bytes:
-    """Build id of the running kernel, from /sys/kernel/notes; b"" if unknown."""
+    """Return the build id of the running kernel, from /sys/kernel/notes; b"" if unknown."""
     try:
         notes = host_path(KERNEL_NOTES).read_bytes()
     except OSError:
@@ -17,12 +17,12 @@ def running_kernel_build_id() -> bytes:
 
 
 def running_kernel_release() -> str:
-    """Release of the running kernel, as uname(2) states it; "" if unknown."""
+    """Return the release of the running kernel, as uname(2) states it; "" if unknown."""
     return _line(KERNEL_RELEASE)
 
 
 def running_host_name() -> str:
-    """Name of this machine, as uname(2) states it; "" if unknown."""
+    """Return the name of this machine, as uname(2) states it; "" if unknown."""
     return _line(HOST_NAME) or ("" if sysroot() else platform.node())
 
 

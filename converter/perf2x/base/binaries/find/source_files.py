@@ -1,9 +1,9 @@
 """Finds and reads source files by the paths in debug info.
 
-These paths come from a recording. Files are read below the folders that the user named and never outside them, whatever
-``..`` or symbolic links say; at the recorded path only if the user allows it, and below a symfs or as
-`untrusted_paths.py` permits; and from debuginfod, which finds them by build id. Files that are not text, lie in a
-virtual file system of the kernel, or are larger than MOST are refused.
+These paths are as untrusted as the recording. A file is read below the folders that the user named, and never outside
+them, whatever ``..`` or symbolic links say; at the recorded path only if the user allows it, and then only below a
+symfs or as `untrusted_paths.py` permits; and from debuginfod, by build id. Files that are not text, lie in a virtual
+file system of the kernel, or are larger than MOST are refused.
 """
 
 import os
@@ -19,7 +19,7 @@ from perf2x.base.frozen_struct import Frozen
 MOST = 4 << 20
 """The largest source file to read, in bytes."""
 _MOST_PARTS = 64
-"""The most parts of a path that are tried below a folder."""
+"""Maximum number of a path's last parts to look for below a folder."""
 _NO_FILES = ("/proc/", "/sys/", "/dev/")
 """Folders of the kernel's virtual file systems."""
 
@@ -97,9 +97,9 @@ class SourceFiles(Struct):
 
 
 def _below(folder: Path, recorded: str) -> Iterator[Path]:
-    """Yield the path below a folder, then without its first part, and so on.
+    """Yield ``recorded`` below a folder, then without its first part, then without the first two, and so on.
 
-    A source tree has another parent folder on each machine.
+    Source trees lie in different folders on different machines.
     """
     parts = [part for part in recorded.split("/") if part not in ("", ".")][-_MOST_PARTS:]
     yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))
