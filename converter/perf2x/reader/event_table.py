@@ -1,6 +1,6 @@
-"""All events of a recording, and the lookup of a record's event.
+"""Keeps all events of a recording, and finds the event to which a record belongs.
 
-Source of truth: evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id_pos in tools/perf/util.
+Follows evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id_pos in tools/perf/util.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR
 TRAILER_FIELDS = (
     SampleType.TID, SampleType.TIME, SampleType.ID, SampleType.STREAM_ID, SampleType.CPU, SampleType.IDENTIFIER,
 )  # fmt: skip
-"""struct sample_id: one word each."""
+"""Fields that the sample_id trailer of records other than samples may have: one 64-bit word each."""
 
 
 class EventTable(Struct):

@@ -71,7 +71,7 @@ class _Findings(Struct):
     kallsyms: U8 | None = None
     """The kernel's symbols, from a simpleperf record."""
     uncounted: Counter[int] = field(default_factory=Counter)
-    """Number of records that are in no block, by type: compressed ones, and those of WIDE."""
+    """Number of records that are in no block, by type: compressed records, and simpleperf's of the types in WIDE."""
 
 
 class FirstWalk:
@@ -177,10 +177,10 @@ class _SectionWalk:
         self._split: list[U8] = []
         """Parts of a record that simpleperf has split."""
         self._room = record_limit(section.file.on_disk)
-        """Number of further records allowed, because each makes tables grow."""
+        """How many more records the section may have; limited because tables grow with each record."""
 
     def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
-        """Yield the blocks of all records; ``position`` is that of the first."""
+        """Yield the blocks of all records; ``position`` is the first record's position in the stream."""
         block = _BlockBuilder(position)
         careful, ends = False, False
         while not ends:

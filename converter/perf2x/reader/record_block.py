@@ -1,8 +1,8 @@
 """Blocks of complete records: the uncompressed record stream of a recording, which can be read any number of times.
 
-The first walk (first_walk.py) finds the record boundaries and keeps a byte for each of them, two where records are
-large. Every later walk yields the same blocks without looking for boundaries again. Compressed records are unpacked
-again on each walk, not kept.
+The first walk (first_walk.py) finds the record boundaries, and keeps the size of each record in one byte (two bytes in
+blocks with large records). Later walks yield the same blocks without a search for boundaries. Unpacked records are not
+kept: each walk unpacks them from the compressed ones.
 
 ::
 
@@ -28,7 +28,7 @@ from perf2x.reader.record_framing import header_types
 Sizes = npt.NDArray[np.uint16]
 """(records,) bytes of each record, including the header."""
 PackedSizes = npt.NDArray[np.uint16] | U8
-"""Sizes in bytes or, if all records are at most 255 whole words, as most samples are, in words."""
+"""Record sizes: uint8 counts 64-bit words, if all sizes are whole words and at most 255; uint16 counts bytes."""
 _WORD_SHIFT = np.uint16(3)
 
 
@@ -138,9 +138,9 @@ def _native_words(data: U8, order: ByteOrder) -> U64:
 
 
 def _align_records(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
-    """Move records of odd sizes to word boundaries; return bytes, first words, and their offsets in ``data``.
+    """Move records whose sizes are not multiples of 8 to word boundaries.
 
-    ::
+    Returns the bytes with gaps, the word where each record starts, and each record's offset in ``data``::
 
         in    |rec1 …|rec2 ……|rec3|        sizes 13 16 8
         out   |rec1 …   |rec2 ……|rec3|    starts 0 16 32
@@ -225,7 +225,7 @@ class RecordStream(Frozen, eq=False):
 
 
 def packed_sizes(sizes: Sizes) -> PackedSizes:
-    """Pack sizes for storage, because there is one per record, for tens of millions of records."""
+    """Pack record sizes into one byte each where possible, because recordings have tens of millions of records."""
     words = sizes >> _WORD_SHIFT
     if np.bitwise_or.reduce(sizes) & 7 or words.max(initial=0) > np.iinfo(np.uint8).max:
         return sizes

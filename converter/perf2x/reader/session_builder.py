@@ -1,4 +1,4 @@
-"""Builds a Session from attributes and feature sections, and from the records that replace them in pipes."""
+"""Builds a Session from attributes and feature sections, and from the records that carry the same data in pipes."""
 
 import re
 import struct
@@ -36,7 +36,7 @@ from perf2x.reader.record_block import Block
 from perf2x.reader.records.record_names import RECORD_NAMES, SESSION_RECORDS
 
 _SHORT_CLOCK = 18
-"""Bytes that newer versions of perf added to TIME_CONV, for clocks that wrap around."""
+"""Bytes that newer versions of perf append to TIME_CONV for clocks that wrap around: cycles, mask and two flags."""
 _NAMES = {int(feature): feature.name.lower() for feature in HeaderFeature}
 
 
@@ -120,7 +120,7 @@ class SessionBuilder(Struct):
     def _join_groups(self) -> None:
         """Set group leaders from GROUP_DESC, which lists leaders and group sizes (process_group_desc in header.c).
 
-        Groups are disjoint and in order; one that begins within another is ignored, so that each event is set once.
+        Groups are disjoint and in order. A group that begins within another group is ignored.
         """
         groups = self.features.get("group_desc", [])
         leaders = [event.group_leader for event in self.events.events]
@@ -177,9 +177,10 @@ class SessionBuilder(Struct):
             self.ticks |= dict(zip(("cycles", "mask", "_", "short"), section.numbers("QQBB"), strict=True))
 
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
-        """Add a feature section, except for the end mark: an empty one numbered with the writer's HEADER_LAST_FEATURE.
+        """Add a feature section, unless it only marks the end of the sections.
 
-        That number is a real section in a newer perf (perf_event__synthesize_features in header.c).
+        The end mark is an empty section with the number HEADER_LAST_FEATURE of the perf that wrote it. In a newer perf,
+        the same number belongs to a real section (perf_event__synthesize_features in header.c).
         """
         if data or number in (HeaderFeature.BRANCH_STACK, HeaderFeature.STAT):
             self.add_feature(number, data)
@@ -233,7 +234,7 @@ class SessionBuilder(Struct):
         self.build_ids[name] = raw[:length]
 
     def session(self) -> Session:
-        """The session, as far as it is known."""
+        """Return the session as known from what was added so far."""
         features, clock = self.features, self.features.get("clock_data")
         self._name_tracepoints()
         self._join_groups()
@@ -284,7 +285,7 @@ _COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")
 def with_vdso(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
     """Name the copies of vDSOs made by perf and perf-read-vdso32 ``[vdso]``, ``[vdso32]`` and ``[vdsox32]``.
 
-    If several different copies would get one name, they keep their own.
+    Copies that differ, but would get the same new name, keep their old names.
     """
     named = dict(build_ids)
     for kind in ("vdso", "vdso32", "vdsox32"):

@@ -1,4 +1,4 @@
-"""Options for the completion of stacks."""
+"""Options for completing stacks from stack dumps and branch records."""
 
 from typing import Annotated
 

@@ -68,9 +68,9 @@ class UnwindReport(Frozen):
     ends: dict[End, int]
     frames: int = 0
     guessed: int = 0
-    """Frames that were left by frame pointer, because there was no unwind information."""
+    """Frames whose caller was found by frame pointer, because there was no unwind information."""
     requested: int = 0
-    """The requested number of stack bytes, 0 if nothing was unwound."""
+    """Bytes of user stack that perf record was told to copy for each sample; 0 if nothing was unwound."""
     cut_in_jit: int = 0
     """Samples that end with NO_UNWIND_INFO and have JIT-compiled code in their last frame."""
     dumps_missing: bool = False
@@ -116,9 +116,9 @@ class CallGraphs:
         self._linked = _event_indices(session, _keeps_link) if session.arch == "aarch64" else self._copied[:0]
         self._depth = _branch_record_count(session)
         self._call_addresses = np.uint64(session.has_call_addresses)
-        """1 if recorded chains have addresses within calls instead of return addresses.
+        """1 if recorded chains have addresses within call instructions instead of return addresses, else 0.
 
-        Unwound ones are then moved, too.
+        Subtracted from unwound return addresses, so that they match the recorded ones.
         """
         self._session_arch = session.arch or "x86_64"
         self._state = empty_lbr_state()
@@ -139,7 +139,7 @@ class CallGraphs:
 
     @property
     def want(self) -> Want:
-        """The columns of samples that are needed."""
+        """The columns of samples that ``complete`` needs."""
         stacks = Want.STACKS if len(self._copied) or len(self._linked) else Want(0)
         return stacks | (Want.BRANCHES if len(self._called) else Want(0))
 

@@ -12,7 +12,10 @@ from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import UserMappings
 
 _DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
-"""Recorded as executable at exec, before its protection is final (fs/exec.c setup_arg_pages)."""
+"""Mappings without code, although perf records some as executable.
+
+The stack, for one, is recorded at exec, before its protection is final (setup_arg_pages in fs/exec.c).
+"""
 
 
 def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arch: str, max_depth: int) -> Unwinder:

@@ -60,7 +60,7 @@ _CgroupNames = Callable[[I64], I64]
 
 
 def build_profile(session: Session, history: ProcessHistory, result: StitchResult) -> Profile:
-    """Build the profile of all stitched samples; only root frames have lines yet.
+    """Build the profile of all stitched samples. Frames have no functions yet, except for root frames.
 
     Raises FormatError if the periods add up to more than 64 bits.
     """
@@ -94,7 +94,9 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
 
 
 def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringInterner) -> tuple[Threads, I32]:
-    """Return threads sorted by pid, tid and name, and (threads,) the row of each; equal threads share a row.
+    """Sort threads by pid, tid and name; return the table, and (found,) the table's row of each thread in ``found``.
+
+    Threads with equal pid, tid and name share a row.
 
     A process is named after its main thread at the time of the first sample.
     """
@@ -195,7 +197,10 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
 
 
 def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64:
-    """Return (n,) string index of each row's cgroup path; the id if unnamed, "" for samples without an id."""
+    """Return the string index of each row's cgroup path. Shapes: ``cgroup`` (n,) ids; returns (n,).
+
+    A cgroup without a known path is named ``cgroup:ID``; samples without a cgroup have "".
+    """
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
     ids, index = unique_inverse(cgroup.view(np.uint64))
     texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]

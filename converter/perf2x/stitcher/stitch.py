@@ -1,14 +1,12 @@
-"""Stitches batches of samples into full stacks.
+"""Stitches batches of samples into full stacks: joins deferred user chains, and interns the frames of each sample.
 
-One direction, with values in between::
+Data flows in one direction::
 
     Samples ─ split_cookies ─▶ chains, cookies ─ DeferredJoin ─▶ record of each sample
                                                                      │
     StitchResult ◀─ StackInterner ◀─ frame keys ◀─ StackRowBuilder ◀─┴ StackInputs (unless RawStackCache knows them)
 
-Threads and epochs of samples take one lookup, as both change only with the records of the side-band.
-
-::
+One lookup finds a sample's thread and its process's epoch, because both change only with records of the side-band::
 
     samples   pid 7  tid 8  at 3        one lookup: the name of 8 and the epoch of 7 as of sequence number 3
               pid 7  tid 8  at 3        the same thread and epoch
@@ -62,7 +60,7 @@ class SampleTotals(Frozen):
     """Time span and period of all samples, including dropped ones."""
 
     first_ns: int | None = None
-    """None without samples that have a time."""
+    """The earliest time; None if no sample has a time."""
     last_ns: int | None = None
     period: float = 0.0
     """The sum of all periods as a float, which shows whether it exceeds int64."""
@@ -88,7 +86,7 @@ class StitchResult(Frozen):
     """Distinct threads and stacks of many samples, and sums of equal samples.
 
     Numbers of threads, stacks and side-table addresses are valid only within one result. Columns may be views of the
-    stitcher that made it, so take the result last.
+    stitcher's own arrays, so call ``Stitcher.result`` after the last batch.
     """
 
     stacks: ListArray
@@ -111,13 +109,13 @@ _LOW = np.int64(0xFFFFFFFF)
 
 
 class ThreadEpochs:
-    """Looks up the interner's thread of samples, and the epoch of its process."""
+    """Finds the interned thread of each sample, and the epoch of the thread's process."""
 
     def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool) -> None:
-        """If not ``by_thread``, the first thread with a name stands for all of them (``StackInterner.namesakes``)."""
+        """``by_thread``: keep threads separate; otherwise the first thread of a name stands for all (``namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
         self._moments = DirectMappedCache(columns=2, bits=13)
-        """(thread << 32 | epoch) by sequence number and by pid and tid."""
+        """thread << 32 | epoch, for each pair of a sequence number and (pid << 32 | tid)."""
 
     def of(self, pid: I64, tid: I64, sequence: I64) -> tuple[I32, I64]:
         """Return (n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
@@ -165,7 +163,8 @@ class StitchOptions(Frozen):
     as_recorded: bool = False
     """Keep thread and stack of each sample, in file order, in addition to the sums."""
     merge_callchains: bool = True
-    """False: join nothing; a root frame marks the samples whose user part is in another record."""
+    """Join samples with their deferred user chains; otherwise a root frame marks samples whose user chain is deferred.
+    """
     user_only: frozenset[int] = frozenset()
     """Events that exclude the kernel. Since Linux 7.3, their samples taken in the kernel have address 0."""
 
@@ -214,7 +213,7 @@ class Stitcher:
             self.recorded.add(whole, kept, *found)
 
     def located(self, samples: Samples) -> I32:
-        """Return (n,) a stack with each sample's instruction alone; nothing is counted."""
+        """Intern a stack of only the sampled instruction for each sample, without counting it. Returns (n,)."""
         none = minus_ones(len(samples))
         chain = ListArray(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         sequence, (pid, tid) = self._history.sequence_of(samples), (as_int64(samples.pid), as_int64(samples.tid))
@@ -259,7 +258,10 @@ class Stitcher:
         return roots
 
     def _hidden(self, samples: Samples, chain: ListArray, alone: Bools) -> I64:
-        """Return the rows with address 0 of events that exclude the kernel, whose chains have only markers."""
+        """Return the rows of samples whose kernel part is hidden: address 0, and only context markers in the chain.
+
+        Their events exclude the kernel. ``alone`` (n,) are samples without deferred record and without root frame.
+        """
         rows = flatnonzero(alone & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
         kept = chain[rows]
@@ -268,7 +270,7 @@ class Stitcher:
         return found
 
     def _add_rows(self, samples: Samples, chain: ListArray, record: I64, roots: I64) -> tuple[I32, I32]:
-        """Intern threads and stacks of samples, and sum or keep their rows; return the numbers of both."""
+        """Intern threads and stacks of samples, and add the samples to the sums or the timeline; return both."""
         sequence = self._history.sequence_of(samples)
         pid, tid = as_int64(samples.pid), as_int64(samples.tid)
         thread, epoch = self._threads.of(pid, tid, sequence)

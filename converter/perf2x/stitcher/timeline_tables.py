@@ -1,4 +1,4 @@
-"""Tables of timelines other than samples: context switches, lost records, forks."""
+"""Builds what a timeline shows besides samples: context switches, lost records, and which process forked which."""
 
 from collections.abc import Sequence
 
@@ -85,8 +85,8 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
 def losses(events: Sequence[Event], losts: Losts) -> Losses:
     """Return the recorded losses.
 
-    If the kernel reported losses and perf counted them again at its end, the kernel's reports are kept, and a last row
-    has the losses that they miss.
+    Some recordings state losses twice: the kernel reports each loss, and perf adds the totals when it ends. Then the
+    kernel's reports are kept, and a last row has the losses that are only in perf's totals.
     """
     table = Losses(losts.time, as_int32(losts.cpu), losts.lost, losts.samples_only)
     is_final = final_counts(events, losts)
@@ -100,9 +100,9 @@ def losses(events: Sequence[Event], losts: Losts) -> Losses:
 
 
 def parents(forks: Tasks, threads: Threads) -> I32:
-    """Return (threads,) a row of ``threads`` of the parent process of each thread's process, −1 if it has no samples.
+    """Find the process that forked each thread's process; −1 if the parent process has no samples.
 
-    If a pid was reused, the last fork counts.
+    Returns (threads,) int32: the parent's first row in ``threads``. If a pid was reused, the last fork counts.
     """
     born = flatnonzero(forks.pid != forks.ppid)
     born = born[argsort_rows([forks.time[born], forks.position[born]])]

@@ -1,11 +1,11 @@
 """Finds the PERF_RECORD_CALLCHAIN_DEFERRED that carries the deferred user chain of a sample.
 
 The kernel (get_perf_callchain and perf_callchain_deferred_output) ends the sample's chain with
-PERF_CONTEXT_USER_DEFERRED and a cookie that identifies one stay of one thread in the kernel; one record with the same
-cookie follows when the thread returns to user space. The cookie decides, regardless of the order in the file. Among
-several records with one cookie (the counter wrapped around, a record was written twice), the one of the sample's own
-thread that is nearest in time is chosen. A record of another thread is chosen only where an exec of the process between
-sample and record explains it: then the thread took over its leader's id.
+PERF_CONTEXT_USER_DEFERRED and a cookie that identifies one stay of one thread in the kernel. When the thread returns to
+user space, one record with the same cookie follows. Sample and record are matched by cookie, whatever their order in
+the file. Several records can have one cookie: the counter wrapped around, or a record was written twice. Then the
+record of the sample's own thread that is nearest in time is chosen. A record of another thread is chosen only if the
+process called exec between sample and record, because an exec gives the calling thread its leader's id.
 
 Records are sorted by (cookie, thread, time); that order is the only index, so a record costs no more than its row::
 
@@ -36,7 +36,10 @@ from perf2x.base.columnar.keyed_values import distance
 from perf2x.model.recording import Comms, DeferredChains
 
 COOKIE_REUSE_NS = 100_000_000_000
-"""A cookie cannot recur sooner: its counter has 31 bits, and 2³¹ kernel entries on one CPU take longer than this."""
+"""Nanoseconds within which a cookie cannot recur.
+
+The cookie counter of a CPU has 31 bits, and 2³¹ kernel entries on one CPU take longer than this.
+"""
 
 
 class JoinOutcome(IntEnum):
@@ -132,9 +135,9 @@ class DeferredRecords:
         return np.where((earlier < 0) | ((later >= 0) & closer), later, earlier)
 
     def _lower_bound(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
-        """Return (n,) the first row in low … high − 1 whose (tid, time) is not less.
+        """Return (n,) the first row in low … high − 1 whose (tid, time) is not less than the sample's.
 
-        All bisections advance together.
+        ``high`` if there is none. The binary searches of all samples advance together.
         """
         low, high = low.copy(), high.copy()
         while len(todo := flatnonzero(low < high)):
@@ -156,7 +159,7 @@ class DeferredRecords:
     def _match_other_thread(
         self, rows: I64, run: tuple[I64, I64], record: I64, outcome: I64, pid: I32, tid: I32, when: U64
     ) -> None:
-        """Match records under another thread id, if an id is unknown or an exec explains it."""
+        """Match samples with records of another thread id, if an id is unknown or an exec explains the other."""
         low, high = run
         sought = as_int32(np.where(tid[rows] < 0, self._records.tid[low], np.int32(-1)))
         anonymous = self._nearest_record(low, high, sought, when[rows])
@@ -169,7 +172,10 @@ class DeferredRecords:
         outcome[rows[(anonymous < 0) & (leader >= 0)]] = JoinOutcome.JOINED_ACROSS_EXEC
 
     def _exec_between(self, pid: I32, when: U64, found: I64) -> Bools:
-        """Return (n,) whether the leader's record is of the same process, which called exec after the sample."""
+        """Return (n,) whether sample and record are of one process, which called exec between them.
+
+        Without timestamps, only the process is compared.
+        """
         same: Bools = self._records.pid[found] == pid
         if not self.has_time:
             return same
@@ -177,7 +183,7 @@ class DeferredRecords:
         return same & self.execs.between(pid, np.minimum(when, time), np.maximum(when, time))
 
     def _check_time(self, record: I64, outcome: I64, tid: I32, when: U64) -> None:
-        """Mark early records; refuse those so far away in time that the cookie counter must have wrapped around."""
+        """Mark records that precede their samples, and refuse those of another round of the cookie counter."""
         rows = flatnonzero(record >= 0)
         time = self._when_of(record[rows])
         early = rows[(time < when[rows]) & (outcome[rows] == JoinOutcome.JOINED)]

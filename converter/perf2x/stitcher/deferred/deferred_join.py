@@ -1,8 +1,9 @@
 """Joins batches of samples with their deferred user chains, counts the outcomes, and explains missing user stacks.
 
-The counts of a recording go into the summary, ``info`` and the outputs. The recording itself explains a missing stack:
-a thread with a later record returned to user space, so the record of the sample's stay was written and lost; a thread
-without one exited, or was still in the kernel when the recording stopped (or its file was closed).
+The counts of a recording go into the summary, ``info`` and the outputs. Later records explain why a sample's record is
+missing. If the thread has a later deferred record, it did return to user space: the sample's record was written, and
+then lost. If it has none, the thread exited, or was still in the kernel when the recording stopped (or its file was
+closed).
 """
 
 from enum import StrEnum
@@ -51,7 +52,9 @@ class MissingReason(StrEnum):
     ELSEWHERE = "in_another_file"
     """The thread returned and nothing was lost: the record is in the previous or the next file."""
     INJECTED = "dropped_by_inject"
-    """No records at all, although threads returned repeatedly: perf inject drops them."""
+    """The recording has no deferred records at all, although threads entered the kernel repeatedly: perf inject drops
+    these records.
+    """
 
 
 class MissingUserStacks(ColumnTable):
@@ -86,7 +89,7 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
     exit_when = records.time_keys(exits.time, exits.position)
     exited = KeyedTimes(exits.tid, exit_when).after(missing.tid, missing.when) != FOREVER
     lost = _lost_after(sideband.losts, missing, records)
-    # a thread that another thread's exec ended loses its id to that thread: later records under the id are not its own
+    # an exec ends the process's other threads, and gives the leader's id to the caller: later records are not theirs
     replaced = records.execs.between(missing.pid, missing.when, back)
     came_back = (back != FOREVER) & ~replaced
     exited |= replaced
