@@ -4,6 +4,7 @@ from typing import BinaryIO
 
 from perf2x.base.files.atomic import STDOUT, open_output
 from perf2x.errors import OptionError
+from perf2x.kernel.format_suffix import check_name
 from perf2x.tools.diff.recording_pair import RecordingPair
 
 FORMATS = {
@@ -24,6 +25,8 @@ def format_to_write(to: str | None, output: str | None) -> str | None:
         raise OptionError(f"the name {output} means {found}, not --to {to}, whose files end with {FORMATS[to][0][0]}")
     if output is None:
         return to
+    if to is not None:
+        check_name(to, output)
     if found is None:
         formats = " or ".join(FORMATS)
         raise OptionError(f"--output {output}: the name does not determine the format; choose one with --to: {formats}")
