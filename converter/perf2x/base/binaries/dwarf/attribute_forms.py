@@ -27,8 +27,10 @@ _LENGTHS = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
 _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
 _LONGEST_LEB = 16
 _SPARSE = 1 << 16
-"""Larger codes are accepted only while they are dense: compilers number abbreviations from 1, and a file could choose
-sparse dictionary keys that all collide (see base/columnar/hashing.py). So few keys do little harm.
+"""Above this number, abbreviation codes must be dense.
+
+Compilers number abbreviations from 1; a hostile file could choose large codes that all collide as dictionary keys (see
+base/columnar/hashing.py). Below this number there are too few codes to do harm.
 """
 
 
@@ -124,7 +126,7 @@ class UnitEncoding(Frozen):
 
 
 def _skip_step(encoding: UnitEncoding, form: int) -> int:
-    """Return how to skip a form: its size in bytes; otherwise a _STEP_*, or −16 × the size of a block's length."""
+    """Return how to skip a form: its size if fixed, else a _STEP_*, or −16 × the size of the length before a block."""
     size = encoding.fixed_size(form)
     if size >= 0:
         return size

@@ -20,7 +20,7 @@ from perf2x.errors import ObjectError
 MAX_REFERENCES = 16
 MAX_DEPTH = 4096
 MAX_SCOPES = 1 << 22
-"""The limit for all functions at the addresses of one unit; in practice each address has about ten."""
+"""Maximum number of functions at all addresses of one unit together; in practice each address has about ten."""
 
 Entry = tuple[Unit, int]
 """A unit and the offset of an entry in its file."""
@@ -163,7 +163,7 @@ def _backwards(unit: Unit) -> NoReturn:
 
 
 class _ScopeChains:
-    """The functions that contain each of some addresses, as a walk finds them."""
+    """Collects, during a walk over a unit, the functions that contain each of some addresses."""
 
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
         self._unit, self._addresses = unit, addresses

@@ -37,9 +37,9 @@ from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, re
 from perf2x.errors import ObjectError
 
 PIECE = 1 << 20
-"""Bytes of a program to read together; more if one sequence is longer."""
+"""Bytes of a program to decode together; more if a sequence is longer."""
 _MAX_OPERANDS = 4
-"""The most operands that an instruction unknown to DWARF may have here; a program could state 255."""
+"""Maximum number of operands of an opcode that DWARF does not define; a header could state 255."""
 _COPY, _ADVANCE, _LINE, _FILE, _COLUMN, _CONSTANT, _FIXED, _ISA = 1, 2, 3, 4, 5, 8, 9, 12
 _END, _ADDRESS, _DISCRIMINATOR = 1, 2, 4
 """Extended opcodes."""
@@ -47,7 +47,7 @@ _PADDING = np.zeros(9, np.uint8)
 
 
 class Machine(Frozen):
-    """The part of a table's header that its program depends on."""
+    """The part of a line table's header that determines how its program runs."""
 
     byte_order: str
     address_size: int
@@ -114,7 +114,7 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
 
 
 class _Opcodes:
-    """The properties (256,) of one program's opcodes."""
+    """What each of the 256 opcodes of a program does: arrays of shape (256,)."""
 
     def __init__(self, machine: Machine) -> None:
         base, span = max(machine.opcode_base, 1), machine.line_range or 1

@@ -1,8 +1,8 @@
-"""Sequences of a line program: finds the bytes and the first address of each without running the program.
+"""Finds the sequences of a line program that cover given addresses, without running the program.
 
-A table has a sequence for each section of code, often thousands, and a profile hits few. Matching all instructions with
-a regular expression takes a fifth of the time of running them; a program that it does not match is run as a whole.
-Source of truth: DWARF 5, section 6.2.5.
+A line table has a sequence for each section of code, often thousands, of which a profile hits few. Matching
+instructions with a regular expression takes a fifth of the time of running them; a program that does not match is run
+as a whole. Source of truth: DWARF 5, section 6.2.5.
 """
 
 import re
@@ -17,7 +17,7 @@ from perf2x.base.columnar import U64, as_uint64, searchsorted
 _STANDARD = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
 """Operand counts of the opcodes, from opcode 1 on."""
 _LONGEST = 24
-"""Bytes of an extended instruction; compilers write at most nine."""
+"""Maximum bytes of an extended instruction; compilers write at most nine."""
 
 
 def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:

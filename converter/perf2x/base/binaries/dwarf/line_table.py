@@ -37,7 +37,7 @@ class FileNames(Frozen):
     directories: Sequence[str]
     """By number, as stated in the table; directory 0 is ``folder`` itself."""
     files: Mapping[int, tuple[int, int, int]]
-    """(form and value of the name, number of its directory)"""
+    """By number: (form of the name, value of the name, number of the directory)."""
     text: Callable[[int, int], str] = lambda form, value: ""
     """Reads a name, given its form and value."""
 
@@ -56,7 +56,7 @@ class FileNames(Frozen):
 
 
 class LineTable(Frozen):
-    """Rows sorted by address; a row applies up to the next one."""
+    """The rows of a line table, sorted by address; a row applies up to the address of the next row."""
 
     files: FileNames
     rows: LineRows
@@ -64,14 +64,14 @@ class LineTable(Frozen):
     def find(self, address: U64) -> tuple[I64, I64, I64]:
         """Return (n,) file number, line and discriminator of each address, 0 if unknown."""
         row, rows = self._rows(address), self.rows
-        has_row = flatnonzero(row >= 0)  # many units look up one table in turn, so nothing here copies a column
+        has_row = flatnonzero(row >= 0)  # copies no column: many units may look up addresses in one large table
         found = zeros((3, len(row)))
         for place, column in enumerate((rows.file, rows.line, rows.discriminator)):
             found[place, has_row] = column[row[has_row]]
         return found[0], found[1], found[2]
 
     def knows(self, address: U64) -> bool:
-        """Return whether every address has a row."""
+        """Return whether a row applies to every address."""
         return bool((self._rows(address) >= 0).all())
 
     def _rows(self, address: U64) -> I64:
@@ -86,9 +86,9 @@ _NO_LINES = LineTable(NO_FILES, no_rows(LineRows))
 
 
 class LineTables:
-    """The line tables of one file's units.
+    """Reads the line tables of one file's units.
 
-    The last one is cached, because units may share a table, or at least its rows.
+    The last table is cached, because the next unit may share it, or at least its rows.
     """
 
     def __init__(self, file: DebugFile) -> None:
@@ -101,7 +101,7 @@ class LineTables:
         """Offset of the table that `at` read last."""
 
     def files(self, unit: Unit) -> FileNames:
-        """Return the file names of a unit; a unit of another file has none.
+        """Return the file names of a unit's line table; none for a unit of another file.
 
         Raises ObjectError if they cannot be read.
         """
@@ -114,7 +114,7 @@ class LineTables:
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
 
     def at(self, lookups: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
-        """Yield a table with the rows of the given addresses for each unit; None if `of` has to be called instead."""
+        """Yield for each unit a table with the rows of its addresses; None if `of` has to be called instead."""
         parts = [self._part(unit, address) for unit, address in lookups]
         small: dict[Machine, dict[int, bytes]] = {}
         for number, part in enumerate(parts):
@@ -133,9 +133,9 @@ class LineTables:
                 yield table if table.knows(address) else None
 
     def _part(self, unit: Unit, address: U64) -> "tuple[_LineProgramHeader, bytes] | None":
-        """Return a table and the sequences in it that may contain some addresses.
+        """Return the header of a unit's table, and the bytes of the sequences that may contain the addresses.
 
-        Returns None if it is shared or unreadable.
+        Returns None if the unit before has the same table, or if the table is unreadable.
         """
         try:
             offset = unit.root[c.AT_STMT_LIST][1]

@@ -35,9 +35,9 @@ class RangeLists(Frozen):
     """Returns an address by its index in ``.debug_addr``."""
 
     def debug_ranges(self, data: bytes, at: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of ``.debug_ranges``: pairs of offsets from a base, or (highest, new base).
+        """Yield the ranges of the list at ``at`` in ``.debug_ranges``.
 
-        (0, 0) ends them.
+        The list consists of pairs: two offsets from the base, (highest address, new base), or (0, 0) at the end.
         """
         size, base = self.encoding.address_size, self.base
         highest = (1 << 8 * size) - 1
@@ -55,7 +55,7 @@ class RangeLists(Frozen):
                 yield base + start, base + end
 
     def rnglists(self, data: bytes, at: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of ``.debug_rnglists``: entries of eight kinds (DW_RLE_*)."""
+        """Yield the ranges of the list at ``at`` in ``.debug_rnglists``: entries of eight kinds (DW_RLE_*)."""
         base = self.base
         for _ in range(_MAX_RANGES):
             begin, kind, at = at, self.encoding.integer(data, at, 1), at + 1

@@ -7,14 +7,14 @@ reading a file of n bytes would take time in n².
 from perf2x.errors import ObjectError
 
 _SLACK = 1 << 16
-"""Bytes of any section that may be read in addition: small sections are harmless."""
+"""Further bytes that may be read of any section: small sections are harmless."""
 
 
 class ReadBudget:
-    """The number of bytes that may still be read from one section; bytes that are read again count again."""
+    """How many bytes of a section may still be read; bytes that are read a second time count a second time."""
 
     def __init__(self, what: str, size: int, times: int) -> None:
-        """``what`` describes the content of ``size`` bytes in the error message."""
+        """Allow ``times`` × ``size`` bytes; ``what`` names the content of these ``size`` bytes in the error message."""
         self._what, self._times, self._left = what, times, times * size + _SLACK
 
     def allow(self, size: int) -> None:
