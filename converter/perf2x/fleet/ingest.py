@@ -1,7 +1,8 @@
-"""Ingests many recordings in tasks of a few recordings each, whose rows are written by the workers.
+"""Adds many recordings to a dataset, in tasks of a few recordings each.
 
-A task returns a few numbers and its rows of the table of recordings, which the command commits: until then, nothing is
-part of the dataset.
+The worker that runs a task writes the rows of all tables except the table of recordings. It returns the rows of that
+table, and a few counts, to the command. The recordings are part of the dataset only when the command has committed
+these rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +49,7 @@ class Job(Frozen):
     tag_from: tuple[str, ...] = ()
     """Sources of the tags of each recording (``recording_tags.py``)."""
     start_time: str = ""
-    """Source of the start of recordings without a date: ``file``, a pattern of file names, or empty."""
+    """Where to find the start of an undated recording: ``file`` (its last change), a pattern of file names, or ""."""
     leave_ns: int = 60 * 10**9
     """Unfinished recordings that changed within this time, in nanoseconds, are left for a later run."""
     replace: bool = False
@@ -65,11 +66,11 @@ class IngestTotals(TaskTotals):
     left: int = 0
     """Unfinished recordings that may still grow."""
     unfinished: int = 0
-    """The added recordings among them; likewise for undated ones."""
+    """Added recordings whose end is missing."""
     undated: int = 0
-    """Recordings without a time of day, so that their order is unknown."""
+    """Added recordings without a time of day, so that their order is unknown."""
     untagged: int = 0
-    """Recordings without tags from some source."""
+    """Added recordings for which some source has no tags."""
     retagged: int = 0
     """Known recordings that have other tags in the dataset."""
     samples: int = 0
@@ -139,7 +140,10 @@ def _there(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredRecording | None":
-    """Read, stitch and unwind a recording, in a file named ``name`` or unpacked from it; None if it may still grow.
+    """Return a recording after reading, stitching and unwinding it; None if it may still grow.
+
+    ``source`` is the user's name of the recording, ``name`` the path of its local file. ``file`` is that file, or what
+    was unpacked from it.
 
     Raises FormatError if it cannot be read, or is unfinished and has no sample that identifies it.
     """
@@ -186,7 +190,7 @@ def ingest(
 
 
 def _batches(sources: Sequence[str], workers: int, job: Job) -> Iterator[Sequence[str]]:
-    """Yield recordings to be written together, sorted by time, because each day has files of its own."""
+    """Yield groups of recordings to be written together; a group spans few days, because each day has its own files."""
     ordered = sorted(sources, key=lambda source: (_about(source, job.start_time), source))
     size = max(1, min(TOGETHER, -(-len(sources) // max(workers, 1))))
     return (ordered[first : first + size] for first in range(0, len(ordered), size))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DiffGate(Frozen):
-    """All limits, and the rule that distinguishes changes from noise."""
+    """Checks all limits, and distinguishes changes from noise."""
 
     flags: "ComparisonFlags"
     sort: str
@@ -32,10 +32,10 @@ class DiffGate(Frozen):
     def verdict(
         self, by: str, compared: Callable[[str], "Comparison"], callers: "CallersOf | None" = None
     ) -> "GateVerdict":
-        """Check every limit against the tables that ``compared`` returns; both callbacks are RecordingPair's.
+        """Check every limit against the tables that ``compared`` returns.
 
-        ``by`` is the table for limits that name none. Raises OptionError for a limit that could never be exceeded, and
-        for a name that neither recording has.
+        ``compared`` and ``callers`` are those of RecordingPair; ``by`` is the kind of table for limits that name none.
+        Raises OptionError for a limit that could never be exceeded, and for a name that neither recording has.
         """
         if compared(by).normalize and any(limit.kind == "total" for limit in self.flags.fail_above):
             raise OptionError(
@@ -83,7 +83,11 @@ class DiffGate(Frozen):
         callers: "CallersOf | None",
         verdict: "GateVerdict",
     ) -> None:
-        """Add the outcome of one limit."""
+        """Add the outcome of one limit to the verdict.
+
+        ``among`` is the share of the costs to which all limits apply (see ``Comparison.parts``), so that the intervals
+        of all of them hold at once.
+        """
         judged = check.comparison.judged(check.rows, self.flags.confidence, (among, among))
         verdict.intervals.update({(check.kind, *row.key): row.interval(self.sort) for row in judged})
         large = [row for row in judged if row.moved(self.sort) > check.allowed]
@@ -113,7 +117,7 @@ class DiffGate(Frozen):
     def _costlier(
         self, shares: Sequence["Change"], functions: "Comparison", among: float, verdict: "GateVerdict"
     ) -> list["Change"]:
-        """Return the shares of functions whose own cost grew; add a note on the others."""
+        """Return the rows whose functions also cost more, not only a larger share; add a note on the others."""
         costs = functions.judged(shares, self.flags.confidence, (among, among))
         dearer = {row.key for row in costs if self._is_growth(row)}
         if cheap := [row.name for row in shares if row.key not in dearer]:
@@ -142,7 +146,7 @@ class DiffGate(Frozen):
         return [row for row in large if row.key not in moved]
 
     def _is_growth(self, row: "Change") -> bool:
-        """Return whether a cost grew, beyond noise unless any change counts."""
+        """Return whether a cost grew: by any amount if any change counts, otherwise by more than noise explains."""
         return (row.moved(self.sort) if self.flags.any_change else row.interval(self.sort)[0]) > 0
 
     def _failure(self, name: str, of: str, row: "Change", check: "_Check") -> str:
@@ -170,7 +174,7 @@ class GateVerdict(Frozen):
     cause: str = ""
     """A sentence on the likely cause of the failures, if there is a single one."""
     notes: list[str] = field(default_factory=list)
-    """Sentences on names that neither recording has, and on changes that would be too large but for noise."""
+    """Sentences on names that neither recording has, and on changes that exceed a limit but may be noise."""
     other_program: str = ""
     """A sentence if the earlier recording is of another program; then nothing was compared."""
     intervals: dict["RowKey", "Interval"] = field(default_factory=dict)
@@ -179,9 +183,10 @@ class GateVerdict(Frozen):
     def table(
         self, pair: "RecordingPair", shown: "Shown", confidence: float, columns: Sequence[str] = ()
     ) -> "DiffTable":
-        """Return the table of a pair; rows that a limit applies to have the gate's intervals, so that both agree.
+        """Return the table of a pair of recordings.
 
-        The others have an interval of that ``confidence``.
+        Rows to which a limit applies have the gate's intervals, so that the table agrees with the verdict; the other
+        rows have intervals of the given ``confidence``.
         """
         changes = []
         for row in pair.compared(shown.by).changes(confidence):
@@ -206,7 +211,10 @@ class _Check(Frozen):
 
     @classmethod
     def of(cls, limit: "GrowthLimit", kind: str, compared: Callable[[str], "Comparison"]) -> "_Check":
-        """Choose the rows. An empty total allows no limits, and normalized totals are equal."""
+        """Choose the rows to which a limit applies: none if the total of the earlier recording is 0.
+
+        Normalized totals are not checked, because they are equal.
+        """
         comparison = compared(kind)
         check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.whole)
         if not comparison.before.whole:

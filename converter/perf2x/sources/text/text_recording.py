@@ -1,4 +1,4 @@
-"""A text as a recording: whoever printed it has already stitched its stacks and named its frames."""
+"""Presents a text as a recording: the tool that printed it has already stitched its stacks and named its frames."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -86,7 +86,7 @@ class TextRecording(StitchedRecording):
 
     @property
     def lacks(self) -> Lacks:
-        """Addresses, files and records."""
+        """What a text does not have: addresses, files and records."""
         named = f"{self._profile.meta.source} ({self._text.kind})"
         missing = f"{named} does not have the data that ", " needs"
         no_code = (f"{named} has names, not addresses in files, so there is no code to show",)
@@ -118,7 +118,7 @@ class TextRecording(StitchedRecording):
 
     @property
     def sideband(self) -> Sideband:
-        """No records."""
+        """No records, because a text has none."""
         return NO_RECORDS
 
     @property
@@ -149,9 +149,9 @@ class TextRecording(StitchedRecording):
         return replace(self._profile, meta=meta)
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """Do what ``StitchedRecording.completed`` does.
+        """Return the profile with the requested columns.
 
-        Without times, a timeline shows positions in the text instead.
+        If the text has no times, a timeline shows positions in the text instead.
         """
         samples = profile.samples
         if options.needs_times and samples.time is None:
@@ -189,8 +189,8 @@ _CLOCK = re.compile(r"(cpu|task)-clock\b.*")
 def _text_profile(text: Text, meta: Meta) -> Profile:
     """Make the profile, a row for each sample, in order of time if samples have times.
 
-    Frames have no addresses: they get numbers as placeholders, in objects without addresses. Once places have names,
-    these are removed (``model/transforms/drop_unused.py``).
+    Frames have no addresses: each gets its number as a placeholder, in an object without addresses. The placeholders
+    are removed once the places have names (``model/transforms/drop_unused.py``).
     """
     strings = StringInterner()
     threads, thread = _threads(text, strings)
@@ -223,7 +223,7 @@ def _event(text: Text, number: int) -> ProfileEvent:
 
 
 def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
-    """Return threads sorted by content, and (samples,) the thread of each; a process is named after its main thread."""
+    """Return threads sorted by content, and the thread of each sample. A process is named after its main thread."""
     rank = argsort(as_int64(sorted(range(len(text.comms)), key=text.comms.__getitem__)))
     rows = text.samples
     first, thread = group_rows([rows.pid, rows.tid, rank[rows.comm]])

@@ -1,8 +1,8 @@
-"""Finds moved code: functions that were renamed, split or inlined, whose cost continues under other names.
+"""Finds moved code: functions that were renamed, split or inlined, so that their cost continues under other names.
 
-One function vanished, or another appeared. Both must have the same callers, and their joint cost must be unchanged
-within noise; if one vanished, a difference of a tenth is allowed. Callers are the nearest ones that both recordings
-have.
+Code may have moved from a function that costs less to one that costs more if the former vanished or the latter
+appeared, and both have similar callers, or one called the other. Their joint cost must be unchanged within noise, or
+within a tenth if a function vanished. A function's callers are the nearest ones that both recordings have.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -18,22 +18,22 @@ Callers = Mapping[Key, int]
 CostColumn = Literal["own", "total"]
 """Costs of functions by themselves, or with all that they call."""
 CallersOf = Callable[[int, Set[Key], CostColumn], Mapping[Key, Callers]]
-"""RecordingPair.callers"""
+"""The type of RecordingPair.callers."""
 
 _ALIKE = 0.5
-"""The minimum share of the callers, by cost, that two functions have in common."""
+"""Minimum share of the callers, by cost, that two functions must have in common."""
 _PART = 0.05
-"""The minimum share of an inlined function's cost that a caller has."""
+"""Minimum share of a vanished function's cost that must come from the caller into which it was inlined."""
 _SMALL = 20
-"""Changes this many times smaller than the one to explain are ignored."""
+"""Changes this many times smaller than the smallest one to explain are ignored."""
 _MOST = 50
-"""The most functions of each side to compare."""
+"""Maximum number of functions that cost more, and of those that cost less, to compare."""
 _NAMED = 3
 _PAIR = 2
 
 
 class MovedCode(Frozen):
-    """The functions of one comparison that cost more, and those that cost less."""
+    """Connects the functions of a comparison that cost more with those that cost less."""
 
     costs: Comparison
     limited: Comparison
@@ -66,9 +66,10 @@ class MovedCode(Frozen):
         return -abs(row.moved(self.sort)), row.key
 
     def _same(self, keys: set[Key], olds: Sequence[Change]) -> str:
-        """Return the costs before and after of functions together, as text; "" if they differ.
+        """Return the joint cost of some functions before and after, as text; "" if it has changed.
 
-        For more than two functions shares are not compared, because they fall when other functions grow.
+        For two functions, an unchanged share is enough; for more it is not, because shares fall when other functions
+        grow.
         """
         gone = not any(row.total_after for row in olds)
         for compared in (self.costs, self.limited)[: 1 if len(keys) > _PAIR else 2]:
@@ -81,7 +82,7 @@ class MovedCode(Frozen):
 
 
 def _fit(new: Change, old: Change, before: Mapping[Key, Callers], after: Mapping[Key, Callers]) -> bool:
-    """Return whether code of one function may have moved to another that costs more, judging by their callers."""
+    """Return whether code may have moved from ``old`` to ``new``, which costs more, judging by their callers."""
     came, gone = not new.total_before, not old.total_after
     was, now = (
         {key: cost / sum(callers.values()) for key, cost in callers.items()}
@@ -97,7 +98,10 @@ def _fit(new: Change, old: Change, before: Mapping[Key, Callers], after: Mapping
 def _connected(
     new: Change, won: Sequence[Change], links: Mapping[Key, Sequence[Change]]
 ) -> tuple[list[Change], list[Change]]:
-    """Return all functions that are connected with one by these links, directly or not."""
+    """Return all functions that the links connect with ``new``, directly or through others.
+
+    Those that cost more come first, then those that cost less.
+    """
     news, olds = {new.key}, set[Key]()
     while True:
         more = {old.key for key in news for old in links.get(key, ())}

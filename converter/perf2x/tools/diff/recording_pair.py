@@ -1,4 +1,4 @@
-"""The two recordings of ``perf2x diff``, and tables of them."""
+"""The two recordings that ``perf2x diff`` compares, and the tables of their differences."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -26,7 +26,7 @@ from perf2x.tools.tables.report_tables import call_tree
 _OUTPUT = re.compile(r" (-o|--output) ?\S+")
 """The name of perf's output on its command line."""
 _NAMED = 8
-"""The most pairs of objects to list in a sentence."""
+"""Maximum number of pairs of objects to list in a sentence."""
 
 
 class RecordingPair:
@@ -63,10 +63,11 @@ class RecordingPair:
         """
 
     def callers(self, side: int, skipped: Set[Key], column: CostColumn) -> dict[Key, dict[Key, int]]:
-        """Return the cost of each function by its nearest caller that is not ``skipped``, before (0) or after (1).
+        """Return, for each function, its cost by caller, where callers are the nearest ones not in ``skipped``.
 
-        ``column`` selects costs including callees (total), or self costs (own). There are no callers of self costs if
-        many samples lack the caller of the sampled function.
+        ``side`` is 0 for the earlier recording, 1 for the later one. ``column`` selects costs including callees
+        (total), or self costs (own). The result for self costs is empty if many samples lack the caller of the sampled
+        function.
         """
         profile = (self.before, self.after)[side].profile
         if column == "own" and any(one.about == "missing_callers" for one in profile.meta.advice):
@@ -151,7 +152,7 @@ def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
 def load_pair(
     sources: tuple[str, str], options: LoadOptions, value: str, how: PairOptions, progress: "Progress | None"
 ) -> RecordingPair:
-    """Load both recordings with the same options; for ``latency`` the options must already request latencies."""
+    """Load both recordings with the same options, which must request latencies if ``value`` is ``latency``."""
     from perf2x.kernel.load import load
 
     needed = how.to_load(replace(options, keep=options.keep | {"host"}))
@@ -162,10 +163,13 @@ def load_pair(
 def pair_of(
     sources: tuple[str, str], pair: tuple[Loaded, Loaded], value: str, how: PairOptions, events: tuple[str, ...] = ()
 ) -> RecordingPair:
-    """Pair recordings that were read with the same options; empty ``events`` keeps all of them."""
+    """Pair recordings that were read with the same options.
+
+    ``events`` are those to keep if an additional event was read to count work; empty: all.
+    """
     counts = [len(loaded.sources) for loaded in pair]
     if counts[0] != counts[1] and how == PairOptions(map=how.map):
-        # for parts of datasets, whose number of samples depends on what happened to be recorded
+        # compare shares of parts of datasets, whose numbers of samples depend on what happened to be recorded
         how = replace(how, normalize=True)
     if how.per_value:
         how = replace(how, per=_counted(sources, pair, how.per_value), per_value="")
@@ -199,7 +203,7 @@ def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) 
 
 
 def _only(profile: Profile, events: tuple[str, ...]) -> Profile:
-    """Return a profile without the event that only counts work."""
+    """Return a profile with only these events, without the one that was read to count work."""
     from perf2x.model.filters.profile_filters import keep_events
 
     return keep_events(profile, events)

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 class PlaceIndex:
-    """Rows of a table with the columns of ``KEY``, indexed by a hash of them; of equal rows the first counts."""
+    """Finds the row of a place in a table that has the columns of ``KEY``, by a hash of these columns."""
 
     def __init__(self, rows: "pyarrow.Table", rank: AnyArray) -> None:
-        """``rank`` determines the order of equal rows."""
+        """``rank``: of several rows of the same place, the one with the lowest rank is found."""
         code, known = texts(rows, "object_id")
         self._object = {one: number for number, one in enumerate(known)}
         self._columns = _columns(code, keys_of_rows(rows))
@@ -48,7 +48,7 @@ class PlaceIndex:
         self._hashes = hashes[self._row]
 
     def rows_of(self, places: ProfilePlaces) -> I64:
-        """Return (places,) the row of names of each place; −1 for none."""
+        """Return the row of each place; −1 for a place without a row."""
         known = as_int64([*(self._object.get(one, -1) for one in places.object_ids), -1])
         columns = _columns(known[places.object], places.keys)
         if not len(self._hashes):
@@ -67,10 +67,11 @@ def _columns(code: I64, keys: PlaceKeys) -> tuple[I64, I64, I64]:
 def known_names(
     profile: Profile, restored: Restored, part: DatasetPart, ident: str, style: NameStyle, *, inline: bool
 ) -> LocationNames:
-    """Return the names of a profile's locations and of their exact twins: by recording, or else by object.
+    """Return the names of a profile's locations and of their exact twins.
 
-    ``restored`` is the profile's origin, ``ident`` the recording of kernel code outside all mappings. Without
-    ``inline``, only the outermost function of each place is returned.
+    Names stored with a recording come before those stored for the object. ``restored`` is what the profile was made
+    from, ``ident`` the id of the recording to which kernel code outside all mappings belongs. Without ``inline``, only
+    the outermost function of each place is returned.
     """
     own = PlaceLines(rows_of_table(restored.places, flatnonzero(is_known(restored.places, "lines"))))
     of_objects = part.of_symbols(PlaceLines)
@@ -90,7 +91,7 @@ class PlaceLines(PlaceIndex):
         super().__init__(rows, np.diff(self._offsets) == 0)  # rows with lines come first
         self._flags = [numbers(rows, name).astype(np.bool_) for name in ("is_exact", "has_inlines")]
         *words, self._line, self._start_line = (lists.values.field(number) for number in range(len(LINE)))
-        self._words = [(code, [*known, ""]) for code, known in map(coded, words)]  # instead of null
+        self._words = [(code, [*known, ""]) for code, known in map(coded, words)]  # the appended text is for null
 
     def names(self, found: I64, style: NameStyle, *, inline: bool) -> PlaceNames:
         """Return the names of places in the rows ``found`` (places,), −1 for none."""
@@ -104,7 +105,7 @@ class PlaceLines(PlaceIndex):
         return PlaceNames(place, count, is_exact, has_inlines & inline, function, line, functions)
 
     def _functions(self, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:
-        """Return distinct functions for the profile, (rows,) the function of each line, and its number."""
+        """Return the distinct functions of some lines, the function of each line, and its line number."""
         line, start_line = (
             as_int64(column.to_numpy(zero_copy_only=False)[rows]) for column in (self._line, self._start_line)
         )

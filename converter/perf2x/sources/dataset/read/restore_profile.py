@@ -1,6 +1,7 @@
-"""Restores one profile of some recordings from a dataset's rows, as stitched; names are added later, by place.
+"""Restores the stitched profile of some recordings from a dataset's rows; names are added later, by place.
 
-Recordings are merged in columns: equal code of equal objects is one location, whatever its address on each host.
+Recordings are merged, all at once in columns: the same place of the same object becomes one location, although its
+address differs from host to host.
 """
 
 from collections.abc import Sequence
@@ -57,14 +58,17 @@ _KINDS = {synthetic_object(name): kind for kind, name in ROOT_FRAME_NAMES.items(
 
 
 class _Numbered(Frozen):
-    """Rows of recordings by their number in each: row ``start[recording] + number``."""
+    """A value for each row of some recordings: that of row ``number`` is ``value[start[recording] + number]``."""
 
     start: I64
     """(recordings + 1,)"""
     value: I64
 
     def of(self, recording: I64, number: I64, what: str, source: str) -> I64:
-        """Return (n,) the values; −1 for number −1. Raises FormatError for numbers that a recording does not have."""
+        """Return the value of each ``number`` of a ``recording``; −1 for number −1.
+
+        Raises FormatError for a number that the recording does not have; ``what`` is what such a number stands for.
+        """
         row = self.start[recording] + number
         if ((number < -1) | (row >= self.start[1:][recording])).any():
             raise FormatError(f"{source}: damaged: a {what} is missing")
@@ -78,7 +82,7 @@ class Restored(Frozen):
     profile: Profile
     objects: CodeObjects
     looked_up: Bools
-    """(mappings,) whether names were looked up when a recording was added."""
+    """(mappings,) whether the names in the mapping were looked up when its recording was added."""
     places: "pyarrow.Table"
 
 
@@ -120,9 +124,9 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
 
 
 def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
-    """Return distinct sets of tags, without those that all recordings share, and (samples,) the set of each.
+    """Return the distinct sets of tags, and the set of each sample; tags that all recordings share are left out.
 
-    Returns None if there is only one set.
+    If no other tags exist, there are no sets, and None stands for the sets of the samples.
     """
     sets = [tuple(sorted(row.tags.items())) for row in rows]
     common = set(sets[0]).intersection(*sets)
@@ -135,7 +139,10 @@ def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...],
 
 
 def _mappings(rows: Rows, strings: StringInterner, source: str) -> tuple[Mappings, CodeObjects, Bools, _Numbered]:
-    """Return distinct mappings (ignoring addresses), their objects, which were looked up, and each recording's."""
+    """Return distinct mappings, the object of each, whether it was looked up, and the mappings of each recording.
+
+    Mappings of several recordings that differ only in their addresses are one.
+    """
     table, number = rows.table, rows.number
     code = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
     check_build_ids(code["build_id"][1], source)
@@ -196,7 +203,7 @@ def _locations(
 
 
 def _stacks(rows: Rows, places: _Numbered, source: str) -> tuple[Stacks, _Numbered]:
-    """Return the tree of all stacks, and each recording's rows in it; ``places`` have locations."""
+    """Return the tree of all stacks, and the leaf of each recording's stacks; ``places`` gives a place's location."""
     lists = flat(rows.table, "places")
     if lists.null_count or lists.flatten().null_count:
         raise FormatError(f"{source}: damaged: a stack is missing")
@@ -211,7 +218,7 @@ def _stacks(rows: Rows, places: _Numbered, source: str) -> tuple[Stacks, _Number
 
 
 def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads, I64]:
-    """Return threads sorted as by the stitcher, and (samples,) the thread of each sample."""
+    """Return threads sorted as by the stitcher, and the thread of each sample."""
     comm, comms = _ranked(samples, "comm")
     process, processes = _ranked(samples, "process")
     pid, tid = numbers(samples, "pid"), numbers(samples, "tid")
@@ -226,7 +233,7 @@ def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads
 
 
 def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
-    """Return (n,) rank of each text of a column among the distinct ones in order; the rank −1 stands for null."""
+    """Return the rank of each text of a column (−1 for null), and the distinct texts in order of their ranks."""
     code, known = texts(table, name)
     ordered = sorted(set(known))
     place = {text: row for row, text in enumerate(ordered)}

@@ -1,6 +1,6 @@
-"""DuckDB on a dataset: an in-memory database whose tables are rows that pyarrow reads.
+"""Runs DuckDB on a dataset: in memory, with tables whose rows pyarrow reads from the dataset's files.
 
-It opens only its own temporary files: the SQL that runs in it has no access to files, URLs, extensions and settings.
+DuckDB opens only its own temporary files: the user's SQL has no access to files, URLs, extensions or settings.
 
 Signals interrupt a running query at once, and exceptions from their handlers are not lost.
 """
@@ -38,7 +38,7 @@ _MEMORY = 4 << 30
 """Default memory limit of a query in bytes."""
 _ERROR = " Error: "
 _LEAST = 768 << 20
-"""Address space that libraries, and DuckDB before it has read a row, reserve; most of it is never used."""
+"""Bytes of address space that DuckDB and other libraries reserve before a row is read; most of it is never used."""
 _STUDENT = re.compile("student", re.IGNORECASE)
 _NO_MORE = ("enable_external_access = false", "lock_configuration = true")
 
@@ -49,7 +49,7 @@ def _duckdb() -> ModuleType:
         module = import_module("duckdb")
     except ModuleNotFoundError:  # any other ImportError may be caused by a lack of memory
         raise OptionError("SQL needs DuckDB: pip install 'perf2x[fleet]'") from None
-    atexit.unregister(gc.freeze)  # it reports all of its classes as leaked if Python does not collect them at exit
+    atexit.unregister(gc.freeze)  # DuckDB reports all of its classes as leaked if Python does not collect them at exit
     return module
 
 
@@ -97,7 +97,8 @@ def arrow_table(found: Any) -> "pyarrow.Table":
 def address_space(root: str) -> int | None:
     """Return the bytes that DuckDB may use if address space is limited (ulimit -v); None without a limit.
 
-    DuckDB, Arrow and the C library abort when an allocation fails. Raises Perf2xError if there is too little to start.
+    The limit matters because DuckDB, Arrow and the C library abort the process when an allocation fails. Raises
+    Perf2xError if there is too little to start.
     """
     left = address_space_left()
     if left is not None and left < _LEAST:
@@ -106,16 +107,20 @@ def address_space(root: str) -> int | None:
 
 
 def _memory(connection: Any, limits: QueryLimits) -> int:
-    """Return the memory limit of a query in bytes. DuckDB's own default is four fifths of the memory."""
+    """Return the memory limit of a query in bytes; by default half of the memory, but at most _MEMORY.
+
+    DuckDB's own default, from which the half is computed, is four fifths of the memory.
+    """
     ((own,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     return limits.memory_limit or min(_MEMORY, parse_size(own) * 5 // 8)
 
 
 @contextlib.contextmanager
 def query_errors(root: str) -> Iterator[None]:
-    """Convert an error of DuckDB to one sentence:
+    """Convert an error of DuckDB to one sentence.
 
-    Raises FormatError for the dataset's files, OptionError for the SQL.
+    Raises FormatError for an error in the dataset's files, OptionError for one in the SQL, Perf2xError for a lack of
+    memory or disk space.
     """
     module = _duckdb()
     try:
@@ -132,7 +137,9 @@ def query_errors(root: str) -> Iterator[None]:
         if os.strerror(errno.ENOSPC) in str(error):
             raise _shortage(root) from None
         message = _sentence(error)
-        if _ERROR not in str(error) or message.startswith(DAMAGED) or "registered as 'stored_" in message:  # of files
+        if (
+            _ERROR not in str(error) or message.startswith(DAMAGED) or "registered as 'stored_" in message
+        ):  # in the dataset's files
             raise FormatError(f"{root}: damaged: {message.removeprefix(DAMAGED)}") from None
         raise OptionError(f"SQL: {message}") from None
 
@@ -173,13 +180,14 @@ def ended_by_signals(connection: Any) -> Iterator[None]:
         with _watched(connection, seen):
             yield
     except Exception:
-        if seen:  # its handler raised, or would have
+        if seen:  # the signal's handler raised, or would have; call it once more for its exception
             signal.raise_signal(seen[0])
         raise
 
 
 @contextlib.contextmanager
 def _watched(connection: Any, seen: list[int]) -> Iterator[None]:
+    """Interrupt a connection's query whenever a signal arrives, and add the signal's number to ``seen``."""
     ours, signals = socket.socketpair()
     signals.setblocking(False)
 

@@ -1,6 +1,6 @@
-"""Places of a profile's locations: offsets in objects.
+"""Finds the place of each location of a profile: an object, and an offset in it.
 
-Objects are identified as on all hosts: by build id, else by path, else only within the recording.
+Objects are identified in the same way on all hosts: by build id, else by path, else only within the recording.
 
 Offsets count from an object's ``base``, its address in the recording: equal code has equal offsets although programs,
 modules and (by KASLR) kernels are at other addresses on every host and after every boot::
@@ -47,9 +47,9 @@ class CodeObjects(Frozen):
     is_local: Bools
     """(mappings,) whether the object is private to its recording."""
     variant: I64
-    """(mappings,) 0, or numbers that distinguish mappings of one object in a run of overlapping ones.
+    """(mappings,) numbers that distinguish overlapping mappings of one object; 0 for a mapping that overlaps no other.
 
-    Code that was mapped in parts, and copies of one build under two names, overlap.
+    Mappings overlap if code was mapped in parts, or if copies of one build have two names.
     """
 
 
@@ -73,7 +73,7 @@ def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording
 
 
 def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset: int) -> tuple[bytes, int] | None:
-    """Return id and base of an object that other recordings may have, too; None for an object that they cannot have."""
+    """Return id and base of an object that other recordings may have, too; None for a private one."""
     if is_kernel:
         if build_id and name.startswith(KERNEL) and name != KERNEL and offset:
             return text_id("kernel", build_id, name), offset
@@ -87,7 +87,7 @@ def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset
 
 
 def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) -> I64:
-    """Return (mappings,) the number of each mapping within its object's run of overlapping ones."""
+    """Return the number of each mapping within a run of overlapping mappings of its object."""
     variant = zeros(len(ids))
     run: list[int] = []
     end = 0
@@ -117,8 +117,8 @@ def synthetic_object(name: str) -> str:
 class ProfilePlaces(Frozen):
     """Places of a profile: one per location, then exact twins of the kernel's return addresses.
 
-    Once functions have names, a return address of the kernel may turn out to be an interrupted instruction. So it is
-    included a second time as an exact address, and both get names.
+    Once functions have names, a return address of the kernel may turn out to be an interrupted instruction. So each of
+    them is included a second time as an exact address, and both places get names.
     """
 
     location: I32
@@ -144,7 +144,9 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     row = np.where(mapping < 0, len(known) - np.where(own_kernel, 2, 1), mapping)
     row[locations.synthetic[location]] = -1
     columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)
-    base, variant, is_local = (np.append(one, np.zeros(1, one.dtype))[mapping] for one in columns)  # 0 stands for −1
+    base, variant, is_local = (
+        np.append(one, np.zeros(1, one.dtype))[mapping] for one in columns
+    )  # the appended 0 is for mapping −1
     offset: U64 = locations.address[location] - base
     keys = PlaceKeys(offset, locations.mode[location], is_return, variant)
     return ProfilePlaces(location, known, row, keys, is_local | (mapping < 0) & own_kernel & (row >= 0))

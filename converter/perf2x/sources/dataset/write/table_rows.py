@@ -1,4 +1,4 @@
-"""Rows that a recording adds to the tables of a dataset."""
+"""Makes the rows that a recording adds to the tables of a dataset."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -42,13 +42,16 @@ if TYPE_CHECKING:
     import pyarrow
 
 _AT_ONCE, _MOST = 1 << 22, 1 << 28
-"""Frames of stacks to write at once, and per recording: callers that many stacks share are written for each of them."""
+"""Maximum number of frames in stacks that are written together, and in all stacks of a recording.
+
+Each stack is written whole, so callers that many stacks share count once for each of them.
+"""
 
 
 def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[str, pyarrow.Table]]":
-    """Yield rows of one recording, some at a time, each with its table.
+    """Yield the rows of one recording, each time the name of a table and some of its rows.
 
-    Raises FormatError for stacks that are too deep and too many.
+    Raises FormatError if its stacks together have too many frames, or a number is too large for a column.
     """
     profile, of = stored.profile, (stored.recording.hex(), attempt)
     objects = code_objects(profile.mappings, profile.strings, stored.recording)
@@ -83,9 +86,9 @@ def _stacks(profile: Profile, leaves: I64, of: tuple[str, str], source: str) -> 
 
 
 def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tuple[str, str]) -> "pyarrow.Table":
-    """Return the rows of places; synthetic frames have their name, others none.
+    """Return the rows of places; the ``file`` of a synthetic frame is its name.
 
-    Twins without names of their own are omitted: no stack has them, and naming adds them again.
+    Twins without names of their own are omitted: no stack refers to them, and they are made anew to be named.
     """
     mappings, locations, location = profile.mappings, profile.locations, places.location
     synthetic, mapping = synthetic_names(profile), locations.mapping[location]
@@ -112,7 +115,7 @@ def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tupl
 
 
 def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason: str) -> "pyarrow.Table":
-    """Return rows with names of an object's places; a place without any has the reason."""
+    """Return rows of symbols for an object's places; the rows of places without names have the ``reason``."""
     count = len(places.offset)
     is_named = zeros(count)
     is_named[names.place] = names.count > 0
@@ -125,7 +128,10 @@ def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason:
 
 
 def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
-    """Return lines and flags of places 0 to ``count``; those without names have no list if columns may be null."""
+    """Return the columns of lines and flags for all ``count`` places.
+
+    A place without names has null instead of a list of lines if the table allows null, otherwise an empty list.
+    """
     row = minus_ones(count)
     row[names.place] = arange(len(names.place))
     has = row >= 0

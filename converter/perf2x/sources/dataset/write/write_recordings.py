@@ -1,7 +1,7 @@
-"""Writes recordings to a dataset: rows of many at once, which become visible with the table of recordings.
+"""Writes the rows of many recordings to a dataset at once; the table of recordings, written last, makes them visible.
 
-``attempt`` identifies the rows of one writer, including killed ones: rows count only if their recording and attempt are
-in the table of recordings.
+``attempt`` identifies the rows of one writer. Rows count only if their recording and attempt are in the table of
+recordings, so rows of killed writers do not.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     import pyarrow
 
 TOGETHER = 64
-"""Recordings written at once."""
+"""Maximum number of recordings that a task writes."""
 _BYTES = 1 << 28
+"""Bytes of collected rows at which they are written."""
 _SAME = """t.recording = s.recording OR (t.source = s.source AND t.error IS NOT NULL)
 OR (t.session = s.session AND (t.unfinished OR s.unfinished))"""
+"""Whether rows are of the same recording: by content, by name after an error, by fingerprint if one is unfinished."""
 _LATER = "t.error IS NOT NULL OR (t.unfinished AND (NOT s.unfinished OR s.samples > t.samples))"
-"""Matches a recording's row: by content, by name after an error, by its fingerprint while it is unfinished."""
+"""Whether the new row ``s`` replaces row ``t`` of the same recording, which is an error or an earlier state."""
 
 
 class RowsOfRecordings(Struct):
@@ -37,7 +39,7 @@ class RowsOfRecordings(Struct):
     _size: int = 0
 
     def add(self, stored: StoredRecording) -> None:
-        """Add a recording. Raises FormatError for one that does not fit into the tables; then no row of it is added."""
+        """Add a recording. Raises FormatError, and adds no row, if the recording does not fit into the tables."""
         made = list(recording_tables(stored, self._attempt))
         parts = _partition_values(stored, self._partition)
         for table, rows in made:
@@ -76,12 +78,12 @@ def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Part
 def commit_recordings(tables: DeltaTables, rows: "pyarrow.Table", *, replace: bool = False) -> None:
     """Add recordings to a dataset by their rows in the table of recordings.
 
-    Existing ones stay, unless they are an error or an earlier state; ``replace`` replaces all. Raises OutputError if
-    the dataset cannot be written.
+    A recording that the dataset has already stays as it is, unless its row is an error or an earlier state of it; with
+    ``replace``, it is replaced in any case. Raises OutputError if the dataset cannot be written.
     """
     later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
     waiting = rows.sort_by([("unfinished", "ascending"), ("samples", "descending"), ("recording", "ascending")])
-    while len(waiting):  # no session or recording twice in a batch, because a row may match only one
+    while len(waiting):  # each batch has a session or recording only once, because a row may match only one
         seen, first = set[str](), list[bool]()
         for row in waiting.select(["recording", "session"]).to_pylist():
             keys = {row["recording"], row["session"] or row["recording"]}
