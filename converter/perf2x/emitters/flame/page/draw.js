@@ -7,7 +7,8 @@ const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans M
 /** The drawing context of a canvas with its size on screen, cleared. */
 function penOf(canvas, width, height) {
   const ratio = devicePixelRatio || 1;
-  [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
+  const pixels = (length) => Math.max(1, Math.round(length * ratio)); // a hidden page has no width, but a canvas without pixels cannot be copied
+  [canvas.width, canvas.height] = [pixels(width), pixels(height)];
   const pen = canvas.getContext("2d");
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   return pen;
