@@ -34,7 +34,7 @@ class PlainHelp:
             row = parameter.get_help_record(ctx)
             if row and (parameter.name not in self.rare or ctx.meta.get(_ALL)):
                 heading = parameter.rich_help_panel or f"{parameter.param_type_name.capitalize()}s"
-                words = row[1].replace(r"\[", "[")  # completions of zsh and fish need it as descriptions
+                words = row[1].replace(r"\[", "[")  # parameter_of escaped them for completions
                 groups.setdefault(heading, []).append((row[0], words))
         groups["Commands"] = list(self.lines().items())
         for heading, rows in groups.items():

@@ -59,7 +59,7 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
     default = setting.default if setting.typed_default is ... else setting.typed_default
     shared: dict[str, Any] = {
         "metavar": setting.metavar or (None if is_choice else setting.name.upper()),
-        "help": setting.help.replace("[", r"\["),  # completions of zsh and fish need it as descriptions
+        "help": setting.help.replace("[", r"\["),  # escaped for completions of zsh and fish, which show it
         "show_default": setting.shown_default,
         "autocompletion": setting.complete,
         "min": setting.least,

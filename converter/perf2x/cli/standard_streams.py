@@ -9,7 +9,7 @@ _STREAMS = (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr"
 
 
 def open_standard_streams() -> None:
-    """Open the null device for each closed one, before another file gets its descriptor and its output."""
+    """Open the null device for each closed stream; otherwise the next opened file would get the stream's descriptor."""
     for number, (name, flags, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
             with contextlib.suppress(OSError):  # no such device: it stays None

@@ -93,7 +93,7 @@ def done(crew: Executor, task: Callable[..., End], items: Iterable[Item], job: o
 
 
 def _begin_process() -> None:
-    """Leave Ctrl-C to the command, and exit when it does, for whatever reason."""
+    """Make a worker leave Ctrl-C to the command, and exit when the command exits, for whatever reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

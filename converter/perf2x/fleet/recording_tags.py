@@ -124,7 +124,7 @@ def _reader(text: str) -> Callable[[str], Tags]:
 
 @lru_cache
 def _pattern(text: str) -> "re.Pattern[str]":
-    """Compile the end of a path, or an absolute one, with names for its parts; ``*`` matches part of a name."""
+    """Compile a pattern for a path or its end; ``{key}`` and ``*`` in it match any part of a folder or file name."""
     literal, *parts = _FIELD.split(text)
     expression = re.escape(literal)
     for name, after in zip(parts[::2], parts[1::2], strict=True):
@@ -140,7 +140,7 @@ def _pattern(text: str) -> "re.Pattern[str]":
 
 @lru_cache
 def _table(name: str) -> Mapping[str, Tags]:
-    """Return tags by the column ``recording`` of a table: the path of a recording, or its file name."""
+    """Return the tags in a CSV file by its column ``recording``, which has paths or file names of recordings."""
     try:
         text = read_file(Path(name), _MOST).decode()
         rows = list(csv.DictReader(text.splitlines(), restval=""))
@@ -152,7 +152,7 @@ def _table(name: str) -> Mapping[str, Tags]:
 
 
 def _beside(name: str) -> Tags:
-    """Return the tags in the JSON file of a name, if it exists."""
+    """Return the tags in the JSON file ``name``, which is next to a recording; none if it does not exist."""
     try:
         with local_copy(name) as path:
             found = json.decode(read_file(path, _MOST), type=dict[str, str | int | float | bool | None])

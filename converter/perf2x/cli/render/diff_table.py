@@ -33,7 +33,8 @@ def diff_report(table: DiffTable, confidence: float, verdict: Verdict | None = N
 def change_layouts(table: DiffTable) -> list[Layout]:
     """Return layouts from wide to narrow.
 
-    Each drops more: details of the cost that is not the sort column, objects, that cost, and all but the changes.
+    Each layout drops more columns than the one before it: first the details of the cost by which rows are not sorted,
+    then objects, then that cost altogether, then everything but the changes.
     """
     parts, changes = [], []
     for column in COLUMNS:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
 _MOST_OBJECTS = 1000
-"""Number of objects without names to list."""
+"""Maximum number of objects without names to list."""
 
 
 def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None") -> Report:
@@ -69,7 +69,7 @@ def event_lines(loaded: Loaded, events: Iterable[dict[str, Any]]) -> Iterator[st
 
 
 def _not_explained(loaded: Loaded, reasons: "Sequence[UnnamedObject]") -> tuple[ObjectReport, ...]:
-    """Return objects with unnamed frames other than those with ``reasons``, which are the worst."""
+    """Return objects with unnamed frames for which there is no explanation in ``reasons``."""
     return loaded.symbols.lacking()[len(reasons) :] if loaded.symbols is not None else ()
 
 

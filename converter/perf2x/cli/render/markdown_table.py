@@ -15,18 +15,18 @@ from perf2x.model.number_format import first_of
 from perf2x.model.printable_text import plain
 
 MOST = 60_000
-"""Bytes of UTF-8 in a document."""
+"""Maximum size of a document in bytes of UTF-8."""
 _NAME_WIDTH = 80
-"""Cells of a name."""
+"""Maximum width of a name in cells."""
 _LINE = 4096
-"""Cells of a whole line."""
+"""Maximum width of a line in cells."""
 _HEADING = 2
-"""Lines of a table before its rows."""
+"""Number of lines of a table before its rows."""
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
 _SIGN = re.compile(r"[+=](?=\d)")
-"""Before a number it is not markup."""
+"""A plus or equals sign before a number, where it is not markup."""
 _WORD = re.compile(r"\S+?(?=[,.:;]?(?:\s|$))")
-"""Without the end of a clause."""
+"""A word, without punctuation that ends a clause."""
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 

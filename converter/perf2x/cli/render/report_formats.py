@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perf2x.tools.tables.library_tables import ResultTable
 
 _EVENT = 60
-"""Characters of an event's name in a heading."""
+"""Maximum number of characters of an event's name in a heading."""
 
 
 class Report(Frozen):
@@ -27,7 +27,7 @@ class Report(Frozen):
     """A function that returns the value for JSON."""
     markdown: Callable[[], Iterable[str]] = tuple
     rows: Callable[[], Iterable[Sequence[object]]] | None = None
-    """For CSV, headings first; None: a row for each value of the JSON."""
+    """Returns the rows for CSV, headings first; None: CSV has a row for each value of the JSON."""
 
 
 def table_report(

@@ -144,7 +144,7 @@ def unwound_line(report: UnwindReport) -> str:
 
 
 def _compiled_code(count: int, report: UnwindReport) -> str:
-    """Return how many of those ``count`` stacks end in JIT-compiled code, and what helps."""
+    """Return how many of ``count`` stacks without unwind info end in JIT-compiled code, and what helps."""
 
     some = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
     helps = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else DESCRIBED_CODE
@@ -162,7 +162,7 @@ def _troubles(loaded: Loaded) -> Iterator[str]:
 
 
 def loss_line(diagnostics: Diagnostics) -> str:
-    """Return all losses in one line, with the advice for a missing end, else for the largest; "" without any."""
+    """Return all losses in one line, "" without any; it ends with advice on a missing end, else on the largest loss."""
     losses = diagnostics.losses
     if not losses:
         return ""

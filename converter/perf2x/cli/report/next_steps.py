@@ -10,11 +10,13 @@ from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_change, format_percent
 
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
-"""Percentages of samples lost, of user stacks missing, and of user stack dumps cut short."""
+"""Percentages that are worth a sentence: samples lost, user stacks missing, user stack dumps cut short."""
 _IDLE, _KERNEL, _HOT, _FLAT, _ONE_THREAD = 0.1, 0.3, 0.1, 0.3, 0.9
-"""Shares of the total."""
+"""Shares of the total that are worth a sentence: at least these for idle CPUs, the kernel, a hot function and a single
+thread; less than ``_FLAT`` for all functions shown.
+"""
 _WAITING = 0.5
-"""CPUs in use, on average."""
+"""If fewer CPUs are in use on average, there is a sentence on waiting."""
 
 Facts = dict[str, Any]
 

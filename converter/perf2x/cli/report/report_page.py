@@ -29,7 +29,7 @@ from perf2x.tools.tables.report_tables import Caller, HotPath, ReportTables, rep
 from perf2x.tools.tables.top_rows import TopTable
 
 _SENTENCE, _NAME = 1000, 40
-"""Characters of a sentence, and of a caller."""
+"""Maximum number of characters of a sentence, and of a caller's name."""
 _CALLERS = 3
 
 

@@ -1,4 +1,4 @@
-"""Pages of ``perf2x view``: temporary files for the local browser, or served to one on another machine."""
+"""Shows the pages of ``perf2x view``: as files in the local browser, or served to a browser on another machine."""
 
 import contextlib
 import os

@@ -80,9 +80,11 @@ def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
 
 
 def coded(column: Any) -> tuple[AnyArray, list[str]]:
-    """Return what ``texts`` does, for one array."""
+    """Do for one array what ``texts`` does for a column."""
     words = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
-    indices = words.indices.fill_null(-1) if words.null_count else words.indices  # for a scalar, Arrow imports pandas
+    indices = (
+        words.indices.fill_null(-1) if words.null_count else words.indices
+    )  # fill_null with a scalar imports pandas
     codes: AnyArray = indices.to_numpy(zero_copy_only=False)
     return as_int64(codes), [as_recorded(text) for text in words.dictionary.to_pylist()]
 

@@ -1,7 +1,7 @@
 """Content-addressed ids: equal recordings and equal objects have equal ids on all hosts.
 
 An id is BLAKE2b of 128 bits (RFC 7693, ``hashlib``), of a recording's bytes or of an object's identifying data.
-Recordings may come from anywhere, and without a cryptographic hash a file could be crafted to have another one's id.
+The hash is cryptographic because recordings may come from anywhere: nobody can craft a file with the id of another.
 """
 
 from collections.abc import Iterable

@@ -14,7 +14,10 @@ _KINDS: tuple[Kind, ...] = (ScriptText, Folded)
 """The kinds, in the order in which they are tried."""
 _FIRST, _BLOCK = 1 << 16, 1 << 20
 _MOST_NAMES, _BYTES_OF_NAME = 1 << 16, 64
-"""Number of distinct names allowed in any text, and bytes per further name: names cost memory, and real ones repeat."""
+"""A text may have _MOST_NAMES distinct names, and one more for each _BYTES_OF_NAME bytes.
+
+Names cost memory; in real texts they repeat.
+"""
 _Done = Callable[[int], None]
 """Called with the number of bytes that are no longer needed."""
 

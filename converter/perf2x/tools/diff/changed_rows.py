@@ -23,7 +23,7 @@ class ColumnChange(Frozen):
     before: EventColumn
     after: EventColumn
     scale: float
-    """Factor of costs after the change; ratios do not need it."""
+    """Factor for the costs of the later recording; ratios do not need it."""
 
     @property
     def name(self) -> str:
@@ -47,9 +47,9 @@ class ColumnChange(Frozen):
         )
 
     def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
-        """Return texts: changes as shares of the event's total before, or ratios before and after.
+        """Return texts: changes as shares of the event's total in the earlier recording, or ratios before and after.
 
-        Those that noise explains are marked.
+        Changes that noise explains are marked.
         """
         whole = self.before.tables[0].whole
         return [
@@ -103,7 +103,7 @@ class DiffTable(ResultTable):
         work: Work | None,
     ) -> None:
         found = sorted(changes, key=lambda row: (-abs(row.moved(shown.sort)), *row.key))
-        least = max(comparison.before.whole, 1)  # smaller parts of it read as 0.0 %
+        least = max(comparison.before.whole, 1)  # changes below 1/SMALLEST_PART of it are shown as 0.0 %
         self.moved = [row for row in found if shown.all or abs(row.moved(shown.sort)) * SMALLEST_PART >= least]
         """All changed rows, largest changes first, including those beyond the limit."""
         self.comparison = comparison

@@ -16,14 +16,15 @@ _LIBRARY = re.compile(r"<?([^:]* as )?(std|core|alloc|hashbrown|__gnu_cxx)::")
 """Functions of the language's library that are compiled into the program, such as instances of templates."""
 
 _MOST = 0.9
-"""The largest share of the earlier total that a candidate may have, with its callees: ``main`` explains nothing."""
+"""Largest share of the earlier cost that a candidate may have with its callees, because ``main`` explains nothing."""
 
 
 def likely_cause(costs: Comparison, grown: Set[Key], callers_of: CallersOf) -> str:
-    """Return ``caller → function, +growth of +growth`` for functions that grew by themselves, or for all.
+    """Return ``caller → function, +growth of +growth`` for the function that explains most of the growth of ``grown``.
 
-    Callers are the nearest ones outside runtimes and libraries. Returns "" if no single function explains more than
-    half, or if only one function grew and none of its callers explains that.
+    If no function's self cost explains more than half of it, total costs are examined. Callers are the nearest ones
+    outside runtimes and libraries. Returns "" if no single function explains more than half, or if only one function
+    grew and no single caller explains its growth.
     """
     rows = [row for row in costs.lines if row.key in grown]
     libraries = {row.key for row in costs.lines if is_runtime(*row.key) or _LIBRARY.match(row.name)}

@@ -19,8 +19,8 @@ def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
     """Return ``after`` with events named as their counterparts in ``before``, and notes on differences.
 
     Names are compared without PMU prefix and modifiers. The most similar names are paired first: equal ones, then those
-    that count in the same modes, then those of the same PMU. Among equals, the event that ``before`` shows first is
-    paired first, then the one with most samples.
+    that count in the same modes, then those of the same PMU. Among equally similar pairs, that of the default event of
+    ``before`` comes first, then those with most samples.
     """
     pairs, taken = dict[int, int](), set[int]()
     for _, old, new in sorted(_candidates(before, after)):
@@ -81,21 +81,23 @@ def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[s
 _COMM = 15
 """The kernel truncates the names of threads to this many bytes."""
 _ALIKE = 0.5
-"""Objects with dissimilar names must share functions with at least this part of each object's own cost."""
+"""Objects with dissimilar names are paired only if at least this share of each one's cost is in functions of both."""
 _FEWEST = 3
-"""They must also share this many functions, because any two programs have a ``main``."""
+"""Objects with dissimilar names must also share this many functions, because any two programs have a ``main``."""
 _MOST = 300
-"""The most objects of each side to compare, because all pairs are compared."""
+"""Maximum number of objects of each side to compare, because all pairs are compared."""
 
 
 def match_objects(before: Profile, after: Profile, typed: dict[str, str]) -> tuple[Profile, list[tuple[str, str]]]:
     """Return ``after`` with objects named as in ``before``, and the pairs (old, new) that were found.
 
-    Objects that only one side has, by their base names, are paired if the names differ in version alone and the objects
-    share a function, or neither has named functions; or if most of the cost of both is in functions of the same names.
-    The most similar pairs win; only the costliest hundreds of objects are compared. An object in ``typed`` (new to old)
-    is not paired with any other, so ``{"libb.so": "libb.so"}`` excludes it. Raises OptionError for a name that no
-    object has. Threads that are named after a program are renamed with it.
+    Only objects whose base names the other recording lacks are paired. Two objects match if their names differ in
+    version alone, and they share a function or neither has named functions. They also match, whatever their names, if
+    most of the cost of both is in functions of the same names. The most similar pairs win; only the _MOST costliest
+    objects of each side are compared.
+
+    An object in ``typed`` (new to old) is not paired with any other, so ``{"libb.so": "libb.so"}`` excludes it. Threads
+    that are named after a program are renamed with it. Raises OptionError for a name that no object has.
     """
     olds, news = (_objects(profile) for profile in (before, after))
     for side, there, names in (("before", olds, typed.values()), ("after", news, typed)):
@@ -131,9 +133,9 @@ def _paired(before: Profile, after: Profile, lone: tuple[set[str], set[str]]) ->
 
 
 def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
-    """Return the own cost by function, at least 1, of those ``objects`` that have samples.
+    """Return the self cost of each function of those ``objects`` that have samples, by object.
 
-    Nameless frames are ignored.
+    A cost is at least 1. Only the _MOST costliest objects are returned; frames without names are ignored.
     """
     found: dict[str, dict[str, int]] = {}
     for row in totals(profile).rows:
@@ -145,7 +147,7 @@ def _costs(profile: Profile, objects: set[str]) -> dict[str, dict[str, int]]:
 
 
 def _shared(was: Mapping[str, int], now: Mapping[str, int]) -> float:
-    """Return the share of the cost that is in functions of both; the smaller one of the two sides."""
+    """Return the share of an object's cost that is in functions of both objects: the smaller of the two shares."""
     both = was.keys() & now.keys()
     return min(sum(cost[name] for name in both) / sum(cost.values()) if both else 0.0 for cost in (was, now))
 

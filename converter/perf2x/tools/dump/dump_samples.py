@@ -40,7 +40,7 @@ _FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
 def sample_lines(
     batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int, branch_filter: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the rest of the sample's first line, then the lines below it; only branches that pass the filter."""
+    """Yield the rest of the sample's first line, then the lines below it; branches must pass the filter to be shown."""
     addr = 0 if batch.addr is None else int(batch.addr[row])
     who = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
     yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"

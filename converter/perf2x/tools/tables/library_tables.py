@@ -66,12 +66,12 @@ class ResultTable(ABC):
 
     @property
     def names_and_objects(self) -> dict[str, Sequence[object]]:
-        """Return the first columns."""
+        """Return the columns ``name`` and ``object``, which come first."""
         return {"name": [row.name for row in self.rows], "object": [row.object for row in self.rows]}
 
     @property
     def objects_and_names(self) -> dict[str, list[str]]:
-        """Return the last headings and cells."""
+        """Return the headings and cells of objects and names, which come last."""
         return {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
 
     @property

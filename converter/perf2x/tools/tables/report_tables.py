@@ -17,7 +17,7 @@ from perf2x.tools.tables.top_rows import TopTable
 
 
 class CallTree(Frozen):
-    """The call tree of one event; all calls of a function from the same row are one row."""
+    """The call tree of one event: all calls of a function along the same path of callers are one row."""
 
     names: list[Key]
     """The name of each key of ``tree``."""

@@ -126,7 +126,7 @@ class ProfileBuilder:
     def build(self, timeline: bool = False, meta: Meta | None = None) -> View:
         """Return the checked profile.
 
-        Without ``timeline``, rows of equal event, thread and stack are summed; no times.
+        Without ``timeline``, samples have no times, and rows of equal event, thread and stack are summed.
         """
         rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)
         resolved = {row[2] for row in self._tables["locations"] if row[5]}

@@ -53,7 +53,7 @@ class CodeObject(Frozen):
 
 
 class Unnamed(Frozen):
-    """Objects with places without names."""
+    """The objects of a dataset that have places without names."""
 
     objects: int
     """Number of objects."""

@@ -33,7 +33,7 @@ _WITH_TIMES = "fleet ingest --timeline"
 
 
 class StoredFacts(Frozen, omit_defaults=True):
-    """Reports on reading, stitching and unwinding; missing ones have their defaults."""
+    """What is known from reading, stitching and unwinding a recording; a field missing in the JSON has its default."""
 
     deferred: DeferredReport = field(default_factory=DeferredReport)
     unwound: UnwindReport = field(default_factory=lambda: UnwindReport({}))
@@ -165,7 +165,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Return the reports from when they were added."""
+        """Return the reports that were stored when the recordings were added."""
         return sum_reports([one.deferred for one in self._facts]), sum_reports([one.unwound for one in self._facts])
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:

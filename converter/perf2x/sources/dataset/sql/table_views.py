@@ -67,7 +67,7 @@ SELECT recording,
     CASE WHEN start_ns > 0 THEN coalesce(86400e9 / nullif(sum(duration_ns) OVER days, 0), 1) ELSE 1 END AS weight
 FROM recordings WINDOW days AS (PARTITION BY host, tags::VARCHAR, start_ns // 86400000000000)
 """
-"""A weight is a day divided by the recorded seconds of it, for the recordings of a host with equal tags."""
+"""A weight is a day divided by the duration of all recordings of a host, with equal tags, that began on that day."""
 _RATES = """
 CREATE VIEW rates AS
 SELECT recording, one.name AS event, max(one.frequency) AS frequency
@@ -131,7 +131,7 @@ _RESERVED = frozenset(("recording", "event", "unit", "function", "object", "buil
 def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     """Yield the statements that define tables and views on ``stored_…``, the rows of files.
 
-    ``stored_recordings`` has the valid ones; ``tags`` are the tags that they have.
+    ``stored_recordings`` has only the valid recordings; ``tags`` are the names of their tags.
     """
     parts = [key for key in partition if key != DATE]
     keys = [key for key in dict.fromkeys([*parts, *tags]) if key not in {*COLUMNS["recordings"], DATE}]
