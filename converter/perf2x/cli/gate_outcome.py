@@ -24,8 +24,8 @@ class Verdict(Frozen):
     """The outcome for a CI job."""
 
     outcome: str
-    """``passed``; ``failed``; ``unreliable``: the recording exceeds a limit of quality; ``too few samples to judge``;
-    or ``no baseline``.
+    """``passed``, ``failed``, ``unreliable`` (the recording exceeds a limit of quality), ``too few samples to judge``,
+    or ``no baseline`` (nothing to compare with).
     """
     reasons: list[str]
     """At least one sentence."""
@@ -81,7 +81,10 @@ class Verdict(Frozen):
 
 
 def _too_few(sides: "Comparison") -> Iterator[str]:
-    """Yield sentences on recordings that are too small; counts of perf stat have no samples, and no noise."""
+    """Yield a sentence on a recording with too few samples.
+
+    Counts of perf stat are never too few: they have no samples, and no sampling noise.
+    """
     for side, which in ((sides.after, "the recording"), (sides.before, "the earlier recording")):
         if side.samples < _FEWEST and (side.samples or not side.whole):
             yield f"{which} has {plural(side.samples, 'sample')}, and a comparison needs {_FEWEST}: record for longer"

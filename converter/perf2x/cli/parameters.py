@@ -1,4 +1,4 @@
-"""Converts settings, and groups of them, to a command's parameters, and typed values back to groups.
+"""Makes a command's parameters from settings and groups of settings, and makes groups from the typed values.
 
 ::
 
@@ -30,14 +30,14 @@ Group = TypeVar("Group", bound=Struct)
 
 
 class Some:
-    """Selects options of a group: by field, or all options of a struct."""
+    """Selects options of a group: by name of the field, or all fields of a struct."""
 
     def __init__(self, *fields: str | type[Struct]) -> None:
         self.fields = {name for one in fields for name in ((one,) if isinstance(one, str) else one.__struct_fields__)}
 
 
 class Without(Some):
-    """The command lacks these options, which have their defaults."""
+    """The command lacks these options; their fields have the defaults."""
 
 
 class Only(Some):

@@ -33,9 +33,9 @@ class TaskTotals(Struct):
     """Counts of one task, or of all tasks so far."""
 
     of: int = 0
-    """Number of tasks."""
+    """Number of items: recordings to add, or objects to name."""
     done: int = 0
-    """Number of finished tasks, including failed ones."""
+    """Number of finished items, including failed ones."""
     failed: int = 0
 
     def add(self, task: Self) -> None:
@@ -48,7 +48,7 @@ class Here(Executor):
     """Runs each task immediately, in this process."""
 
     def submit(self, task: Callable[..., End], /, *values: Any, **named: Any) -> "Future[End]":
-        """Return a completed future; exceptions of the task are raised here."""
+        """Run the task and return a completed future; an exception of the task is raised at once."""
         future: Future[End] = Future()
         future.set_result(task(*values, **named))
         return future

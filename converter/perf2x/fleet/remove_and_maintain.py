@@ -24,20 +24,18 @@ class Maintained(Struct):
     """Counts of one run."""
 
     recordings: int = 0
-    """The recordings removed, or to be removed."""
+    """Number of recordings removed, or to be removed."""
     of: int = 0
     before: int = 0
-    """Number of data files before."""
+    """Number of data files before small ones are merged."""
     after: int = 0
     vacuumed: int = 0
 
 
 def chosen(part: DatasetPart, names: Sequence[str]) -> list[Row]:
-    """Return the recordings of a part with these names, as for ``ingest``: path, file name or id.
+    """Return the recordings of a part with these names: path (as typed for ``ingest``), file name or id.
 
-    All if there are none.
-
-    Raises OptionError for a name without a recording.
+    Without names, all recordings of the part are returned. Raises OptionError for a name without a recording.
     """
     known: dict[str, list[Row]] = {}
     for row in part.rows:
@@ -75,9 +73,10 @@ def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]
 
 
 def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> Maintained:
-    """Remove recordings that began before a time (None: none) and orphaned rows; merge small files.
+    """Remove orphaned rows, and recordings that began before ``before_ns`` (None: no recordings); merge small files.
 
-    A recording without a start is as old as its rows. Raises OutputError if the dataset cannot be written.
+    A recording without a start is as old as its rows. ``dry_run`` only counts the recordings to remove. Raises
+    OutputError if the dataset cannot be written.
     """
     part = DatasetPart(DatasetAddress(root, {}))
     tables, report = part.tables, Maintained(of=len(part.rows))
@@ -105,7 +104,10 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
 
 
 def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
-    """Delete rows of attempts that ended before a time and were replaced, or have no row in the table of recordings."""
+    """Delete the rows of attempts that began before a time and are not in the table of recordings.
+
+    Another attempt has replaced them, or their command was killed.
+    """
     counted = _attempts(tables, "recordings")
     for table in OF_RECORDINGS[:-1]:
         lost = {pair for pair in _attempts(tables, table) if pair not in counted and written_ns(pair[1]) < before_ns}

@@ -1,6 +1,6 @@
-"""Sources whose samples already have stacks: datasets and texts.
+"""The base of sources whose samples already have stacks: datasets and texts.
 
-They take the place of a recording; filters and columns are applied afterwards.
+Such a source takes the place of a recording. The user's filters are applied to its finished profile.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class StitchedRecording:
-    """Input that is already a profile without names; also serves as its own ``model.recording.events.Recording``."""
+    """Input that is already a profile without names; a Source, and its own ``model.recording.events.Recording``."""
 
     @property
     def recording(self) -> Self:
@@ -44,7 +44,7 @@ class StitchedRecording:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of the recordings that it consists of; empty: its own name."""
+        """Names of the recordings of which the input consists; empty: only of itself."""
         return ()
 
     @property
@@ -57,7 +57,7 @@ class StitchedRecording:
         raise NotImplementedError
 
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
-        """Implements ``Source.stitched``."""
+        """Return the profile that the user's filters leave (``Source.stitched``)."""
         with context.stages.stage("read"):
             profile = self.whole(context.options)
             batch = batch_of(profile)
@@ -70,7 +70,7 @@ class StitchedRecording:
 
 
 def events_of(events: Iterable[ProfileEvent], sample_type: int) -> tuple[Event, ...]:
-    """Return a profile's events as those of a session, without the attributes that only perf.data has."""
+    """Return a profile's events as events of a session; attributes that only perf.data has are unknown."""
     return tuple(
         Event(
             index=index, name=event.name, type=-1, config=0, sample_period=event.period or event.frequency,
@@ -82,7 +82,7 @@ def events_of(events: Iterable[ProfileEvent], sample_type: int) -> tuple[Event, 
 
 
 def batch_of(profile: Profile) -> Samples:
-    """Return a profile's rows of samples as a batch, for filters on columns of samples."""
+    """Return the samples of a profile as a batch, to which filters on columns can be applied."""
     samples, threads, count = profile.samples, profile.threads, len(profile.samples)
     return Samples(
         event=samples.event,

@@ -54,12 +54,12 @@ class ChangeFlags(RowFlags):
 
 
 class GrowthLimit(NamedTuple):
-    """One limit, in percent of the total before; a struct would be a group of options."""
+    """One limit, in percent of the earlier total. It is not a struct, because structs are groups of options."""
 
     text: str
     percent: float
     kind: str
-    """function, object, share or total; "" for the lines of the table that is shown, and the total."""
+    """function, object, share or total; "" stands for the lines of the displayed table, and for the total."""
     pattern: str = "*"
 
 

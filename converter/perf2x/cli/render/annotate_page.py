@@ -18,7 +18,7 @@ _OF_INSTRUCTION = ("address", "text", "note", "path", "line", "function")
 
 
 class _Row(Frozen):
-    """A line of a listing; without ``own`` it has no costs."""
+    """A line of a listing; if ``own`` is empty, the line has no costs."""
 
     place: str
     """Line number or address."""
@@ -38,7 +38,7 @@ class _Listed(Frozen):
     """Other events and ratios."""
 
     def facts(self, own: Costs, total: Costs) -> dict[str, Any]:
-        """Return costs for JSON, with the other columns of the self cost."""
+        """Return costs for JSON, and the self costs of other events and ratios."""
         if not own:
             return {"self": 0, "total": 0}
         cells = self.beside.cells(own)

@@ -12,7 +12,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def advice_with_inputs(loaded: Loaded) -> list[Advice]:
-    """Return the advice on a recording; its commands have the options typed for symbols."""
+    """Return the advice on a recording; the commands in it have the symbol options that the user typed."""
     settings = settings_in(SymbolOptions).values()
     known = {name: one for one in settings for name in one.names or (f"--{one.name.replace('_', '-')}",)}
     words, typed = iter(sys.argv[1:]), list[str]()

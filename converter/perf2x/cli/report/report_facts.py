@@ -30,9 +30,9 @@ class Changes(Frozen):
 
 
 def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows: int) -> Changes:
-    """Return the functions that changed most by themselves.
+    """Return the functions whose self cost changed most.
 
-    Intervals of rows in ``growth`` are its own; the others have that ``confidence``.
+    Rows to which a limit of ``growth`` applies have its intervals; the other rows have intervals of ``confidence``.
     """
     from perf2x.cli.render.diff_table import change_facts
     from perf2x.tools.diff.changes import excludes_zero
@@ -53,7 +53,7 @@ def changes_of(pair: RecordingPair, growth: GateVerdict, confidence: float, rows
 def report_facts(
     loaded: Loaded, tables: ReportTables, sources: Sequence[str], changes: Changes | None, verdict: Verdict | None
 ) -> dict[str, Any]:
-    """Return everything but what to look at next, which follows from it."""
+    """Return all data of a report except the next steps, which follow from this data."""
     stats, meta = quality_facts(loaded), loaded.profile.meta
     by_self, by_total = total_facts(tables.by_self), total_facts(tables.by_total)
     for row in (*by_self["rows"], *by_total["rows"]):

@@ -1,7 +1,7 @@
 """Tables of a dataset: names, columns and types, and the schema's version.
 
-docs/parquet.md describes them for readers; ``_VERSION`` changes whenever a column is added, removed or changes meaning.
-It is in the description of each table, which OPTIMIZE and other tools preserve.
+docs/parquet.md describes them for readers. ``_VERSION`` changes whenever a column is added, removed or changes meaning.
+The version is in the description of each table, which OPTIMIZE and other tools preserve.
 """
 
 import os
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _VERSION = 4
 DATE = "date"
-"""The last partition column of tables; those before it are tags."""
+"""The last partition column of tables; the partition columns before it are tags."""
 LINE = ("function", "system_name", "file", "line", "start_line")
 """Fields of a line: a function at a place, the innermost inlined one first."""
 OF_ATTEMPT = ("recording", "attempt")
@@ -28,13 +28,13 @@ _OF_RECORDING = dict.fromkeys(OF_ATTEMPT, "text")
 _NAMES = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
 MAPPINGS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
 MAPPING_TEXTS = {"file": "filename", "build_id": "build_id"}
-"""Columns of mappings by the names of a profile's Mappings."""
+"""Text columns of the table of mappings, with the field of a profile's Mappings that each one stores."""
 META = {
     "source": "source", "host": "hostname", "start_ns": "wall_start_ns", "duration_ns": "duration_ns", "arch": "arch",
     "kernel": "os_release", "cmdline": "command_line", "perf_version": "perf_version", "cpus": "cpus",
     "clock_start_ns": "start_ns",
 }  # fmt: skip
-"""Columns of recordings by the names of a profile's Meta."""
+"""Columns of the table of recordings, with the field of a profile's Meta that each one stores."""
 _PLACE = {"object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32"}
 KEY = tuple(_PLACE)
 """Columns that identify a place in all recordings."""
@@ -45,7 +45,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "stacks": {**_OF_RECORDING, "stack": "i32", "places": "numbers"},
     "places": {
         **_OF_RECORDING, "place": "i32", "mapping": "i32?", "object_id": "text", "build_id": "text", "file": "text",
-        **_PLACE, "is_local": "bool", **_NAMES, "lines": "lines?",  # a key keeps its first place
+        **_PLACE, "is_local": "bool", **_NAMES, "lines": "lines?",  # object_id of _PLACE keeps its first place
     },
     "mappings": {
         **_OF_RECORDING, "mapping": "i32", "object_id": "text", "base": "i64", "variant": "i32", "is_local": "bool",
@@ -66,9 +66,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 TABLES = tuple(COLUMNS)
-"""In writing order: a table comes after all tables that it refers to, and recordings come last."""
+"""Names in the order of writing: a table comes after all tables to which its rows refer, and recordings come last."""
 OF_RECORDINGS = TABLES[1:]
-"""Tables with rows per recording; they are partitioned by tags and the day."""
+"""Tables whose rows belong to one recording each; they are partitioned by tags and the day."""
 
 
 def date_of(start_ns: int | None) -> str:

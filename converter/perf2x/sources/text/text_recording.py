@@ -123,12 +123,12 @@ class TextRecording(StitchedRecording):
 
     @property
     def sample_count(self) -> int:
-        """The number of samples, as far as the text counts them."""
+        """The sum of the counts in the text: folded stacks count samples, or other units."""
         return sum_of(self._profile.samples.count)
 
     @property
     def fingerprint(self) -> None:
-        """None, because a growing text cannot be recognized."""
+        """None, because nothing in a text identifies it while it grows."""
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Yield the samples' columns; ``want`` is ignored, because a text has no other columns."""

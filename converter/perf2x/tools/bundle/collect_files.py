@@ -52,9 +52,9 @@ class BundleContents(Struct):
 
 
 def collect_contents(profile: Profile, context: Context, *, only_symbols: bool) -> BundleContents:
-    """Collect the files that a conversion of the recording would read; ``profile`` is not symbolized yet.
+    """Collect the files that a conversion of the recording would read.
 
-    See LoadOptions.symbolize.
+    ``profile`` must not be symbolized yet (see LoadOptions.symbolize).
     """
     collector = _ContentsCollector(profile, context, only_symbols)
     for mapped in mapped_objects(profile, context.session):
@@ -140,7 +140,7 @@ class _ContentsCollector:
         self.contents.objects.append(BundledObject(name, build_id.hex(), tuple(named)))
 
     def _add_kernel(self, name: str) -> None:
-        """Add vmlinux, if there is one, and kallsyms; a guest's kernel is unknown on the host."""
+        """Add vmlinux, if there is one, and kallsyms; those of a guest's kernel cannot be found on the host."""
         context, build_id = self._context, self._context.kernel_build_id
         if name.startswith("[guest"):
             self.contents.left_out[name] = "a guest's kernel"
@@ -164,7 +164,7 @@ class _ContentsCollector:
         path, table = self._perf_maps.file(mapped.pid, address)
         if path is None or table is None:
             reason = f"no perf-{mapped.pid}.map (--perf-map-dir)"
-        elif not np.any(table.find(np.sort(address)) >= 0):  # may be a link to any file of this machine
+        elif not np.any(table.find(np.sort(address)) >= 0):  # do not pack just any file, to which it may be a link
             reason = f"{shown_name(path)} has no names for its code"
         else:
             self._add_map(f"perf-{mapped.pid}.map", str(path), path)

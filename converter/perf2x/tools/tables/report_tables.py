@@ -47,7 +47,7 @@ class HotPath(Frozen):
     def shown(self) -> list[str]:
         """Return the names, with ``…`` for runs of runtime functions.
 
-        The last function is always shown, and all are if all belong to the runtime.
+        The last function is always shown. If all functions before it belong to the runtime, they are shown, too.
         """
         held = [not is_runtime(*key) for key in self.frames[:-1]] + [True]
         if sum(held) == 1:
@@ -57,7 +57,7 @@ class HotPath(Frozen):
 
 
 class Caller(Line):
-    """One caller of a function; an empty name if the function was outermost."""
+    """One caller of a function; its name is empty if the function was outermost."""
 
     value: int
     """Cost of the function when called from this caller."""
@@ -108,8 +108,8 @@ def _costs(profile: Profile, value: str) -> I64:
 def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
     """Return the costliest paths of at least two functions; no two share a sample.
 
-    A path ends where no continuation has the share ``least``. There are at most ``most`` paths, costliest first; of
-    equal ones the outer path comes first, then the earlier one in the tree.
+    A path ends where no continuation has the share ``least`` of the cost. There are at most ``most`` paths, costliest
+    first. Of equally costly paths, shorter ones come first, then those that are earlier in the tree.
     """
     tree, total = calls.tree, calls.total
     is_hot = (total >= least * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)

@@ -69,7 +69,7 @@ class StoredPart(StitchedRecording):
         facts: Sequence[StoredFacts],
         diagnostics: Diagnostics,
     ) -> None:
-        """``rows`` are recordings with the same events and kernel; ``name`` is the user's."""
+        """``rows`` are recordings with the same events and kernel; ``name`` is the dataset's name as typed."""
         self.name = name
         self._part, self.rows, self._facts = part, rows, facts
         self._first = rows[0].values
@@ -142,7 +142,7 @@ class StoredPart(StitchedRecording):
 
     @property
     def fingerprint(self) -> bytes | None:
-        """None, because several recordings have no first records."""
+        """None, because a part of a dataset may consist of several recordings."""
         return None
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:

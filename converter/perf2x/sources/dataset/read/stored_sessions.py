@@ -1,4 +1,4 @@
-"""Sessions of datasets: recordings with the same events and kernel form a session, and are read together."""
+"""Groups the recordings of datasets into sessions: those with the same events and kernel are read together."""
 
 from collections.abc import Iterator, Sequence
 
@@ -61,7 +61,11 @@ def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Ro
 
 
 def _alike(row: Row, facts: StoredFacts) -> object:
-    """Return what all recordings of a session share; kernel code outside all mappings belongs to one boot."""
+    """Return what all recordings of a session share.
+
+    A recording with names of kernel code outside all mappings gets a session of its own, because these addresses are
+    valid only for one boot.
+    """
     values = row.values
     names = ("arch", "kernel", "kernel_build_id", "is_timeline", "default_event")
     own = row.ident if facts.kernel_looked_up else ""
