@@ -35,7 +35,7 @@ def shorten(text: str, room: int, *, at_end: bool = False) -> str:
 
 
 def share_width(widths: Sequence[int], room: int) -> list[int]:
-    """Return the width of each column: as requested, or an equal share of the remaining room; at least 8."""
+    """Return the width of each column: as requested, but at most an equal share of the remaining room (at least 8)."""
     shares = [0] * len(widths)
     for place, column in enumerate(sorted(range(len(widths)), key=lambda column: widths[column])):
         share = room // (len(widths) - place)

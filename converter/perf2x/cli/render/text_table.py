@@ -21,18 +21,20 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 class Column(Frozen):
-    """A heading and one text per row: numbers are right-aligned and never shortened, names may be."""
+    """A heading and one text per row: numbers, which are right-aligned and never shortened, or names."""
 
     head: str
     texts: Sequence[str]
     style: str | Sequence[str] = ""
     """Style of all texts, or of each."""
     is_name: bool = False
-    """Left-aligned texts that may be shortened; they come from a recording and may contain anything."""
+    """Whether the texts are names: left-aligned, and shortened if necessary. They come from a recording and may contain
+    anything.
+    """
     is_bar: bool = False
-    """A bar that repeats another column; layouts with it are only for coloured terminals."""
+    """Whether the texts are bars that repeat another column; layouts with bars are only for coloured terminals."""
     cut_at_end: bool = False
-    """Shorten at the end, not in the middle."""
+    """Whether to shorten names at the end; otherwise in the middle."""
 
     def called(self, head: str) -> "Column":
         """Return a copy with another heading."""

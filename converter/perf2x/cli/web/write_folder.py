@@ -22,7 +22,7 @@ from perf2x.emitters.flame.page_template import write_page
 from perf2x.errors import OutputError, SettingError
 
 SOURCES = "perf2x.sources"
-"""A gzipped tarball, without the suffix that makes some servers send it unpacked."""
+"""Name of a gzipped tarball; it has no suffix such as .gz, with which some servers would send it unpacked."""
 _PURE = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
 """Other packages that conversions import."""
 _OWN = ("command_words.js", "drop.js", "web.css", "worker.js", "example.gzipped")
@@ -74,7 +74,7 @@ def _integrity(digest: bytes) -> str:
 
 
 def _kept(parts: dict[str, _PageFile]) -> bytes:
-    """Return the list of files for the service worker, named by their digests."""
+    """Return the list of files for the service worker, under a name that changes whenever a file's digest does."""
     listed = {name: {"url": part.url, "integrity": part.integrity} for name, part in sorted(parts.items())}
     name = hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
     return f"const KEPT = {json.dumps({'name': f'perf2x-{name}', 'files': listed})};\n".encode()
