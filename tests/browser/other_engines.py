@@ -32,6 +32,10 @@ return held.answer;"""
 """An element of the page, because its policy forbids eval, and drivers' own scripts may not see its variables."""
 
 
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+"""WebDriver's key of an element."""
+
+
 class Engine:
     """A browser with one window; scripts see the page's own variables."""
 
@@ -63,9 +67,33 @@ class Engine:
         self._stack.callback(process.wait)
         self._stack.callback(process.terminate)
 
+    def script(self, text: str, *words: object) -> Any:
+        """What a script of the driver returns: it sees the page's elements, whatever the page's policy."""
+        return self.call("execute/sync", {"script": text, "args": words})
+
+    def until_script(self, text: str, seconds: float = 120) -> Any:
+        """The first true answer of a script."""
+        end = time.monotonic() + seconds
+        while not (answer := self.script(text)):
+            assert time.monotonic() < end, f"{text} stayed false"
+            time.sleep(0.05)
+        return answer
+
+    def element(self, selector: str) -> str:
+        found = self.call("element", {"using": "css selector", "value": selector})
+        return str(found[ELEMENT])
+
+    def choose(self, selector: str, file: Path) -> None:
+        """Choose a file in a field for files."""
+        raise NotImplementedError
+
+    def enter(self, selector: str = "") -> None:
+        """Let scripts run in a frame, or in the page again."""
+        raise NotImplementedError
+
     def run(self, script: str) -> Any:
         """The value of an expression in the page."""
-        answer = self.call("execute/sync", {"script": ANSWER, "args": [script]})
+        answer = self.script(ANSWER, script)
         assert answer, f"{script} failed"
         return json.loads(answer)
 
@@ -89,7 +117,12 @@ class Engine:
             around = (around[0] + width - inside[0], around[1] + height - inside[1])
 
 
-MARIONETTE = {"execute/sync": "ExecuteScript", "url": "Navigate", "window/rect": "SetWindowRect"}
+MARIONETTE = {
+    "element": "FindElement",
+    "execute/sync": "ExecuteScript",
+    "url": "Navigate",
+    "window/rect": "SetWindowRect",
+}
 """Marionette's commands by WebDriver's paths."""
 
 
@@ -107,6 +140,12 @@ class Firefox(Engine):
         self._read()
         self.call("NewSession", {"capabilities": {}})
         self.call("url", {"url": "about:blank"})  # in place of a tab that runs no scripts of others
+
+    def choose(self, selector: str, file: Path) -> None:
+        self.call("ElementSendKeys", {"id": self.element(selector), "text": str(file)})
+
+    def enter(self, selector: str = "") -> None:
+        self.call("SwitchToFrame", {"element": self.element(selector) if selector else None})
 
     def _connect(self, port: int) -> socket.socket:
         for _ in range(240):
@@ -153,6 +192,12 @@ class WebKit(Engine):
             except OSError:
                 time.sleep(0.25)
         self._stack.callback(self.call, "", {}, "DELETE")
+
+    def choose(self, selector: str, file: Path) -> None:
+        self.call(f"element/{self.element(selector)}/value", {"text": str(file)})
+
+    def enter(self, selector: str = "") -> None:
+        self.call("frame", {"id": {ELEMENT: self.element(selector)} if selector else None})
 
     def _ask(self, path: str, words: dict[str, Any], how: str) -> Any:
         data = json.dumps(words).encode() if how == "POST" else None

@@ -1,11 +1,17 @@
 """The page of ``perf2x web`` with the Pyodide that PERF2X_PYODIDE names: its downloads are the command's own bytes."""
 
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from perf2x.cli.web.write_folder import write_folder
 from tests.browser.dropped import Step, dropped
+from tests.browser.other_engines import ENGINES
 from tests.browser.pyodide_folder import pyodide_folder
 from tests.support.command import perf2x
 from tests.support.pinned_pyodide import pin
@@ -19,6 +25,15 @@ RECORDINGS = [path for path in sorted(CORPUS.glob("*/perf.data*")) if path.paren
 CALLS = CORPUS / "calls" / "perf.data"
 PROGRAMS = CORPUS / "common" / "symfs" / "demo"
 SHOWN = "^Shown"
+STATUS = "return document.querySelector('#status').textContent"
+SAVE = "document.querySelector('#format').value = arguments[0]; document.querySelector('#save').click()"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files without telling the terminal."""
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +43,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pin(patch, pyodide_folder(folder / "pyodide"))
         write_folder(folder / "site", str(folder / "pyodide"))
     return folder / "site"
+
+
+@pytest.fixture
+def address(site: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
 
 
 def native(recording: Path, out: Path, form: str, *words: object) -> bytes:
@@ -96,3 +119,37 @@ def test_the_next_visit_needs_no_network(site: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert errors == [] and told[8]
     assert told[9]["lines"][0].startswith("335 samples of 1 event")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_other_engines_save_the_same_bytes(
+    engine: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = tmp_path / "calls.tar.gz"
+    assert perf2x("bundle", CALLS, "--symfs", PROGRAMS.parent, "--output", bundle).code == 0
+    (folder := tmp_path / "browser").mkdir()
+    monkeypatch.setenv("XDG_DOWNLOAD_DIR", str(folder))
+    with ENGINES[engine](folder) as browser:
+        browser.call("url", {"url": address})
+        for recording in (CALLS, bundle):
+            browser.until_script(f"{STATUS} === 'Ready.'")
+            browser.choose("#files", recording)
+            browser.until_script(f"{STATUS}.startsWith('Shown')")
+            browser.enter("#result")
+            assert browser.until_script("return document.querySelectorAll('#rows tr').length") >= 4
+            browser.enter()
+            for form, suffix in FORMATS.items():
+                browser.script(SAVE, form)
+                expected = native(recording, tmp_path / f"native{suffix}", form)
+                assert downloaded(folder, f"{recording.name}{suffix}", len(expected)) == expected, (recording, form)
+            browser.script("document.querySelector('#clear').click()")
+
+
+def downloaded(folder: Path, name: str, size: int) -> bytes:
+    """A file that the browser saves somewhere in the folder, when it has this size, or after half a minute."""
+    end = time.monotonic() + 30
+    while True:
+        content = next((path.read_bytes() for path in folder.rglob(name)), b"")
+        if len(content) == size or time.monotonic() > end:
+            return content
+        time.sleep(0.1)
