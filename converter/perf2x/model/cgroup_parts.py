@@ -6,9 +6,9 @@
     /kubepods.slice/kubepods-podUID.slice/cri-containerd-ID.scope                     systemd; CRI-O: crio-ID.scope
     /docker/ID, /system.slice/docker-ID.scope, /machine.slice/libpod-ID.scope         without Kubernetes
 
-Sources of truth: pkg/kubelet/cm/cgroup_manager_linux.go in kubernetes/kubernetes (systemd has ``_`` for ``-``); static
-pods have a digest of 32 digits for a UID. The innermost container counts, as for Kubernetes in Docker; the monitor of a
-container (``libpod-conmon-ID.scope``) is outside of it.
+Source of truth: pkg/kubelet/cm/cgroup_manager_linux.go in kubernetes/kubernetes. With systemd, a UID has ``_`` in place
+of ``-``; static pods have a digest of 32 digits in place of a UID. If a container is in another, as with Kubernetes in
+Docker, the innermost one counts; the monitor of a container (``libpod-conmon-ID.scope``) is outside the container.
 """
 
 import re

@@ -10,7 +10,7 @@ _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 def format_amount(value: int, unit: str, scale_of: int | None = None) -> str:
     """Return ``12.34 ms``, or ``1,234``.
 
-    With ``scale_of``, use the unit of time that suits a thousandth of that value.
+    With ``scale_of``, use the largest unit of time of which ``scale_of`` is at least ten.
     """
     if unit != "nanoseconds":
         return f"{value:,}"

@@ -29,10 +29,10 @@ _STARTS = frozenset({
     "__start_context",
     "ret_from_fork", "ret_from_fork_asm", "ret_from_kernel_thread", "return_to_handler",  # kernel
 })  # fmt: skip
-"""Code whose first byte is put on a stack as a return address without a preceding call.
+"""Code whose first byte is put on a stack as a return address, although no call precedes it.
 
-These are signal trampolines (the kernel does it), coroutines (makecontext), new tasks (copy_thread), and function graph
-tracing.
+The kernel does so for signal trampolines, makecontext for coroutines, copy_thread for new tasks; function graph tracing
+does so, too.
 """
 
 
@@ -41,7 +41,7 @@ class EntryRole(IntFlag):
 
     NONE = 0
     ENTRY = 1
-    """Entered by the processor: the frame after it was interrupted."""
+    """Entered by the processor: its caller in the chain was interrupted."""
     PART = 2
     """Entered by the processor or called by another entry, depending on kernel and address."""
     CALLS_PARTS = 4
@@ -141,7 +141,7 @@ def _role(entries: _CpuEntries, name: str) -> int:
 def is_interrupted(callee: U8, caller: U8) -> Bools:
     """Return (n,) whether each caller was interrupted, rather than having called its callee.
 
-    Both are EntryRoles.
+    ``callee`` and ``caller`` (n,) are EntryRoles of neighbouring frames.
     """
     part = (callee & EntryRole.PART != 0) & (caller & EntryRole.CALLS_PARTS == 0)
     found: Bools = ((callee & EntryRole.ENTRY != 0) | part) & (caller & EntryRole.CALLS_ENTRIES == 0)
@@ -151,8 +151,9 @@ def is_interrupted(callee: U8, caller: U8) -> Bools:
 def not_called(lookup: I64, exact: I64, names: Sequence[str]) -> Bools:
     """Return (n,) whether names show that addresses are not return addresses.
 
-    ``lookup`` and ``exact`` (n,) are the functions (rows of ``names``, −1 for none) one byte before each address and at
-    it. Padding contains no calls, and no call precedes a start.
+    ``lookup`` (n,) is the function one byte before each address, ``exact`` (n,) the function at the address: rows of
+    ``names``, −1 for none. An address is not a return address if it follows padding, which contains no calls, or if it
+    is the first of ``_STARTS``, which no call precedes.
     """
     found = falses(len(lookup))
     rows = flatnonzero((exact >= 0) & (lookup != exact))

@@ -24,9 +24,9 @@ class ObjectKey(Frozen):
     name: str
     build_id: bytes
     pid: int
-    """A process id for ANONYMOUS, whose names are valid only in that process; −1 otherwise, and for data.
+    """The process of ANONYMOUS memory, because names are valid only in it; −1 for data, and for all other kinds.
 
-    The object's name is then empty, except for data and for code whose names are in the recording.
+    ANONYMOUS memory has an empty name, except for data and for code whose names are in the recording.
     """
 
 
@@ -58,7 +58,7 @@ def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
 def mapped_objects(profile: Profile, session: Session, selected: Bools | None = None) -> list[MappedObject]:
     """Return objects with ``selected`` locations, in order of their first mappings; unmapped kernel code comes last.
 
-    ``selected`` (locations,) are by default those without names. A mapping without a build id gets the one that
+    ``selected`` (locations,): None selects the locations without names. A mapping without a build id gets the one that
     ``session`` has for its name.
     """
     keys: dict[ObjectKey, list[int]] = {}
@@ -80,7 +80,7 @@ def mapped_objects(profile: Profile, session: Session, selected: Bools | None = 
 
 
 def _locations_by_object(profile: Profile, rows: list[list[int]], selected: Bools) -> list[I64]:
-    """Return the wanted locations of each object, ascending; ``rows`` are the mappings of each object."""
+    """Return the selected locations of each object, ascending; ``rows`` are the mappings of each object."""
     owner = zeros(len(profile.mappings))
     for index, mappings in enumerate(rows):
         owner[mappings] = index
@@ -117,8 +117,8 @@ def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
 def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:
     """Return (2 * locations,) addresses to look up: ELF addresses in files, otherwise recorded addresses (see DsoKind).
 
-    The address for ``locations.lookup`` is followed by that for ``locations.address``, for a second try. If locations
-    are sorted, so are these.
+    The address for a location's ``lookup`` is followed by that for its ``address``, for a second try. If the locations
+    are sorted, so are the addresses.
     """
     locations, mappings = profile.locations, profile.mappings
     offset = np.empty(2 * len(mapped.locations), np.uint64)

@@ -1,4 +1,4 @@
-"""Builds a profile's tables of strings, functions and lines from the results of its objects."""
+"""Builds a profile's tables of strings, functions and lines from the lookup results of its objects."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -26,7 +26,7 @@ class ProfileLineBuilder:
         self._line_function: list[AnyArray] = [profile.locations.line_function]
         self._line_number: list[AnyArray] = [profile.locations.line_number]
         self._first = 0
-        """Row of the first line that was added last."""
+        """Row of the first of the lines that were added last."""
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
@@ -46,7 +46,7 @@ class ProfileLineBuilder:
 
     @property
     def moved(self) -> bool:
-        """Whether any name shows that its location is not a return address."""
+        """Whether any location turned out to be exact, not a return address."""
         return bool(self._is_exact.any())
 
     def _function_numbers(self, functions: Sequence[FunctionRow]) -> list[int]:

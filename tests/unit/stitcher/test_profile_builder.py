@@ -101,7 +101,7 @@ def test_a_profile_with_an_address_outside_its_mapping_is_broken() -> None:
         builder = ProfileBuilder()
         mapping = builder.mapping("/bin/prog", 0x400000, 0x10000)
         builder.location(address, mapping, caller=caller)
-        with pytest.raises(ValueError, match="an address lies outside its mapping"):
+        with pytest.raises(ValueError, match="an address is outside its mapping"):
             builder.build()
 
 

@@ -66,7 +66,7 @@ class AppliedFilters:
         from perf2x.model.transforms.drop_unused import compact
 
         profile = self._filtered(profile, FILTERS.keys() - BEFORE_SYMBOLS)
-        return compact(profile) if profile.recorded is None else profile  # its rows refer to all tables
+        return compact(profile) if profile.recorded is None else profile  # ``recorded`` refers to all rows
 
     def _filtered(self, profile: Profile, names: Set[str]) -> Profile:
         settings = self._filters.set_fields()

@@ -24,7 +24,7 @@ class SampleFilter(Frozen):
     times: tuple[Range, ...] = ()
 
     def passing(self, samples: Samples) -> Bools:
-        """Return (n,) bool. Raises OptionError if the recording lacks a needed column."""
+        """Return (n,) whether each sample meets all conditions. Raises OptionError if a needed column is missing."""
         passes = self.passing_numbers(samples)
         if self.times:
             passes &= within(column_of(samples, "time"), self.times)
@@ -33,7 +33,7 @@ class SampleFilter(Frozen):
         return passes
 
     def passing_numbers(self, table: Any) -> Bools:
-        """Return (n,) bool: which rows, of samples or of a table made from them, have one of the given numbers."""
+        """Return (n,) whether each row passes the filters by number; ``table``: samples, or a table made from them."""
         passes = trues(len(table))
         for name, numbers in self.numbers():
             passes &= np.isin(column_of(table, name), numbers)

@@ -1,7 +1,7 @@
 """Matches functions as people type them, and reports filters that no sample matches.
 
-A typed name has no scopes, parameters, template arguments and compilers' suffixes. A filter without a match is an error
-at once for one recording, at the end for several.
+People type names without scopes, parameters, template arguments and compilers' suffixes. If there is one recording, a
+filter without a match is an error at once; if there are several, it is an error at the end, if none matched.
 """
 
 import re

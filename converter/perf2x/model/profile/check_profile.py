@@ -29,21 +29,23 @@ def _require_within(column: AnyArray, low: int, high: int, sentence: str) -> Non
 
 def _check_strings(profile: ProfileTables) -> None:
     _require(len(profile.strings) > 0 and profile.strings[0] == "", "string 0 is not empty")
-    _require(len(set(profile.strings)) == len(profile.strings), "a string stands twice in the table")
+    _require(len(set(profile.strings)) == len(profile.strings), "a string is in the table twice")
 
 
 def _check_lengths(profile: ProfileTables) -> None:
     for table in (profile.threads, profile.mappings, profile.functions, profile.stacks, profile.samples):
         for name in table.__struct_fields__:
             column = getattr(table, name)
-            _require(column is None or len(column) == len(table), f"{type(table).__name__}.{name} has another length")
+            _require(column is None or len(column) == len(table), f"{type(table).__name__}.{name} has the wrong length")
     locations = profile.locations
     for column in (locations.lookup, locations.mapping, locations.mode, locations.synthetic):
-        _require(len(column) == len(locations), "a column of locations has another length")
+        _require(len(column) == len(locations), "a column of locations has the wrong length")
     _require(len(locations.line_offsets) == len(locations) + 1, "line_offsets is not one longer than locations")
     _require(locations.line_offsets[0] == 0, "line_offsets does not start at 0")
-    _require(locations.line_offsets[-1] == len(locations.line_function), "line_offsets ends wrong")
-    _require(len(locations.line_number) == len(locations.line_function), "line_number has another length")
+    _require(
+        locations.line_offsets[-1] == len(locations.line_function), "line_offsets does not end at the number of lines"
+    )
+    _require(len(locations.line_number) == len(locations.line_function), "line_number has the wrong length")
 
 
 def _check_ranges(profile: ProfileTables) -> None:
@@ -56,7 +58,7 @@ def _check_ranges(profile: ProfileTables) -> None:
         _require_within(column, 0, strings, "a string index is out of range")
     _require_within(locations.mapping, -1, len(profile.mappings), "a location's mapping is out of range")
     _require_within(locations.line_function, 0, len(profile.functions), "a line's function is out of range")
-    _require_within(np.diff(locations.line_offsets), 0, 2**31, "line_offsets falls")
+    _require_within(np.diff(locations.line_offsets), 0, 2**31, "line_offsets decreases")
     _require(locations.address.dtype == np.uint64 and locations.lookup.dtype == np.uint64, "addresses are not uint64")
 
 
@@ -67,7 +69,7 @@ def _check_addresses(profile: ProfileTables) -> None:
     limit = mappings.limit[mapping]
     for column in (locations.address[mapped], locations.lookup[mapped]):
         inside = (column >= mappings.start[mapping]) & (column < limit) | (limit == 0)
-        _require(inside.all(), "an address lies outside its mapping")
+        _require(inside.all(), "an address is outside its mapping")
 
 
 def _check_tree(stacks: Stacks) -> None:
@@ -75,7 +77,7 @@ def _check_tree(stacks: Stacks) -> None:
     _require(np.all(stacks.parent < rows), "a parent comes after its child")
     _require_within(stacks.parent, -1, len(stacks), "a parent is out of range")
     pairs = as_int64(stacks.parent) << 32 | stacks.location
-    _require(len(unique(pairs)) == len(stacks), "a stack stands twice in the tree")
+    _require(len(unique(pairs)) == len(stacks), "a stack is in the tree twice")
 
 
 def _check_samples(profile: ProfileTables) -> None:
@@ -87,7 +89,7 @@ def _check_samples(profile: ProfileTables) -> None:
     _require_within(samples.thread, 0, len(profile.threads), "a sample's thread is out of range")
     _require_within(samples.stack, -1, len(profile.stacks), "a sample's stack is out of range")
     if profile.parents is not None:
-        _require(len(profile.parents) == len(profile.threads), "parents have another length than threads")
+        _require(len(profile.parents) == len(profile.threads), "parents and threads differ in length")
         _require_within(profile.parents, -1, len(profile.threads), "a parent's thread is out of range")
     if samples.tags is not None:
         _require_within(samples.tags, 0, len(profile.tag_sets), "a sample's tags are out of range")
@@ -109,15 +111,15 @@ def _check_samples(profile: ProfileTables) -> None:
 def _check_curve(running: RunningThreads) -> None:
     _require(len(running.time) == len(running.threads), "the curve of running threads has columns of two lengths")
     _require(np.all(running.time[1:] > running.time[:-1]), "the curve of running threads is not in time order")
-    _require_within(running.threads, 0, 2**31, "less than no thread runs")
-    _require(np.all(np.diff(running.threads) != 0), "a step of the curve of running threads is none")
+    _require_within(running.threads, 0, 2**31, "a number of running threads is negative")
+    _require(np.all(np.diff(running.threads) != 0), "a step of the curve of running threads changes nothing")
 
 
 def _check_waits(profile: ProfileTables, samples: ProfileSamples, wait: U8) -> None:
-    _require(samples.time is not None, "waits stand in a profile without times")
+    _require(samples.time is not None, "a profile without times has waits")
     _require_within(wait, 0, 5, "a sample's kind of wait is out of range")
     rows = wait > 0
-    _require(np.all(samples.value[rows] >= 0), "a wait is shorter than nothing")
-    _require(np.all(samples.count[rows] == 1), "a wait stands for several")
+    _require(np.all(samples.value[rows] >= 0), "a wait has a negative length")
+    _require(np.all(samples.count[rows] == 1), "a wait counts more than one")
     of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
-    _require(not np.any(of_waits[samples.event[~rows]]), "a sample of an event of waits is none")
+    _require(not np.any(of_waits[samples.event[~rows]]), "a sample of an event of waits is not a wait")

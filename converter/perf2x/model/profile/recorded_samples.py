@@ -26,7 +26,7 @@ class RecordedPart(Frozen):
     stop: int
     thread: I32 | None = None
     stack: I32 | None = None
-    """None: the stored numbers are current."""
+    """Current number of each stored number, as in ``thread``; None: the stored numbers are current."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedPart":
         """Replace number i by ``thread[i]`` and ``stack[i]``."""
@@ -53,7 +53,7 @@ class RecordedRows(Frozen):
         return replace(self, parts=[part.renumber(thread, stack) for part in self.parts])
 
     def rows(self, start: int, stop: int) -> tuple[I32, I32]:
-        """Return (n,) thread, −1 for dropped samples, and (n,) stack of some rows."""
+        """Return (n,) thread and (n,) stack of the rows from ``start`` to ``stop``; dropped samples have thread −1."""
         found, end = [np.zeros((2, 0), np.int32)], 0
         for part in self.parts:
             begin, end = end, end + part.stop - part.start

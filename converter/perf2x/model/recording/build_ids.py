@@ -25,9 +25,10 @@ def kernel_build_id(session: Session, mmaps: Mmaps) -> bytes:
 
 
 def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
-    """Rename the vDSO of programs below 4 GiB on a 64-bit machine to perf's name in the table.
+    """Rename the vDSO of 32-bit programs on a 64-bit machine to the name that perf gives it in the table of build ids.
 
-    If the table has both names, addresses cannot distinguish them: `build_id_by_name` then returns neither.
+    It is mapped below 4 GiB. If the table has the names of both 32-bit ABIs, addresses cannot distinguish them:
+    `build_id_by_name` then returns no build id.
     """
     is_low = mmaps.filename.which(lambda name: name == VDSO) & (mmaps.start < np.uint64(2**32))
     if not is_low.any() or not has_64_bits(session):

@@ -135,7 +135,7 @@ class Auxes(_Records):
 
     cpu: I32
     offset: U64
-    """Offset of its first byte in the CPU's AUX buffer."""
+    """Offset of the chunk's first byte in the CPU's AUX buffer."""
     flags: U64
 
 
@@ -192,7 +192,7 @@ class Reads(_Records):
 
     event: I32
     value: U64
-    """The number of events instead, if the event's read_format has GROUP."""
+    """The count; if the event's read_format has GROUP, the number of events in the group instead."""
 
 
 class Rounds(_Records):

@@ -78,7 +78,7 @@ def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -
 
 
 class LineColumns(Frozen):
-    """Columns of listings, which must include ``measures_beside``."""
+    """Columns of listings; the measures of the listings must include those of ``measures_beside``."""
 
     columns: list[EventColumn]
     measures: tuple[Measure, ...]

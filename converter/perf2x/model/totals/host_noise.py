@@ -1,8 +1,8 @@
 """Separates changes from differences between hosts, if both sides of a comparison are recordings of several hosts.
 
-A line's cost is a sum over hosts, each with its own cost. Hosts are treated as a random sample, and a line's share as
-the ratio of two sums over them, whose error follows from how far each host is from the common share (linearization;
-Cochran, Sampling Techniques, 1977, chapter 6). A host on both sides is compared with itself::
+The cost of a line (function, object) is a sum over hosts. Hosts are treated as a random sample, and the share of a line
+as the ratio of two sums over hosts, whose error follows from how far each host is from the common share (linearization;
+Cochran, Sampling Techniques, 1977, chapter 6). A host that is on both sides is compared with itself::
 
     d(host) = after(host) − share of after · whole of after(host)  −  the same of before
     error²  = n / (n − 1) · Σ d²
@@ -88,10 +88,10 @@ def host_spread(
 def _errors(
     costs: Sequence[tuple[I64, I64]], rows: Sequence[I64], parts: Sequence[F64], scale: float, count: int
 ) -> F64:
-    """Return (lines,) roots of the sums of squared differences between both sides.
+    """Return (lines,) the root of Σ d² over all hosts (see the module), for each line.
 
-    Costs are given by ``line · hosts + host``. ``rows`` map each side's lines to common ones; ``parts`` (hosts,) is
-    each host's share of its side.
+    ``costs`` of a side: the keys ``line · hosts + host``, and the cost of each key. ``rows`` map each side's lines to
+    common ones; ``parts`` (hosts,) is each host's share of its side.
     """
     hosts = len(parts[0])
     weighted = [costs[0][1] * -1.0, costs[1][1] * scale]

@@ -96,7 +96,8 @@ def count_limits(count: float, deviations: float) -> Interval:
 def _share_limits(part: Measured, whole: Measured, deviations: float) -> Interval:
     """Return the limits of the smaller of the part and the rest, as limits of the part.
 
-    Poisson limits are wider than those of a share. If the other samples weigh more, their noise dominates the share's.
+    Poisson limits are wider than those of a share. If the samples of the rest weigh more than those of the part, the
+    noise of the rest dominates that of the share.
     """
     rest = Measured(whole.value - part.value, whole.squares - part.squares, whole.typical)
     share = part.value / whole.value if whole.value else 0.0

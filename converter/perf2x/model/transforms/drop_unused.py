@@ -1,4 +1,7 @@
-"""Removes unused rows from a profile's tables, so that nothing else is disclosed, and placeholder addresses of text."""
+"""Removes unused rows from a profile's tables, so that outputs disclose nothing beyond the selected samples.
+
+Also removes the placeholder addresses of profiles that were read from text.
+"""
 
 import numpy as np
 from msgspec.structs import replace
@@ -33,7 +36,7 @@ def compact(profile: Profile) -> Profile:
 
 
 def without_places(profile: Profile) -> Profile:
-    """Set the numbers that stand in for addresses in text to 0, and remove objects without a name."""
+    """Set the numbers that stand in for addresses in a profile read from text to 0; remove objects without a name."""
     mappings, locations = profile.mappings, profile.locations
     nowhere = mappings.limit == 0
     if not nowhere.any():

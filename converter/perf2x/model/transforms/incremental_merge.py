@@ -12,7 +12,8 @@ LEAST = 1 << 15
 class ProfileFold:
     """The merged profile so far, and profiles waiting to be merged into it.
 
-    They are merged once they are as large as the merged one, so that the work is at most twice that of a single merge.
+    Waiting profiles are merged once they are together as large as the merged profile, so that the work is at most twice
+    that of a single merge.
     Merging is associative, so the result does not depend on the rounds.
     """
 

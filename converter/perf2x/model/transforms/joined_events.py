@@ -2,7 +2,7 @@
 
 perf opens ``cycles`` once for each kind of core (``cpu_core/cycles/P``, ``cpu_atom/cycles/P``), and an event once for
 each control group (``-G a,b``, ``--for-each-cgroup``) under one name: each part has only some of the samples. Other
-events of the same name count the same thing several times: only the one with most samples is shown.
+events of the same name count the same thing several times: by default, only the one with the largest sum is shown.
 """
 
 import re
@@ -33,7 +33,7 @@ def with_joined_events(
 ) -> Profile:
     """Return the profile with the samples of all parts in the first part; the others stay, without samples.
 
-    ``selected`` are the events that the user named: those that a name distinguishes stay separate.
+    ``selected`` are the event names that the user typed: parts that one of these distinguishes stay separate.
     """
     names = numbered_names(profile.events)
     for rows in _alike(profile):

@@ -1,4 +1,4 @@
-"""Samples with other values than their period, or at other addresses than their instruction.
+"""Replaces the period of samples by another value, or their stacks by other addresses.
 
 - ``weight``: PERF_SAMPLE_WEIGHT, or the first part of WEIGHT_STRUCT: on x86 the latency of a load in cycles;
 - ``mispredicts``: a row for each mispredicted branch of a branch stack, at the branch itself, as counted by ``perf
@@ -39,7 +39,7 @@ _FIELDS = {
 
 
 def value_option(value: str | None) -> str:
-    """Return the value of ``LoadOptions.value`` for a kind of values; None for those that all samples have."""
+    """Return the value of ``LoadOptions.value`` for a kind of values; empty for values that all samples have."""
     return value if value in _VALUES else ""
 
 
@@ -95,7 +95,7 @@ def _accessed(samples: Samples) -> Samples:
 
 
 def placed(samples: Samples, row: I64, address: U64) -> Samples:
-    """Return rows of samples, without stacks, at other addresses; those in the upper half are the kernel's."""
+    """Return rows of samples, without stacks, at ``address``; addresses in the upper half are the kernel's."""
     chain = ListArray.of_empty_rows(len(samples), np.uint64)
     found = take_rows(replace(samples, chain=chain, branches=None, user_stacks=None, raw=None, extra={}), row)
     mode: U8 = np.where(address >= _KERNEL_HALF, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8)
@@ -105,7 +105,7 @@ def placed(samples: Samples, row: I64, address: U64) -> Samples:
 def sample_values(value: str, data_objects: bool, recording: Recording) -> tuple[SampleValues, ...]:
     """Return the requested replacements. Raises OptionError if the recording lacks their fields.
 
-    ``value`` is one of VALUES, or empty; ``data_objects``: samples are placed at the accessed data.
+    ``value`` is ``weight``, ``mispredicts`` or empty; ``data_objects``: samples are placed at the accessed data.
     """
     if value == _MISPREDICTS and data_objects:
         raise SettingError("", "data_objects", ": mispredicted branches access no data; choose another ", "value")

@@ -5,13 +5,14 @@ import re
 ABBREVIATED = "<…>"
 _LEVELS = 12
 _LONGEST = 1 << 12
-"""Longer names are processed bracket by bracket, because the expression may backtrack at every bracket."""
+"""Maximum length of names for one expression, which may start again at every bracket; longer ones are read by bracket.
+"""
 _TOKEN = re.compile(
     r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?(?!=)|>>=?|<=|>=|->\*?|<|>)|->|(?<!operator\(\))(?<=\))(?:<[<=]?|>>|>=)(?=\()|[<({\[]|[>)}\]]"
 )
 """Brackets, and operators that look like brackets."""
 _COMPARED = re.compile(r"\)[<>]")
-"""May be an expression, ``((a)>(b))``, if there are two opening parentheses."""
+"""What may be a comparison, ``((a)>(b))``, in names with two adjacent opening parentheses."""
 _PAIRS = {">": "<", ")": "(", "}": "{", "]": "["}
 
 

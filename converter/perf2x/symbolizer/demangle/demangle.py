@@ -2,8 +2,8 @@
 
 perf, c++filt and pprof print C++ names as GNU's demangler does. The package ``demangle`` has that spelling and all
 grammars but is written in Python: 80 µs per name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. It is used only for
-names that both are known to print alike (``_native``, ``_short_native``), so that names do not depend on whether it is
-installed.
+names that LLVM is known to print as GNU does (``_native``, ``_short_native``), so that names do not depend on whether
+it is installed.
 """
 
 import re
@@ -42,9 +42,10 @@ _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
 _MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)?\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
 """A member of a class template in an expression: the class, and the length and text of the member's name."""
 _MAX_REFERENCES, _MAX_LENGTH = 30, 1 << 15
-"""Limits on references and length. Beyond them ``demangle`` is used, which eventually gives up.
+"""Maximum number of references in a mangled name for LLVM's demangler, and maximum length of the result.
 
-LLVM's demangler has no limits, and each reference may repeat everything before it.
+That demangler has no limits of its own, and each reference may repeat everything before it. Beyond these limits,
+``demangle`` is used, which eventually gives up.
 """
 
 
@@ -108,7 +109,11 @@ def _split_version(name: str) -> tuple[str, str, str]:
 
 
 def _without_ocaml(name: str) -> str:
-    """Spell an OCaml name as in the source: modules have dots, other characters two digits (asmcomp, backend)."""
+    """Spell an OCaml name as in the source.
+
+    A symbol has ``__`` in place of the dot after a module, and ``$`` and two digits in place of other characters
+    (asmcomp and backend in OCaml's sources).
+    """
     prefix = _OCAML.match(name)
     if prefix is None:
         return name

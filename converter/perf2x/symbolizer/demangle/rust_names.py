@@ -12,13 +12,16 @@ _LEVELS = 12
 
 
 def _nested(levels: int) -> str:
-    """Return a regular expression for a list and the lists in it; the arrow of a function type closes none."""
+    """Return a regular expression for a list in ``<>`` and the lists in it; the ``>`` of ``->`` closes no list."""
     inner = f"|{_nested(levels - 1)}" if levels else ""
     return rf"<(?:[^<>-]++|->|-{inner})*+>"
 
 
 _ARGUMENTS = re.compile(rf"(?<=[\w}}])(?:::)?(?=<(?!impl )){_nested(_LEVELS)}")
-"""A list after a name. At the start of a path it is a type, ``<T as Trait>``; ``::<impl A for B>`` is a block."""
+"""A list of arguments, which follows a name.
+
+Not a list at the start of a path, which is a type, ``<T as Trait>``; and not ``::<impl A for B>``, which is a block.
+"""
 _MAX_PASSES = 8
 
 

@@ -1,6 +1,7 @@
-"""Names of locations before stacks are settled, for stores in which names and stacks are joined later.
+"""Looks up names of locations for stores (bundles, datasets) whose names and stacks are joined later.
 
-Names that were found earlier and stored elsewhere are used unchanged; only other locations are looked up.
+Interrupted frames are settled only then (interrupted_frames.py), so twins are named, too. When a store is read, its
+names are used unchanged; only other locations are looked up.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +38,7 @@ class LocationNames(Frozen):
     """Names of some locations of a profile."""
 
     names: PlaceNames
-    """The profile's own locations, followed by twins of all that ``are_kernel_returns``, in order."""
+    """Places are the profile's own locations, then a twin of each that ``are_kernel_returns`` finds, in order."""
     looked_up: Bools
     """(mappings,) mappings of the objects that were looked up."""
     kernel_looked_up: bool
@@ -93,7 +94,7 @@ def _with_twins_of(profile: Profile, rows: I64, returns: I32) -> tuple[Profile, 
 
 
 def everything(mapped: MappedObject, context: Context) -> bool:
-    """Return whether an object can only be named now: true if names come with the recording (bundles, simpleperf)."""
+    """Select every object, for recordings whose files or names come with them (archives, simpleperf)."""
     return True
 
 
@@ -115,7 +116,7 @@ class StoredNames:
     """Names of some locations of one profile, and of some of its twins."""
 
     def __init__(self, stored: LocationNames, locations: Locations, twins: I64) -> None:
-        """``locations`` are the profile's own, ``twins`` those of them whose twins follow."""
+        """``locations`` are the profile's own; ``twins`` are the rows of those whose twins follow them."""
         self._stored, self._answers = stored, Answers()
         self._answers.add(stored.names)
         self._answers.reason = "no name where it was recorded"
@@ -126,7 +127,7 @@ class StoredNames:
         self._next = len(self._answers)
 
     def of(self, mapped: MappedObject) -> Known:
-        """Return the known names of an object; an object that was looked up where it was recorded has no others."""
+        """Return the known names of an object, which are all if it was looked up where it was recorded."""
         rows = self._row[mapped.locations]
         stored, mappings = self._stored, mapped.mappings
         looked_up = stored.looked_up[mappings].any() if len(mappings) else stored.kernel_looked_up

@@ -1,4 +1,7 @@
-"""Source locations from the debug info units that contain addresses: of a file, ``.dwo`` files, packages, dwz files."""
+"""Reads source locations from the debug info units that contain addresses.
+
+Units are in the debug file itself, in ``.dwo`` files, in packages of these (``.dwp``) and in dwz files.
+"""
 
 from functools import cached_property, partial
 
@@ -61,7 +64,7 @@ class _UnitReader(Struct, dict=True):
     _recorded: str
     _split_files: DwoFiles = field(default_factory=DwoFiles)
     has_read_dwo: bool = False
-    """Whether a result depends on ``.dwo`` files, of which there may be thousands."""
+    """Whether a result depends on ``.dwo`` files. It is then not cached: there may be thousands of them to identify."""
 
     @property
     def beside(self) -> str:
@@ -93,14 +96,14 @@ class _UnitReader(Struct, dict=True):
         return None
 
     def _split(self, skeleton: Unit) -> Unit | None:
-        """Return the unit for a skeleton, from the package or its own file."""
+        """Return the unit that a skeleton stands for, from the package or from the ``.dwo`` file that it names."""
         unit = self._package.unit(skeleton.dwo_id) if self._package is not None else None
         unit = unit or self._from_dwo_file(skeleton)
         if unit is not None:
             unit.skeleton = skeleton
         else:
             advice = (
-                "debug info lies in .dwo files (-gsplit-dwarf) that were not found; inlined functions are missing. "
+                "debug info is in .dwo files (-gsplit-dwarf) that were not found; inlined functions are missing. "
                 "Keep them where they were compiled, under --symfs or --debug-dir, or create a .dwp next to it."
             )
             self._context.diagnostics.add("debug_info_in_dwo", advice, where=skeleton.dwo_name)

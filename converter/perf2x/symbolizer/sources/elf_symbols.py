@@ -21,7 +21,7 @@ from perf2x.symbolizer.symbols_by_address import SymbolColumns, SymbolIndex
 class _SymbolTables:
     """Several symbol tables and the entries of PLTs as one table, in perf's order of insertion.
 
-    It has no index: an index refers to these names, and a reference cycle would not be freed with the object.
+    It does not keep its index, which refers to these names: a reference cycle would not be freed with the object.
     """
 
     def __init__(self, parts: list[SymbolRows], linkage: LinkageTable | None = None) -> None:
@@ -89,7 +89,7 @@ class ElfNames:
         try:
             row = self._index.find(svma)
             linked = row[row >= self._symbols.first_linkage_row]
-            for one in (linked.min(), linked.max()) if len(linked) else ():  # once for each kind of table
+            for one in (linked.min(), linked.max()) if len(linked) else ():  # an entry of each kind of PLT
                 self.name(int(one))
         except ObjectError as error:
             count_broken(self._diagnostics, error)
@@ -115,8 +115,8 @@ def _function_tables(
 ) -> Iterator[tuple[str, SymbolRows]]:
     """Yield (section, functions) of each readable symbol table, in the order of dso__load_sym.
 
-    They are .symtab and .dynsym of the file with symbols, and those of the running file if that is another one, as with
-    mini debug info.
+    They are .symtab and .dynsym of the file with symbols, then those of the running file if it is a different file, as
+    with mini debug info.
     """
     files = [found.symbols] if found.symbols else []
     if found.code is not None and found.code is not found.symbols:

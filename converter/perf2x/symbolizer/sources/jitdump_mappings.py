@@ -194,7 +194,7 @@ def _code_mappings(
     comparable = session.clock_id == ClockId.MONOTONIC and not dump.arch_timestamps
     if not comparable:
         advice = (
-            "samples there have the name of the last code at the address: times of recording and dump do not compare"
+            "samples have the name of the last code at their address: the recording's clock is not that of the dump"
         )
         advice += "; the runtime counts ticks of the processor." if dump.arch_timestamps else "; record with -k mono."
         diagnostics.add("jitdump_replaced", advice, _replaced(dump.codes), mmaps.filename[marker])

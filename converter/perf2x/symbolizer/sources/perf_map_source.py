@@ -203,7 +203,7 @@ class PerfMapSource(BuiltInSource):
         pairs = np.column_stack([last, first])[last != first].tolist()
         names = ([table.names[row] for row in pair] for pair in pairs)
         count = sum(len({jit_function(name).name or name for name in pair}) > 1 for pair in names)
-        advice = "a perf map has no times, so all samples have the name of the last code at the address; jitdumps have."
+        advice = "a perf map has no times, so samples get the name of the last code at the address; use jitdumps."
         self._context.diagnostics.add("perf_map_replaced", advice, count, where)
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:

@@ -21,9 +21,9 @@ from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 FORMAT = 1
-"""Version of these files, and of the interpretation of debug info between releases."""
+"""Version of the format of these files, to be raised also if debug info is read differently between releases."""
 _MOST = 1 << 20
-"""Maximum number of addresses of one object; beyond it, only the latest are kept."""
+"""Maximum number of addresses of one object in its file; if there are more, the file is no longer written."""
 
 
 class KnownLines(Frozen):
@@ -39,7 +39,7 @@ class KnownLines(Frozen):
         return np.where(known & (row < len(self.address)), row, -1)
 
     def joined(self, address: U64, more: SourceLocations) -> "KnownLines":
-        """Return these and other locations, at different addresses."""
+        """Return these locations and ``more``, which are at other addresses."""
         one, addresses = self.locations, np.concatenate([self.address, address])
         count = np.concatenate([np.diff(one.offsets), np.diff(more.offsets)])
         function = np.concatenate([one.function, more.function + len(one.functions)])

@@ -36,8 +36,8 @@ def test_latencies_that_are_no_shares(whole: Profile, latency: int) -> None:
     [
         ([5, 7], [1, 2, 0], "columns of two lengths"),
         ([5, 5, 12], [1, 2, 0], "not in time order"),
-        ([5, 7, 12], [1, -1, 0], "less than no thread runs"),
-        ([5, 7, 12], [1, 2, 2], "is none"),
+        ([5, 7, 12], [1, -1, 0], "a number of running threads is negative"),
+        ([5, 7, 12], [1, 2, 2], "changes nothing"),
     ],
 )
 def test_broken_curves(whole: Profile, time: list[int], threads: list[int], sentence: str) -> None:

@@ -40,9 +40,9 @@ def test_sums_have_no_places(waiting: Profile) -> None:
     ("column", "values", "sentence"),
     [
         ("wait", [0, 1, 2, 6], "kind of wait is out of range"),
-        ("wait", [0, 1, 0, 4], "a sample of an event of waits is none"),
-        ("value", [5, 5, -7, 99], "a wait is shorter than nothing"),
-        ("count", [1, 1, 2, 1], "a wait stands for several"),
+        ("wait", [0, 1, 0, 4], "a sample of an event of waits is not a wait"),
+        ("value", [5, 5, -7, 99], "a wait has a negative length"),
+        ("count", [1, 1, 2, 1], "a wait counts more than one"),
     ],
 )
 def test_broken_waits(waiting: Profile, column: str, values: list[int], sentence: str) -> None:
@@ -53,5 +53,5 @@ def test_broken_waits(waiting: Profile, column: str, values: list[int], sentence
 
 
 def test_waits_need_times(waiting: Profile) -> None:
-    with pytest.raises(ValueError, match="waits stand in a profile without times"):
+    with pytest.raises(ValueError, match="a profile without times has waits"):
         replace(waiting, samples=replace(waiting.samples, time=None)).check()
