@@ -55,7 +55,8 @@ def test_the_record_of_the_kernels_commit_message(forged_file: Path) -> None:
     forged_file.write_bytes(forge.write_file(forge.Session((event,)), [record]))
     deferred = open_recording(str(forged_file)).sideband.deferred
     assert deferred.cookie.tolist() == [0xB00000006]
-    assert deferred.chain.row(0).tolist() == [0x7F18FE337FA7, 0x7F18FE330E0F, 0x7F18FE331448]
+    chain = deferred.chain.table.row(int(deferred.chain.number[0]))
+    assert chain.tolist() == [0x7F18FE337FA7, 0x7F18FE330E0F, 0x7F18FE331448]
     assert (deferred.pid.tolist(), deferred.tid.tolist(), deferred.time.tolist()) == ([2312], [2312], [121163447014])
 
 

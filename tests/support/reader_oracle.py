@@ -10,6 +10,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import AnyArray
 from perf2x.base.columnar.dictionary_column import DictionaryColumn
+from perf2x.base.columnar.list_array import SharedRows
 from perf2x.model.recording.events import Recording as Product
 from perf2x.model.recording.events import Samples, UserStacks, Want
 from perf2x.reader import open_recording
@@ -135,7 +136,8 @@ def column_values(column: Any) -> list[Any]:
         return list(column)
     if isinstance(column, np.ndarray):
         return list(column.tolist())
-    return [tuple(row.tolist()) for row in column.rows()]
+    rows = column.table[column.number] if isinstance(column, SharedRows) else column
+    return [tuple(row.tolist()) for row in rows.rows()]
 
 
 def order_of_product(product: Product) -> list[str]:
