@@ -55,6 +55,6 @@ def test_the_graph_has_most_of_the_height(engine: Engine, page: str, size: str) 
     engine.resize(SIZES[size]["width"], SIZES[size]["height"])
     engine.open(page)
     engine.until(READY)
-    top, share, has_legend, fits = engine.run(PLACE)
-    assert share >= 0.6 and has_legend and fits
+    top, share, has_legend, fits, has_toolbar = engine.run(PLACE)
+    assert share >= 0.6 and has_legend and fits and has_toolbar
     assert top <= 100 or size == "phone"
