@@ -13,7 +13,8 @@ Source of truth: docs/cl-format.html of Valgrind, ``read_input_file`` of callgri
     calls=3 0                   number of calls, line of the called function
     14 2000                     line of the call, then its inclusive cost
 
-Instruction addresses, if written, precede the lines; they are those of objdump, which KCachegrind runs to show code.
+Instruction addresses, if written, precede the lines. They are as objdump prints them, since KCachegrind runs objdump to
+show code.
 
 Readers compute a function's inclusive cost as the sum of its calls. So a recursive function is called once per stack,
 at its outermost frame, and threads are functions, so that the outermost frames have a caller, too.

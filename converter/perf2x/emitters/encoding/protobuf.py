@@ -134,7 +134,7 @@ class Cells(Frozen):
         return self._octets().tobytes()
 
     def rows(self) -> ListArray:
-        """(n,) rows of bytes."""
+        """Return the bytes of each row."""
         return ListArray(offsets_of(self.sizes), self._octets())
 
     def _octets(self) -> U8:
@@ -172,7 +172,7 @@ def constant(count: int, text: bytes) -> Cells:
 
 
 def numbers(field: int, values: AnyArray) -> Cells:
-    """Encode a varint field in every row, also for 0."""
+    """Encode a varint field in every row, including rows with 0."""
     return varints(values, varint(field << 3 | _VARINT))
 
 
@@ -187,7 +187,7 @@ def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
 
 
 def nested(field: int, message: Cells, behind: I64 | int = 0) -> Cells:
-    """Encode every row as a nested message whose length counts ``behind`` bytes that follow the row, too."""
+    """Encode every row as a nested message; its length includes ``behind`` bytes, which follow the row."""
     return beside([_lengths(field, message.sizes + behind), message])
 
 
@@ -203,7 +203,7 @@ def beside(parts: Sequence[Cells]) -> Cells:
 
 
 def varints(values: AnyArray, tag: bytes = b"") -> Cells:
-    """Encode numbers below 2**64 after a tag; `varint` is the scalar twin.
+    """Encode numbers below 2**64 after a tag; `varint` encodes a single number.
 
     Seven bits per byte, lowest first, with the top bit set on all bytes but the last; signed values as 64-bit two's
     complement. Up to eight bytes are made as one word::
@@ -250,7 +250,7 @@ class Ids:
         (self._column,) = varints(arange(1, count + 1), tag).columns
 
     def rows(self, rows: ListArray) -> ListArray:
-        """Return the ids of every row as bytes; numbers count from 0."""
+        """Encode the ids of every row; the numbers in ``rows`` count from 0, ids from 1."""
         data = without_nulls(self._column.words[rows.values])
         return ListArray(self._ends(rows), np.frombuffer(data, np.uint8))
 

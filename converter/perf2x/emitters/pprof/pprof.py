@@ -209,9 +209,10 @@ class Pprof(Format):
 
 
 def _distinct_samples(profile: Profile, labels: Sequence[I64], kinds: list[ValueKind]) -> tuple[I64, I64]:
-    """Return the distinct samples, by stack and ``labels`` (`Labels.keys`), in this order.
+    """Merge samples of the same stack and ``labels`` (`Labels.keys`); sort them by stack, then labels.
 
-    They are (samples,) one row of Profile.samples for each, and (samples, kinds) the sums over all its rows.
+    Returns, for each distinct sample, one of its rows of Profile.samples, and the sums over all its rows.
+    Shapes: (distinct,) and (distinct, kinds).
     """
     first, merged = group_rows([profile.samples.stack, *labels])
     return first, summed_values(profile, kinds, merged, len(first))

@@ -35,7 +35,7 @@ TITLE = "threads running"
 
 
 class Steps(ColumnTable):
-    """A step function: ``threads`` (n,) from ``time`` (n,), ascending, to the next row's."""
+    """A step function: the number of ``threads`` from ``time`` (ascending) until the time of the next row."""
 
     time: I64
     threads: I64

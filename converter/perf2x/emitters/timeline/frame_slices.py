@@ -10,8 +10,8 @@
 A slice is a run of rows, so two slices of a track are nested or disjoint. Slices that begin and end together, as the
 last two above, are one row of a table: a pile.
 
-Where some slices end at the time at which others begin, Speedscope opens the first new slice before closing old ones if
-one of those has its name, and then gets confused. In just this case the old ones end a tick earlier.
+Where old slices end at the time at which new ones begin, Speedscope opens the first new slice before it closes the old
+ones if an old slice has the same name, and then gets confused. Only in this case the old slices end a tick earlier.
 """
 
 import numpy as np
@@ -92,8 +92,9 @@ def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Pil
 def _shared(shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, outermost: int) -> tuple[I64, Bools]:
     """Return how much of its stack each row shares with its neighbours; equal pairs of rows are compared once.
 
-    (rows + 1,) depth to which each row continues the boxes of the row before, ``outermost`` − 1 for none; (rows,)
-    whether a slice that ends there has the name of the outermost one that begins.
+    Returns the depth to which each row continues the boxes of the row before, ``outermost`` − 1 for no box; and whether
+    a slice that ends with the row has the same name as the outermost slice that begins with the next row.
+    Shapes: (rows + 1,) and (rows,).
     """
     rows = flatnonzero(shown.joined[:-1])
     pairs, pair = unique_inverse(as_int64(node[rows]) * len(tree) + node[rows + 1])

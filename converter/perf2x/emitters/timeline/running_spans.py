@@ -6,8 +6,8 @@ thread's last sample.
 
 Boxes of threads without recorded switches are placed before their samples, around waits and other threads' runs.
 
-No CPU runs two of them at the same time, nor one during another thread's recorded run. If samples have no CPU, at most
-as many run at the same time as the machine has CPUs, provided that all samples stand for about the same time.
+Two such boxes on one CPU never overlap, nor does a box overlap another thread's recorded run there. If samples have no
+CPU, at most as many boxes overlap as the machine has CPUs, provided that all samples stand for about the same time.
 """
 
 import numpy as np

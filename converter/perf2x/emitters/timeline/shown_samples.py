@@ -61,13 +61,13 @@ from perf2x.model.profile import Profile, Wait, placed_waits, sampled
 _LONGEST_GUESS_NS = 10_000_000
 _SHORTEST_GUESS_NS = 1000
 _BUSY = 1.5
-"""Steps of up to this many medians belong to a thread that keeps running."""
+"""A thread keeps running between two samples if they are at most this many times the median step apart."""
 
 
 class Durations(Frozen):
-    """One row per sample to draw: ``time`` is 0 for instants.
+    """How long each sample to draw lasts, in nanoseconds; 0 for a sample that is drawn as an instant.
 
-    ``is_wait``: the time follows the sample, not precedes it.
+    ``is_wait``: the time begins at the sample; otherwise it ends there.
     """
 
     time: I64
@@ -77,7 +77,7 @@ class Durations(Frozen):
 def durations_of(profile: Profile, shown: I64, track: I64 | None = None) -> Durations:
     """Return the time that each of the ``shown`` samples (rows, ascending) stands for.
 
-    ``track`` (samples,) is each sample's, if already known; only events other than clocks need it.
+    ``track`` (samples,) are the tracks of all samples, if already known; they matter only if no shown event is a clock.
     """
     samples, rows = profile.samples, slice(None) if len(shown) == len(profile.samples) else shown
     event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
@@ -174,7 +174,10 @@ def origin_of(profile: Profile, standing: Durations | None = None) -> int:
 
 
 def shown_samples(profile: Profile, track: AnyArray, sample: AnyArray) -> ShownSamples:
-    """Return when each sample in ``sample`` (rows, ascending) is drawn; ``track`` (samples,) is its thread's."""
+    """Return the time spans in which the samples of the rows ``sample`` (ascending) are drawn.
+
+    ``track`` is the track of every sample of the profile.
+    """
     if profile.samples.time is None or not len(sample):
         return no_rows(ShownSamples)
     standing = durations_of(profile, sample, track)
@@ -197,7 +200,7 @@ def shown_samples(profile: Profile, track: AnyArray, sample: AnyArray) -> ShownS
 
 
 def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
-    """Return the rows in whole ticks of ``tick`` nanoseconds; shorter rows vanish."""
+    """Round the rows to whole ticks of ``tick`` nanoseconds; rows that then last no tick are dropped."""
     start, end = ((time + tick // 2) // tick for time in (shown.start, shown.end))
     kept = end > start
     rows = slice(None) if kept.all() else kept
@@ -205,7 +208,7 @@ def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
 
 
 def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
-    """Return what ran on each known CPU, on the tracks of ``cpu_tracks_of``; waits are on none."""
+    """Return what ran on each known CPU, on the tracks of ``cpu_tracks_of``; waits are left out."""
     samples = profile.samples
     cpu = as_int64(samples.cpus[shown.sample])
     known = flatnonzero((cpu >= 0) & (samples.waits[shown.sample] == Wait.RAN))
@@ -235,7 +238,7 @@ def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
 
 
 def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
-    """Return the parts of boxes whose threads' runs are known: each run (time that is not idle) is filled.
+    """Fill each run with the stacks of its thread's samples, for threads whose runs are known: all time not ``idle``.
 
     ::
 
@@ -258,7 +261,7 @@ def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
 
 
 def _in_order(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
-    """Merge the rows of all parts by track and start; each ends where the next begins at the latest.
+    """Merge the rows of all parts by track and start; a row that reaches into the next one is cut where that begins.
 
     Empties the list of parts, because a second copy of all rows takes too much memory.
     """

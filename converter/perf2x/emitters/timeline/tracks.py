@@ -97,7 +97,7 @@ def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
 def shown_ids(profile: Profile, thread: I64 | slice) -> tuple[I64, I64]:
     """Return pids and tids of threads as viewers accept them: UNKNOWN_ID for unknown ones.
 
-    It also replaces tid 0 of any process but 0, which Perfetto would take for its main thread.
+    Tid 0 of any process but 0 is replaced, too: Perfetto would take it for the process's main thread.
     """
     pid, tid = as_int64(profile.threads.pid), as_int64(profile.threads.tid)
     nameless = (tid < 0) | ((tid == 0) & (pid != 0))

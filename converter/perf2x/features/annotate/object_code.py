@@ -127,13 +127,13 @@ class DumpedCode:
         return (code.first - code.offset) % 2**64
 
     def offsets_of(self, address: U64) -> U64:
-        """Return (n,) file offset of the code loaded at each address, 2**64 - 1 if there was none or several."""
+        """Return the file offset of the code loaded at each address; 2**64 - 1 for no function or several functions."""
         codes = self._pieces.codes
         first = as_uint64([code.first for code in codes])
         moved = self._pieces.start - first
         begun, moved_of_begun = _up_to(address, first, moved)
         ended, moved_of_ended = _up_to(address, first + self._pieces.size, moved)
-        is_one = begun - ended == 1  # then the sum is the displacement of the only one
+        is_one = begun - ended == 1  # then the sums differ by the displacement of the only function
         return np.where(is_one, address + moved_of_begun - moved_of_ended, _NO_OFFSET)
 
     @cached_property
@@ -146,7 +146,10 @@ class DumpedCode:
 
 
 def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
-    """Return (n,) the number of bounds up to each address, and the sum of their numbers modulo 2**64."""
+    """Count the bounds up to each address, and sum up the ``numbers`` of these bounds modulo 2**64.
+
+    Shapes: ``address`` (n,), ``bounds`` and ``numbers`` (m,); returns (n,) and (n,).
+    """
     order = argsort(bounds)
     count = searchsorted(bounds[order], address, "right")
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers[order], dtype=np.uint64)])
@@ -169,7 +172,7 @@ class ObjectCode:
         self._found = find_files(context, mapped)
         self._dso = dso_of(profile, mapped, self._found)
         self.address: U64 = addresses_of(profile, mapped, self._found)[::2]
-        """(locations,) of ``mapped.locations``."""
+        """The address of each of ``mapped.locations``."""
         self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else _KernelCode(context, self._dso)
         self._dump = DumpedCode(context, self._dso) if JitdumpSource(context).covers(self._dso) else None
 
@@ -206,7 +209,10 @@ class ObjectCode:
         return self._dump.offsets_of(shown) if self._dump is not None else shown
 
     def functions_at(self, address: U64) -> tuple[ListArray, Sequence[FunctionRow]]:
-        """Return rows of (function, line) by address (n,), sorted and unique, innermost first, and all functions."""
+        """Return rows of (function, line) for each address, innermost first, and the functions that they number.
+
+        ``address`` must be sorted and unique.
+        """
         return self._resolver.functions_at(self._dso, address)
 
     def _code(self) -> ElfObject:

@@ -50,7 +50,7 @@ class _CountedObject(Frozen):
 def _counted_object(history: ProcessHistory, profile: Profile, typed: str) -> _CountedObject:
     """Find the object called ``typed``: a path, its last part or (a prefix of) a build id; "": the hottest.
 
-    Runtimes are chosen last. Raises OptionError if none or several match.
+    For "", a runtime is chosen only if no other object has samples. Raises OptionError if none or several match.
     """
     mapped = _mapped_files(history)
     weight = _samples_of(profile)

@@ -87,9 +87,10 @@ def _threads_of(profile: Profile, recording: Recording, schedule: Schedule, pids
 
 
 def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningThreads:
-    """Count running threads after each row of ``moments``; ``runs``: whether the thread runs from then on.
+    """Count running threads after each row of ``moments``.
 
-    A thread whose first row is its end ran before that: since its fork, or since the recording's start (0).
+    ``runs``: the thread runs from that time on; otherwise it has stopped by then. A thread that stops first must have
+    run before: since its fork, or, if that is not recorded, since the recording's start (0).
 
     ::
 

@@ -54,8 +54,9 @@ class WaitSpans(ColumnTable):
 def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
     """Return the wait after each switch out; waits of one thread do not overlap.
 
-    A thread is back when a record shows it. Without a record it was back before it left again, exited or, if switches
-    out are samples, was sampled on a CPU (``seen``). Otherwise it waits until the end of the recording.
+    A wait ends when a record shows the thread's switch in. Without that record, it ends when the thread leaves its CPU
+    once more, exits or, if switches out are samples, is sampled on a CPU (``seen``): the thread was back by then. If
+    nothing shows that the thread was back, it waits until the end of the recording.
 
     ::
 
@@ -139,7 +140,10 @@ def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
 
 
 def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile, I32]:
-    """Return new stacks with a location called by each of ``callers``, −1 for a location without a caller."""
+    """Add stacks in which each of ``callers`` calls a location; return the row of each caller's new stack.
+
+    ``callers`` are rows of stacks; −1: the location has no caller.
+    """
     parents, place = unique_inverse(callers)
     old = profile.stacks
     stacks = join_tables([old, Stacks(as_int32(parents), np.full(len(parents), location, np.int32))])
@@ -147,7 +151,7 @@ def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile,
 
 
 def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> ProfileSamples:
-    """Merge the samples of ``kept`` with waits as samples of ``event``, by time."""
+    """Merge the ``kept`` samples with the waits, which become samples of ``event``, in order of time."""
     samples = profile.samples
     ran = replace(samples, wait=np.full(len(samples), Wait.RAN, np.uint8))
     made = ProfileSamples(
@@ -168,7 +172,7 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> P
 
 
 def _of_samples(column: AnyArray | None, waits: Waits) -> AnyArray | None:
-    """Return (waits,) the column of the samples from which waits were made, 0 for none."""
+    """Return a column for waits: each has the value of the sample from which it was made, or 0 without a sample."""
     return None if column is None else np.append(column, column.dtype.type(0))[waits.sample]
 
 

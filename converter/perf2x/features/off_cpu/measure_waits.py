@@ -83,8 +83,9 @@ def _check_is_recorded(profile: Profile, recording: Recording) -> None:
 def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter) -> Profile:
     """Return the profile with waiting time as an event in nanoseconds.
 
-    ``apart``: nothing else; ``beside``: as an additional event, after the others; ``merged``: added to the samples of
-    the clock event, which is then called wall-clock. Raises OptionError if there is no clock event.
+    ``how``: ``apart`` keeps only the waits; ``beside`` also keeps the samples of all other events; ``merged`` adds the
+    waits to the samples of the clock event, which is then called wall-clock, and keeps only these. Raises OptionError
+    if there is no clock event to merge with.
     """
     samples, events = profile.samples, list(profile.events)
     measured = rows_called(events, _MEASURED)
@@ -118,7 +119,7 @@ def _clock(profile: Profile) -> int:
 
 
 _NO_TIME = np.uint64(LAST_TIME)
-"""The reader's time for sums of waits (reader/records/bpf_off_cpu_samples.py)."""
+"""The time that the reader gives to sums of waits, which have no time (reader/records/bpf_off_cpu_samples.py)."""
 
 
 def _measured_waits(samples: ProfileSamples, rows: I64, ranges: Sequence[Range]) -> Waits:
@@ -168,7 +169,7 @@ def _scheduled_waits(
 
 
 def _owners_by_sample(profile: Profile, left: Departures) -> Owners:
-    """Return the samples of sched_switch for switches out."""
+    """Return the sample of sched_switch for each switch out, and its thread; −1 if a filter dropped the sample."""
     switching = rows_called(profile.events, SWITCH)
     rows = flatnonzero(np.isin(profile.samples.event, switching))
     times = sample_times(profile)

@@ -3,9 +3,9 @@
 A sample shortly before the thread was switched out has (nearly) the wait's stack; an older one only shows that the
 thread ran. The limit depends on the sampling interval of that sample's event:
 
-- a thread that blocked has entered the kernel since: a tenth of the interval, so that a loop on the CPU between two
-  waits is charged with at most a tenth of them, on average;
-- a preempted thread was interrupted: the whole interval, for which a sample stands anyway.
+- a thread that blocked has entered the kernel since the sample: the limit is a tenth of the interval, so that on
+  average at most a tenth of the waits is charged to a loop that ran on the CPU between them;
+- a preempted thread was interrupted where it ran: the limit is the whole interval, for which a sample stands anyway.
 
 The scheduler's own frames are removed: its caller is what a thread waited for.
 """
@@ -34,7 +34,7 @@ from perf2x.model.recording import Sideband
 
 
 def without_scheduler_frames(profile: Profile) -> Profile:
-    """Return the profile with each wait at its innermost frame outside the scheduler, or at its outermost frame.
+    """Remove the scheduler's innermost frames from the stacks of waits; the outermost frame of a stack is always kept.
 
     An aggregated profile has waits from ``without_times(…, keep_wait=True)``; its wait column is removed.
     """
@@ -60,7 +60,10 @@ class Owners(Frozen):
 
 
 def owners_by_nearness(profile: Profile, left: Departures, sideband: Sideband) -> tuple[Profile, Owners]:
-    """Return the sample before each switch out and its thread; threads without samples are added to the profile."""
+    """Return the sample that gives each switch out its stack, and the thread of each switch.
+
+    Threads without samples are added to the profile.
+    """
     samples = sample_times(profile)
     before = _same_process(profile, left, last_at_or_before(left.times, samples))
     known = np.where(before >= 0, before, _same_process(profile, left, first_at_or_after(left.times, samples)))
@@ -79,14 +82,17 @@ def _same_process(profile: Profile, left: Departures, sample: I64) -> I64:
 
 
 def _farthest(profile: Profile, left: Departures, before: I64) -> I64:
-    """Return (departures,) the largest distance in ns at which the last sample (row, or −1) still gives the stack."""
+    """Return how old, in ns, the last sample before each switch out may be to give the switch its stack.
+
+    ``before`` are the rows of these samples, −1 for none. Shapes: all (departures,).
+    """
     interval = np.append(sampling_intervals(profile), 0)[np.append(profile.samples.event, -1)[before]]
     farthest: I64 = np.where(left.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
     return farthest
 
 
 def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
-    """Add a thread for each (pid, tid) of switches whose ``thread`` is −1; return all threads' rows."""
+    """Add a thread for each (pid, tid) of switches whose ``thread`` is −1; return the thread of every switch."""
     lacking = flatnonzero(thread < 0)
     first, group = group_rows([as_int64(left.pid[lacking]), left.tid[lacking]])
     one = lacking[first]
@@ -107,13 +113,14 @@ def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sid
 
 
 _GENERATIONS = 64
+"""A thread's name is searched for in the thread itself and its ancestors: this many threads at most."""
 
 
 def names_of_threads(sideband: Sideband, threads: ThreadTimes) -> list[str]:
-    """Return each thread's last name before a time; a new thread has its parent's.
+    """Return the name that each thread had at a time; until a thread sets a name, it has its parent's.
 
-    Names come from COMM records, forks from FORK records. Without a name, also after 64 generations, it is perf's
-    ``:TID``.
+    Names come from COMM records, parents from FORK records. If neither the thread nor its ancestors (`_GENERATIONS`)
+    have a name, the thread is called ``:TID``, as in perf.
     """
     latest_first = slice(None, None, -1)  # if a thread got several names at the same time, the last one counts
     comms = ThreadTimes(as_int64(sideband.comms.tid[latest_first]), sideband.comms.time[latest_first])

@@ -193,14 +193,17 @@ def _is_kernel_refused(event: Event, session: Session) -> bool:
 def _is_by_pointer(event: Event) -> bool:
     """Return whether the kernel walked the user stacks by frame pointer.
 
-    The unwinder reports on copied stacks itself.
+    Events with copied stacks do not count: the unwinder reports on those stacks itself.
     """
     whole = not event.sample_type & (SampleType.STACK_USER | SampleType.BRANCH_STACK)
     return bool(event.sample_type & SampleType.CALLCHAIN) and whole and "exclude_callchain_user" not in event.flags
 
 
 def _callers(profile: Profile, by_pointer: Bools, context: "Context") -> int:
-    """Count samples without the caller, for the events (events,) whose stacks come from frame pointers."""
+    """Count samples whose stack lacks the caller of the sampled function.
+
+    ``by_pointer``: the event's stacks come from frame pointers; samples of other events do not count.
+    """
     from perf2x.features.recording_advice.missing_callers import missing_callers
 
     at = profile.stacks.location

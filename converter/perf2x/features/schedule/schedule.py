@@ -1,14 +1,15 @@
 """The schedule of a recording: when threads were switched out and why, when they came back, were forked and exited.
 
-It comes from two kinds of records; if a recording has both, switches out are of the first, switches in of either:
+It comes from two kinds of records. If a recording has both, switches out come from the samples, and switches in from
+both kinds; but if perf sampled only some of the switches (``-F``, ``-c``), only the context-switch records count:
 
 - samples of ``sched:sched_switch``: one thread leaves in a state (prev_state), another (next_pid) comes. Source of
   truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h; field offsets come from the recording's own format
   file;
 - context-switch records (``--switch-events``): a thread leaves, preempted or not, or comes.
 
-The idle task, thread 0, is ignored: an idle CPU is not a thread that waits or runs. The sampling interval of a thread
-that runs all the time is computed by event.
+The idle task, thread 0, is ignored: an idle CPU is not a thread that waits or runs. `sampling_intervals` estimates how
+often each event samples a thread that runs all the time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -103,10 +104,11 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
 
 
 def unseen_departures(traced: SwitchSamples, entered: ThreadTimes) -> ThreadTimes:
-    """Return switches out without a sample, inferred from the next thread that left the CPU.
+    """Return switches out without a sample: a thread came to a CPU, but the CPU's next sample shows another one leave.
 
-    Threads with another entry in ``entered`` in between are ignored. Samples may be lost, and in recordings of selected
-    threads other threads have none::
+    The time of that next sample is the time of the unseen switch out. If ``entered`` has another time of the thread
+    between the two samples, nothing is inferred. Switches out have no sample if it was lost, or if only selected
+    threads were recorded::
 
         samples of a CPU    A → B    B → C             A → D
         departures          A        B    C, unseen    A
@@ -141,7 +143,10 @@ def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchS
 
 
 def _numbers(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
-    """Return the ``rows`` that are long enough for a field, and the field's number in each; none without the field."""
+    """Return the ``rows`` whose raw data is long enough for a field, and the field's value in each of these rows.
+
+    Without the field, or if its size is neither 4 nor 8 bytes, no row is returned.
+    """
     if raw is None or field is None or field[1] not in (4, 8):
         return zeros(0), zeros(0)
     offset, size = field
@@ -150,14 +155,14 @@ def _numbers(raw: ListArray | None, rows: I64, field: tuple[int, int] | None, or
 
 
 _LONGEST_NS = 10_000_000
-"""Upper limit of estimated intervals: rare events do not show when a thread ran."""
+"""Upper limit of intervals estimated from samples: samples of rarer events do not show when a thread ran."""
 
 
 def sampling_intervals(profile: Profile) -> I64:
-    """Return (events,) nanoseconds; 0 for events without samples, or with at most one in every thread.
+    """Return the nanoseconds between two samples of a running thread, (events,); 0 for events without samples.
 
-    It is the requested interval for events with a frequency and for clocks, otherwise the median distance between two
-    samples of a thread; at most 10 ms.
+    For events with a frequency and for clocks it is the requested interval. For others it is the median distance
+    between two samples of a thread, but at most 10 ms; 0 if no thread has two samples.
     """
     samples = profile.samples
     intervals = zeros(len(profile.events))
@@ -183,9 +188,12 @@ def _median_step(profile: Profile, rows: I64) -> int:
 
 
 _NEVER_BACK = 0x30
-"""EXIT_DEAD and EXIT_ZOMBIE of prev_state (include/linux/sched.h); TASK_RUNNING is 0, in the bits below 0x100."""
+"""Bits of prev_state of a thread that exits: EXIT_DEAD and EXIT_ZOMBIE (include/linux/sched.h)."""
 _STATES = 0x2FF
-"""Bits of sleeping states; the bit for preempted is 0x100 (since Linux 4.14), 0x400 or above before."""
+"""Bits of prev_state of a sleeping thread. If none is set (TASK_RUNNING), the thread was preempted.
+
+The kernel's own bit for preempted is not among them: 0x100 since Linux 4.14, 0x400 or above in earlier versions.
+"""
 
 
 class Departures(ColumnTable):
@@ -311,7 +319,7 @@ def _without_idle(times: ThreadTimes) -> ThreadTimes:
 
 
 def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:
-    """Return (left,) whether the thread had exited, and its tid was not reused since."""
+    """Return whether each thread had exited at its time in ``left``, and its tid was not reused since; (left,)."""
     nothing = np.zeros(1, np.uint64)
     ended, born = last_at_or_before(left, exits), last_at_or_before(left, forks)
     died = np.append(exits.time, nothing)[ended]
@@ -319,7 +327,7 @@ def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bool
 
 
 def _last_time(recording: Recording) -> int:
-    """Return the latest time of any record, for samples from perf's own header."""
+    """Return the latest time of any record; the time of the last sample is taken from perf's header."""
     sideband, last = recording.sideband, recording.session.sample_times[1]
     tables = (sideband.switches, sideband.exits, sideband.forks, sideband.comms, sideband.mmaps, sideband.losts)
     return _latest(*(table.time for table in tables), np.array([last], np.uint64))
