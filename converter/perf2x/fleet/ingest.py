@@ -49,7 +49,7 @@ class Job(Frozen):
     tag_from: tuple[str, ...] = ()
     """Sources of the tags of each recording (``recording_tags.py``)."""
     start_time: str = ""
-    """Where to find the start of an undated recording: ``file`` (its last change), a pattern of file names, or ""."""
+    """The source of an undated recording's start: ``file`` (its last change), a pattern of file names, or ""."""
     leave_ns: int = 60 * 10**9
     """Unfinished recordings that changed within this time, in nanoseconds, are left for a later run."""
     replace: bool = False

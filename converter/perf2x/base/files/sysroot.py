@@ -26,9 +26,9 @@ VMLINUX_PATHS = (
     "/boot/vmlinux-{0}", "/usr/lib/debug/boot/vmlinux-{0}", "/lib/modules/{0}/build/vmlinux",
     "/usr/lib/debug/lib/modules/{0}/vmlinux", "/usr/lib/debug/boot/vmlinux-{0}.debug", "/lib/modules/{0}/vmlinux",
 )  # fmt: skip
-"""Where a kernel's vmlinux may be; ``{0}`` is the release. Source: vmlinux_path__init in tools/perf/util/symbol.c."""
+"""Paths of a kernel's vmlinux; ``{0}`` is the release. Source: vmlinux_path__init in tools/perf/util/symbol.c."""
 VDSO_PATHS = tuple(f"/lib/modules/{{0}}/vdso/{name}.so" for name in ("vdso64", "vdso", "vdso32", "vdsox32"))
-"""Where ``make vdso_install`` puts a kernel's vDSOs, with debug info; ``{0}`` is the release."""
+"""Folder to which ``make vdso_install`` copies a kernel's vDSOs, with debug info; ``{0}`` is the release."""
 
 
 def sysroot() -> Path | None:

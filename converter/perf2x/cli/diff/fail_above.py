@@ -119,10 +119,10 @@ class DiffGate(Frozen):
     ) -> list["Change"]:
         """Return the rows whose functions also cost more, not only a larger share; add a note on the others."""
         costs = functions.judged(shares, self.flags.confidence, (among, among))
-        dearer = {row.key for row in costs if self._is_growth(row)}
-        if cheap := [row.name for row in shares if row.key not in dearer]:
+        costlier = {row.key for row in costs if self._is_growth(row)}
+        if cheap := [row.name for row in shares if row.key not in costlier]:
             verdict.notes.append(f"shares that grew only because others shrank: {first_of(cheap, _NAMED)}")
-        return [row for row in shares if row.key in dearer]
+        return [row for row in shares if row.key in costlier]
 
     def _not_moved(
         self,

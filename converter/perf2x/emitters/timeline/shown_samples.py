@@ -65,7 +65,7 @@ _BUSY = 1.5
 
 
 class Durations(Frozen):
-    """How long each sample to draw lasts, in nanoseconds; 0 for a sample that is drawn as an instant.
+    """The length of each sample to draw, in nanoseconds; 0 for a sample that is drawn as an instant.
 
     ``is_wait``: the time begins at the sample; otherwise it ends there.
     """

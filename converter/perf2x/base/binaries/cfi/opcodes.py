@@ -15,7 +15,7 @@ REMEMBER, RECALL = b"\x0a", b"\x0b"
 
 
 class Effect(IntEnum):
-    """What an instruction does to the rules in force."""
+    """The effect of an instruction on the rules in force."""
 
     NOTHING = 0
     SET = 1

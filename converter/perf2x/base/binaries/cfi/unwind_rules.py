@@ -20,7 +20,7 @@ CFA_BY_EXPRESSION = -1
 
 
 class RuleKind(IntEnum):
-    """Where the caller's value of a register is; ``value`` is that of RegisterRule. DWARF 5, section 6.4.1."""
+    """The place of the caller's value of a register; ``value`` is that of RegisterRule. DWARF 5, section 6.4.1."""
 
     SAME = 0
     """Still in the register; also for registers that a rule does not mention, as in libdw and libunwind."""

@@ -114,7 +114,7 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
 
 
 class _Opcodes:
-    """What each of the 256 opcodes of a program does: arrays of shape (256,)."""
+    """The effect of each of the 256 opcodes of a program: arrays of shape (256,)."""
 
     def __init__(self, machine: Machine) -> None:
         base, span = max(machine.opcode_base, 1), machine.line_range or 1

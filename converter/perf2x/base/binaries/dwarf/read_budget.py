@@ -11,7 +11,7 @@ _SLACK = 1 << 16
 
 
 class ReadBudget:
-    """How many bytes of a section may still be read; bytes that are read a second time count a second time."""
+    """Number of bytes of a section that may still be read; bytes that are read a second time count a second time."""
 
     def __init__(self, what: str, size: int, times: int) -> None:
         """Allow ``times`` × ``size`` bytes; ``what`` names the content of these ``size`` bytes in the error message."""

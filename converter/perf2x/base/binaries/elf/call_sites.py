@@ -5,7 +5,7 @@ BL, BLR, BLRAA and similar instructions.
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from perf2x.base.binaries.elf.elf_file import CodeBlocks, ElfObject
 from perf2x.errors import ObjectError
@@ -22,23 +22,23 @@ class CallSites:
 
     def __init__(self, elf: ElfObject) -> None:
         self._blocks = CodeBlocks(elf)
-        self._ends_with_call = _BY_MACHINE.get(elf.machine)
-        self.may_return_to = lru_cache(MAX_ANSWERS)(self._may_return_to)
+        self.may_return_to = lru_cache(MAX_ANSWERS)(partial(_may_return_to, self._blocks, _BY_MACHINE.get(elf.machine)))
 
-    def _may_return_to(self, svma: int) -> bool:
-        """Return whether a call instruction may end at an address; True if unknown, as in a file without code.
 
-        x86 instructions cannot be decoded backwards, so bytes that look like a call count as a call.
-        """
-        if self._ends_with_call is None:
-            return True
-        try:
-            load = self._blocks.elf.load_of(svma - 1)
-            start = svma if load is None else max(svma - _LONGEST_CALL, load.address)
-            before = self._blocks.read(start, svma)
-        except ObjectError:
-            return True
-        return len(before) < svma - start or not any(before) or self._ends_with_call(before)
+def _may_return_to(blocks: CodeBlocks, ends_with_call: Callable[[bytes], bool] | None, svma: int) -> bool:
+    """Return whether a call instruction may end at an address; True if unknown, as in a file without code.
+
+    x86 instructions cannot be decoded backwards, so bytes that look like a call count as a call.
+    """
+    if ends_with_call is None:
+        return True
+    try:
+        load = blocks.elf.load_of(svma - 1)
+        start = svma if load is None else max(svma - _LONGEST_CALL, load.address)
+        before = blocks.read(start, svma)
+    except ObjectError:
+        return True
+    return len(before) < svma - start or not any(before) or ends_with_call(before)
 
 
 def _is_x86_call(before: bytes) -> bool:

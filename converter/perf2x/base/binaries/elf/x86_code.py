@@ -1,7 +1,7 @@
 """Decodes instructions of one x86 file by address, and finds the extents of its functions."""
 
 from bisect import bisect_right
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -22,16 +22,9 @@ class X86Code:
 
     def __init__(self, elf: ElfObject, debug: ElfObject | None) -> None:
         self.is_64 = elf.machine == "EM_X86_64"
-        self._blocks, self._files = CodeBlocks(elf), [elf] if debug is None else [debug, elf]
-        self.instruction = lru_cache(_MOST)(self._instruction)
+        self._files = [elf] if debug is None else [debug, elf]
+        self.instruction = lru_cache(_MOST)(partial(_instruction, CodeBlocks(elf), self.is_64))
         self._extents: tuple[list[int], list[int]] | None = None
-
-    def _instruction(self, svma: int) -> X86Instruction | None:
-        """Return the instruction at an address; None if it is invalid, or not in the file."""
-        try:
-            return decode(self._blocks.read(svma, svma + LONGEST), is_64=self.is_64)
-        except ObjectError:
-            return None
 
     def function(self, svma: int) -> tuple[int, int]:
         """Return the extent of the function at an address, by its symbol; ANYWHERE without a symbol."""
@@ -56,6 +49,14 @@ class X86Code:
                     following = np.append(start[1:], start[-1:])
                     return start.tolist(), np.where(size > 0, start + size, following).tolist()
         return [], []
+
+
+def _instruction(blocks: CodeBlocks, is_64: bool, svma: int) -> X86Instruction | None:
+    """Return the instruction at an address; None if it is invalid, or not in the file."""
+    try:
+        return decode(blocks.read(svma, svma + LONGEST), is_64=is_64)
+    except ObjectError:
+        return None
 
 
 class BranchLengths:

@@ -1,10 +1,14 @@
 """Bytes in front of a return address are a call's."""
 
+import gc
+import weakref
+
 import pytest
 
 from perf2x.base.binaries.elf import call_sites, elf_file
 from perf2x.base.binaries.elf.call_sites import CallSites
 from perf2x.base.binaries.elf.elf_file import BLOCK, open_elf
+from perf2x.base.binaries.elf.x86_code import X86Code
 from tests.support.tiny_elf import TinySection, tiny_elf
 
 TEXT = 0x1000
@@ -111,3 +115,18 @@ def test_a_file_that_lacks_the_end_of_its_code_tells_nothing() -> None:
     elf.size = elf.segments[0].offset + 40
     assert CallSites(elf).may_return_to(TEXT + 41)
     assert not CallSites(elf).may_return_to(TEXT + 40)
+
+
+@pytest.mark.parametrize("reader", [CallSites, lambda elf: X86Code(elf, None)])
+def test_caches_keep_no_file_alive(reader) -> None:
+    """Workers collect no garbage: a cache that refers to its owner would keep each file that was ever read."""
+    text = TinySection(".text", b"\x90" * 32, TEXT, flags=6)
+    elf = open_elf(tiny_elf([text], is_64=True, machine=X86))
+    file, code = weakref.ref(elf), reader(elf)
+    (code.may_return_to if isinstance(code, CallSites) else code.instruction)(TEXT + 16)
+    gc.disable()
+    try:
+        del elf, code
+        assert file() is None
+    finally:
+        gc.enable()
