@@ -66,7 +66,7 @@ import numpy.typing as npt
 from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.errors import OptionError
 from perf2x.kernel.conversion import convert_recordings, write_file
-from perf2x.kernel.format_suffix import check_name, format_of
+from perf2x.kernel.format_suffix import check_output_name, format_of
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.load_result import EventCount, Loaded
@@ -301,7 +301,7 @@ def _emitter(
     """The name of a format, for messages, and its emitter."""
     if to is None or isinstance(to, str):
         name = to or format_of(target)
-        check_name(name, target)
+        check_output_name(name, target)
         return name, build_emitter(name, settings)
     if settings:
         raise OptionError("settings are for the name of a format; an emitter has its own")

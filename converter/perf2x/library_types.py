@@ -31,47 +31,49 @@ class TableOptions(TypedDict, total=False):
     """Keyword arguments of ``top`` and ``diff``; left out, each is as in LoadOptions."""
 
     timeline: bool
-    """Keep one row per sample in time order, rather than one per distinct stack."""
+    """True: keep one row per sample, in time order. False: keep one row per distinct stack."""
     by_thread: bool
-    """False: sum samples of threads with the same name, unless something else needs single threads; all are still
-    listed."""
+    """False: sum samples of threads with the same name, unless another option needs single threads. In both cases, the
+    profile lists all threads."""
     keep: frozenset[str]
-    """Columns to keep, by which samples stay separate. ``cpu``, ``cgroup``, ``data_src`` (memory accesses), in
-    timelines ``fields`` of tracepoints; other columns of Needs.columns do not keep samples separate."""
+    """Optional columns of samples to keep; samples that differ in one of them are not summed. ``cpu``, ``cgroup``,
+    ``data_src`` (memory accesses) and, in timelines, ``fields`` (of tracepoints). The set may also have other names in
+    Needs.columns, which have no effect here."""
     stacks: bool
-    """False: only count samples; stacks are read only to report on deferred and copied ones."""
+    """False: only count samples. Even then, stacks are read if they are deferred or must be unwound, because reports
+    count those."""
     counts: bool
     """Read the counts of perf stat record as samples without stacks."""
     events: tuple[str, ...]
-    """Names or globs of the events to keep; empty: all."""
+    """Names or globs of the events to keep; empty: all events."""
     join_events: bool
     """Merge events that perf opened once per kind of CPU core, or once per control group."""
     keep_other_events: bool
-    """Keep the other events, too, after the selected ones."""
+    """True: keep all events; ``events`` only determines which of them is the default."""
     itrace: str
-    """Samples to make from Arm SPE trace, by perf's letters; empty: all."""
+    """Kinds of samples to make from Arm SPE trace, by the letters of ``perf script --itrace``; empty: all."""
     filters: Filters
     """Filters on samples and frames."""
     allow_empty: bool
-    """False: a recording without samples is an error that names the reason."""
+    """False: if no recording has samples, raise an error with the reason."""
     grouping: Grouping
-    """Grouping of the remaining samples."""
+    """How to group the samples that pass the filters."""
     tags: tuple[Mapping[str, str], ...]
-    """Labels of each input; empty: none."""
+    """A mapping of labels for each input, in the order of the inputs; empty: no labels."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
     """Treatment of samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
     call_graphs: CallGraphOptions
-    """Unwinding of user stack dumps and branch records."""
+    """How callers are found in user stack dumps and branch records."""
     merge_callchains: bool
-    """False: leave deferred user chains separate, and mark the samples that wait for one."""
+    """True: join deferred user callchains to their samples. False: end the samples' stacks with a mark instead."""
     jobs: int
     """The number of processes that read, stitch and symbolize (Linux); 0: as many as are worthwhile. The library's
     default is one, because a library must not fork unless told to."""
     symbolize: bool
     """False: use ``symbols`` only to find objects for unwinding; symbolize nothing."""
     max_unpacked: int | None
-    """Bytes to which each compressed input may be unpacked (None: 200 times its size, at least 256 MiB). It also limits
-    the bytes read from a pipe (None: 64 GiB); see base/files/unpack_limit.py."""
+    """Limit, in bytes, on the unpacked size of each compressed input, and on the input from a pipe. None: 200 times the
+    size of the compressed file, but at least 256 MiB; for a pipe, 64 GiB. See base/files/unpack_limit.py."""
     anonymize: str
     """A secret salt for the hashes; empty: names stay."""
     code: CodeRequest | None
@@ -97,7 +99,8 @@ class ReadOptions(TableOptions, total=False):
     """Keyword arguments of ``read`` and ``convert``: all of ``TableOptions``, and these."""
 
     value: Literal["", "weight", "mispredicts"]
-    """The value to use instead of the samples' period; empty: the period."""
+    """What samples count instead of their period: ``weight``, or one row for each mispredicted branch. Empty: the
+    period."""
     data_objects: bool
     """Place samples at the accessed data, without a stack, instead of at their instruction."""
     latency: Literal["", "value", "beside"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec.structs import replace
 
 from perf2x.errors import SettingError
-from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.kernel.feature import Feature, Phase, SessionRun, with_profile
 from perf2x.model.filters.time_ranges import parse_seconds
 from perf2x.model.plugin_options import START_TIME
 from perf2x.model.setting import FeatureSettings, Setting
@@ -109,4 +109,4 @@ def _started(meta: "Meta", session: "Session", start: int | Literal["file"], fil
     return replace(meta, wall_start_ns=begin, comments=(*meta.comments, comment))
 
 
-FEATURE = Feature({Place.DESCRIBED: _set_start_time}, _StartTime)
+FEATURE = Feature({Phase.DESCRIBED: _set_start_time}, _StartTime)

@@ -64,8 +64,8 @@ def _sample_labels(recording: Recording) -> tuple[str, ...]:
 
 def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
     symbols, profile = context.options.symbols, stitched.profile
-    if stitched.names:
-        return stitched.names(profile, SymbolOptions())
+    if stitched.stored_names:
+        return stitched.stored_names(profile, SymbolOptions())
     if symbols is None:
         return None
     symbols = replace(symbols, names="short", inline=True, keep_full_names=False)  # the reader decides

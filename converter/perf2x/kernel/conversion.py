@@ -1,4 +1,4 @@
-"""Converts recordings to files, for both the command line and the library."""
+"""Converts recordings to output files, for both the command line and the library."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,13 +12,13 @@ from perf2x.kernel.stage_timer import Stages
 from perf2x.model.profile import View
 
 Outputs = Callable[[View], Iterable[tuple[str, View]]]
-"""Splits the whole profile into outputs, each with its name."""
+"""Splits the profile of all recordings into outputs: yields the file name and the profile of each."""
 
 
 def convert_recordings(
     outputs: Outputs,
     sources: Sequence[str],
-    name: str,
+    format_name: str,
     emitter: Emitter,
     options: LoadOptions,
     *,
@@ -27,20 +27,22 @@ def convert_recordings(
     stages: Stages | None = None,
     write: Callable[[Emitter, View, str, Sequence[str]], None] | None = None,
 ) -> tuple[Loaded, list[str]]:
-    """Load what the format ``name`` needs and pass each output to ``write``; return the result and the output names.
+    """Load what the format needs, and write every output; return the result of the load and the outputs' file names.
 
-    ``timeline`` is that of ``options_for_format``. Raises SettingError for options that the format does not support.
+    ``sources`` are the paths of the recordings. ``timeline`` overrides the format's default, unless it is None.
+    ``write`` replaces ``write_file``, and has its parameters. Raises SettingError for options that the format does not
+    support.
     """
-    stages, targets = stages or Stages(), []
-    loaded = load(sources, options_for_format(options, name, emitter.needs, timeline), progress, stages)
-    for target, profile in outputs(loaded.profile):
+    stages, written = stages or Stages(), []
+    loaded = load(sources, options_for_format(options, format_name, emitter.needs, timeline), progress, stages)
+    for output, profile in outputs(loaded.profile):
         with stages.stage("emit"):
-            (write or write_file)(emitter, profile, target, sources)
-        targets.append(target)
-    return loaded, targets
+            (write or write_file)(emitter, profile, output, sources)
+        written.append(output)
+    return loaded, written
 
 
-def write_file(emitter: Emitter, profile: View, target: str, inputs: Sequence[str]) -> None:
-    """Write a file atomically. Raises OptionError if it is one of ``inputs``."""
-    with open_output(target, inputs=tuple(inputs), compress=wants_gzip(target, emitter.suffix)) as out:
+def write_file(emitter: Emitter, profile: View, output: str, inputs: Sequence[str]) -> None:
+    """Write an output file atomically. Raises OptionError if ``output`` is one of the input files."""
+    with open_output(output, inputs=tuple(inputs), compress=wants_gzip(output, emitter.suffix)) as out:
         emitter.emit(profile, out)

@@ -1,6 +1,6 @@
 """A feature: its settings, and its steps between stitched samples and the finished profile.
 
-::
+A feature that leaves out some samples, for instance::
 
     class Idle(FeatureSettings):
         skip_idle: Annotated[bool, Setting("Leave out samples of an idle machine.", asks="records")] = False
@@ -8,10 +8,11 @@
     def _skip(loaded: "Loaded", run: "SessionRun") -> "Loaded":
         ...
 
-    FEATURE = Feature({Place.RUNNING: _skip}, Idle)
+    FEATURE = Feature({Phase.RUNNING: _skip}, Idle)
 
-An entry point of the group ``perf2x.steps`` names it. A step returns its input unchanged unless its settings
-request something, and imports modules only when it has work to do, because every command imports every feature.
+An entry point of the group ``perf2x.steps`` names the object ``FEATURE``. A step returns its input unchanged unless
+its settings request something. It imports modules only when it has work to do, because every command imports every
+feature.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,56 +37,46 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.known.location_names import LocationNames
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
-_STEPS = "perf2x.steps"
+_STEPS = "perf2x.steps"  # group of entry points
 
 
-class Place(IntEnum):
-    """Points of the pipeline at which steps run: first those that need times of samples, then names, then groups."""
+class Phase(IntEnum):
+    """The phases between stitching and the finished profile, in the order in which they run.
 
-    STITCHED = auto()
-    """Samples are stitched and otherwise unchanged."""
-    SWITCHES = auto()
-    """Context switches of a timeline are completed."""
-    FIELDS = auto()
-    """Samples of a timeline get further columns."""
-    WAITS = auto()
-    """Samples of a timeline get waits added."""
-    RUNNING = auto()
-    """Samples of a timeline are related to the number of running threads."""
-    SUMMED = auto()
-    """Times that are no longer needed are dropped, and equal samples summed."""
-    EVENTS = auto()
-    """Events are filtered."""
-    JOINED = auto()
-    """Parts of one event are merged."""
-    SYMBOLIZED = auto()
-    """Filters that need no names are applied; then addresses are symbolized."""
-    NAMED = auto()
-    """Frames are changed by name."""
-    CHOSEN = auto()
-    """Samples and frames are filtered by name."""
-    HIDDEN = auto()
-    """Names are hidden."""
-    RECORDED = auto()
-    """Single samples are read again, as recorded."""
-    GROUPED = auto()
-    """Samples are grouped."""
-    VALUED = auto()
-    """Values are replaced."""
-    DESCRIBED = auto()
-    """Facts about the recording are added."""
+    Steps up to RUNNING get single samples with times, if an option needs times. Steps from NAMED on get names of
+    functions. In each phase, perf2x's own steps (session_steps.py) run before those of features.
+    """
+
+    STITCHED = auto()  # looks at the samples as the stitcher made them
+    SWITCHES = auto()  # completes the context switches of a timeline
+    FIELDS = auto()  # adds columns to the samples of a timeline, such as the fields of tracepoints
+    WAITS = auto()  # adds the times at which threads waited to a timeline, as samples of their own
+    RUNNING = (
+        auto()
+    )  # Filters or divides the samples of a timeline by the number of threads that ran when each was taken.
+    SUMMED = auto()  # drops times that are no longer needed, and sums equal samples
+    EVENTS = auto()  # filters events
+    JOINED = auto()  # merges events that perf opened in parts, such as one for each kind of CPU core
+    SYMBOLIZED = auto()  # applies the filters that need no names of functions, then symbolizes addresses
+    NAMED = auto()  # changes frames whose functions have certain names
+    FILTERED = auto()  # filters samples and frames by the names of functions
+    HIDDEN = auto()  # replaces names that must not be published
+    REREAD = auto()  # provides single samples as they were recorded, by a second pass over the recording
+    GROUPED = auto()  # groups samples
+    REVALUED = auto()  # replaces the values of samples
+    DESCRIBED = auto()  # adds facts about the recording, such as its time of day
 
 
 class SessionRun(Frozen):
-    """Input of steps besides the loaded result."""
+    """What a step gets besides the result of the previous step: the recording and the options of the load."""
 
     recording: "Recording"
     filters: "AppliedFilters"
     """The user's filters, applied to this recording."""
     context: "LoadContext"
     session: "SessionInput"
-    names: "Callable[[Profile, SymbolOptions], LocationNames] | None"
-    """Names that come from the source itself."""
+    stored_names: "Callable[[Profile, SymbolOptions], LocationNames] | None"
+    """Returns the names that the input itself stores for a profile's locations; None: it stores none."""
 
     @property
     def options(self) -> "LoadOptions":
@@ -93,18 +84,19 @@ class SessionRun(Frozen):
         return self.context.options
 
 
+# a step takes the result of the previous step, and returns its own
 Step = Callable[["Loaded", SessionRun], "Loaded"]
 
 
 class Feature(Frozen):
-    """A feature's settings, and its steps by place."""
+    """A feature's settings, and its steps by phase."""
 
-    steps: Mapping[Place, Step] = field(default_factory=dict)
-    settings: type[FeatureSettings] | None = None
+    steps: Mapping[Phase, Step] = field(default_factory=dict)  # they run for each recording
+    settings: type[FeatureSettings] | None = None  # None: the feature has no settings
     finish: "Callable[[Loaded, LoadContext], Loaded] | None" = None
-    """The last step, for all recordings together."""
+    """Runs once, after all recordings were merged."""
     check: "Callable[[LoadOptions, Sequence[str]], None] | None" = None
-    """Refuses incompatible options or files by raising OptionError."""
+    """Called with the options and the paths of all inputs before any is read; refuses them by raising OptionError."""
 
 
 def with_profile(loaded: "Loaded", profile: "Profile") -> "Loaded":
@@ -120,15 +112,18 @@ def features() -> tuple[Feature, ...]:
 
 def feature_settings() -> tuple[type[FeatureSettings], ...]:
     """Return the settings classes of all features."""
-    return tuple(one.settings for one in features() if one.settings is not None)
+    return tuple(feature.settings for feature in features() if feature.settings is not None)
 
 
-def with_settings(given: tuple[FeatureSettings, ...], values: Mapping[str, Any]) -> tuple[FeatureSettings, ...]:
-    """Return settings with some values replaced, by setting name. Raises TypeError for unknown names."""
-    known = {kind: kind() for kind in feature_settings()} | {type(one): one for one in given}
-    left = dict(values)
-    for kind, one in known.items():
-        known[kind] = replace(one, **{name: left.pop(name) for name in kind.__struct_fields__ if name in left})
-    if left:
-        raise TypeError(f"there is no option {', '.join(left)}")
-    return tuple(one for kind, one in known.items() if one != kind())
+def with_settings(settings: tuple[FeatureSettings, ...], new_values: Mapping[str, Any]) -> tuple[FeatureSettings, ...]:
+    """Return settings with some values replaced, by field name; objects whose fields all have defaults are left out.
+
+    Raises TypeError for a name that no feature has.
+    """
+    by_class = {kind: kind() for kind in feature_settings()} | {type(changed): changed for changed in settings}
+    unused = dict(new_values)
+    for kind, old in by_class.items():
+        by_class[kind] = replace(old, **{name: unused.pop(name) for name in kind.__struct_fields__ if name in unused})
+    if unused:
+        raise TypeError(f"there is no option {', '.join(unused)}")
+    return tuple(new for kind, new in by_class.items() if new != kind())

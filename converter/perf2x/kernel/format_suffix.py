@@ -1,4 +1,4 @@
-"""Chooses the output format by the suffix of the output's name, as declared by the emitter classes."""
+"""Chooses the output format by the suffix of the output file's name, such as ``.pb.gz`` for pprof."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +11,10 @@ _COMMON_FORMATS = ("pprof", "collapsed")
 
 
 def format_of(output: str | None) -> str:
-    """Return the format with the longest suffix that the output's name ends with.
+    """Return the name of the format whose suffix the output's name ends with; of several, that with the longest suffix.
 
-    A final ``.gz`` is ignored. Raises OptionError if no format matches, or several do equally well.
+    A final ``.gz`` is ignored, both in the output's name and in suffixes. Raises SettingError if no suffix matches, if
+    several formats have the longest one, and for standard output.
     """
     formats = available(EMITTERS)
     if output is None or output == "-":
@@ -28,33 +29,40 @@ def format_of(output: str | None) -> str:
     return best[0]
 
 
-def check_name(name: str, output: str) -> None:
-    """Raise OptionError if the output's name belongs to another format; names that fit many formats are accepted."""
+def check_output_name(format_name: str, output: str) -> None:
+    """Raise SettingError if the output has the suffix of another format: ``--to pprof -o stacks.collapsed``.
+
+    To save imports, only the most common formats and the one that is called like the suffix are considered. Suffixes
+    that belong to no format, or to many, such as ``.txt`` and ``.json``, are accepted.
+    """
     formats = available(EMITTERS)
-    own = _suffix(formats[name]) if name in formats else ""
-    for other in {*_COMMON_FORMATS, Path(output).suffix[1:]} & formats.keys() - {name}:
+    own = _suffix(formats[format_name]) if format_name in formats else ""
+    for other in {*_COMMON_FORMATS, Path(output).suffix[1:]} & formats.keys() - {format_name}:
         if own and output.endswith(_suffix(formats[other])) and not _without_gz(output).endswith(_without_gz(own)):
-            raise SettingError(f"the name {output} means {other}, not ", "to", f" {name}, whose files end with {own}")
+            raise SettingError(
+                f"the name {output} means {other}, not ", "to", f" {format_name}, whose files end with {own}"
+            )
 
 
 def _matching_suffixes(output: str, formats: Mapping[str, EntryPoint]) -> dict[str, str]:
-    """Return the formats that may match ``output``, and their suffixes without ``.gz``.
+    """Return the formats whose suffix ``output`` ends with, and these suffixes; ``.gz`` is removed from both.
 
-    Suffixes are known only after importing an emitter, and importing all built-in ones takes 30 ms. So likely ones come
-    first, and the search stops at a suffix that includes the name's last dot: no other can be longer.
+    Suffixes are known only after importing an emitter, and importing all built-in ones takes 30 ms. So the formats that
+    are likely to match are tried first. The search ends when a built-in format's suffix starts at the first dot of the
+    file's name: no other suffix can be longer. Plugins come first of all, because they may have the same suffix.
     """
 
-    def unlikeliness(name: str) -> tuple[bool, bool, bool, str]:
+    def order(name: str) -> tuple[bool, bool, bool, str]:  # False sorts before True
         return is_built_in(formats[name]), name not in output, name not in _COMMON_FORMATS, name
 
-    found: dict[str, str] = {}
-    for name in sorted(formats, key=unlikeliness):
+    matching: dict[str, str] = {}
+    for name in sorted(formats, key=order):
         suffix = _without_gz(_suffix(formats[name]))
         if output.endswith(suffix):
-            found[name] = suffix
+            matching[name] = suffix
             if is_built_in(formats[name]) and "." not in Path(output).name.removesuffix(suffix):
                 break
-    return found
+    return matching
 
 
 def _suffix(point: EntryPoint) -> str:

@@ -1,7 +1,8 @@
-"""Sources: the kinds of inputs, recognized by their first bytes.
+"""Interfaces of inputs: `SourceKind` recognizes and opens a kind of input, `Source` is an opened one.
 
-An entry point of the group ``perf2x.sources`` names a ``SourceKind``; an input that none of them recognizes is read as
-perf.data. Every load imports all kinds, so they import modules only when they open something.
+An entry point of the group ``perf2x.sources`` names a ``SourceKind``, which recognizes files by their first bytes. An
+input that no kind recognizes is read as perf.data. Every load imports the modules of all kinds, so these modules import
+others only when they open an input.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,22 +26,23 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Lacks = Mapping[str, tuple[str, ...]]
-"""Messages for missing data (``Setting.asks``), before and after the name of the setting that needs it.
+"""What an input lacks, and the message for an option that needs it.
 
-By fields of LoadOptions: whole sentences.
+A key is a kind of data (a value of ``Setting.asks``); its value is the text before and after the name of the option. Or
+the key is a field of LoadOptions or of a feature's settings, and its value the arguments of an OptionError.
 """
 
 
 class Stitched(Frozen):
-    """The samples of a source with complete stacks, without function names."""
+    """The samples of a source as a profile with complete stacks, before symbolization, and reports on the stacks."""
 
     profile: "Profile"
     deferred: "DeferredReport"
     unwound: "UnwindReport"
-    names: "Callable[[Profile, SymbolOptions], LocationNames] | None" = None
-    """Returns the source's own names for a profile's locations; None: they are symbolized."""
-    sources: tuple[str, ...] = ()
-    """Names of the recordings that are merged in the source; empty: its own name."""
+    stored_names: "Callable[[Profile, SymbolOptions], LocationNames] | None" = None
+    """Returns the names that the source itself stores for a profile's locations; None: it stores none."""
+    recordings: tuple[str, ...] = ()
+    """Names of the recordings that were merged in the source; empty: the source is a single recording."""
 
 
 class Source(Protocol):
@@ -48,34 +50,41 @@ class Source(Protocol):
 
     @property
     def recording(self) -> "Recording":
-        """Session, records and single samples, as far as available."""
+        """The session, the side-band tables and the samples, as far as the input has them."""
         ...
 
     @property
     def lacks(self) -> Lacks:
-        """The kinds of missing data; an input that lacks records counts as one session."""
+        """What the input lacks. An input without ``records`` is never joined with other files of its session."""
         ...
 
     def stitched(self, filters: "AppliedFilters", context: "LoadContext") -> Stitched:
-        """Return the samples that pass the filters; the result does not depend on the number of processes."""
+        """Return the samples that pass the filters. The result does not depend on ``LoadOptions.jobs``."""
         ...
 
 
-def _nothing(_: object) -> bool:
+def _never(_: object) -> bool:
     return False
 
 
 class SourceKind(Frozen):
-    """One kind of input: a file or a pipe with one recording, or a folder or a URL with many."""
+    """One kind of input.
 
-    takes: Callable[[bytes], bool] = _nothing
-    """Returns whether a file is of this kind by its first bytes (``input_file.FIRST``)."""
+    A file or a pipe with one recording sets ``recognizes`` and ``open``; a folder or a URL with many recordings sets
+    ``recognizes_path`` and ``sessions``.
+    """
+
+    recognizes: Callable[[bytes], bool] = _never
+    """Returns whether a file is of this kind by its first bytes (at most ``input_file.FIRST``)."""
     open: "Callable[[InputFile, str, Diagnostics, Callable[[int, int], None] | None], Source] | None" = None
-    """Opens the named file; the last argument is called with the bytes done and the total. Raises FormatError."""
-    takes_path: Callable[[str], bool] = _nothing
-    """Returns whether a path contains many recordings of this kind."""
+    """Opens a file; the second argument is its name in messages. Raises FormatError.
+
+    The last argument reports progress: it is called with the number of bytes read and the total.
+    """
+    recognizes_path: Callable[[str], bool] = _never
+    """Returns whether the path or URL of an input contains many recordings of this kind."""
     sessions: "Callable[[Sequence[Input], LoadContext], Sequence[SessionInput]] | None" = None
-    """Finds the recordings in all inputs of this kind. Raises FormatError or OptionError."""
+    """Finds the sessions in all inputs of this kind together. Raises FormatError or OptionError."""
 
 
 @cache

@@ -1,4 +1,8 @@
-"""Code in jitdumps: mappings for the stitcher, call frame information for the unwinder."""
+"""Code in jitdump files: mappings for the stitcher, call frame information for the unwinder.
+
+A jitdump file (``jit-PID.dump``) describes the code that a just-in-time compiler made. The runtime maps the file, so
+that perf records an mmap with its name: the process announces its dump.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
-    """Return the side-band records with mappings for the code in jitdump files that were mapped."""
+    """Return the side-band tables plus a mapping for each piece of code in the jitdump files that processes announced.
+
+    If the recording has user stack dumps, also give the unwinder the call frame information in these files.
+    """
     sideband, symbols = recording.sideband, context.options.symbols
     if symbols is None:
         return sideband
@@ -37,23 +44,27 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
 
 
 def provide_images(announced: Sequence[AnnouncedDump], session: Session, finder: Finder) -> None:
-    """Give the unwinder the call frame information in jitdumps, except where one name stands for several dumps."""
-    files: dict[str, set[str]] = {}
-    for one in announced:
-        files.setdefault(one.name, set()).add(one.dump.name)
-    for name, dump in {one.name: one.dump for one in announced}.items():
-        image = _image(dump, session) if len(files[name]) == 1 else None
+    """Make the finder return an ELF image with the dump's call frame information for the name of each dump.
+
+    A name under which processes (in different containers, say) announced different files gets none: the finder knows
+    objects only by name.
+    """
+    paths_by_name: dict[str, set[str]] = {}
+    for each in announced:
+        paths_by_name.setdefault(each.name, set()).add(each.dump.name)
+    for name, dump in {each.name: each.dump for each in announced}.items():
+        image = _image(dump, session) if len(paths_by_name[name]) == 1 else None
         if image is not None:
             finder.provide(name, image)
 
 
 def _image(dump: JitDump, session: Session) -> ElfObject | None:
-    """Return the dump as an ELF file; None without call frame information."""
+    """Return the dump as an ELF file; None if it has no call frame information, or can no longer be read."""
     from perf2x.stitcher.unwind.jit_image import JitFrames, jit_image
     from perf2x.symbolizer.sources.parse_jitdump import machine_of
 
-    pieces = [JitFrames(code.offset, code.size, code.unwinding) for code in dump.codes if code.unwinding]
+    frames = [JitFrames(code.offset, code.size, code.unwinding) for code in dump.codes if code.unwinding]
     machine = machine_of(dump, session.arch)
     with contextlib.suppress(OSError):
-        return jit_image(Path(dump.name).read_bytes(), machine, pieces, dump.name) if pieces else None
+        return jit_image(Path(dump.name).read_bytes(), machine, frames, dump.name) if frames else None
     return None

@@ -1,6 +1,6 @@
 """Loads recordings into a finished profile by running all stages in order.
 
-A stage's modules are imported when it is reached, so ``perf2x --help`` needs none of them.
+The modules of a stage are imported when the load reaches the stage, so that ``perf2x --help`` imports none of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,28 +24,30 @@ def load(
     progress: Progress | None = None,
     stages: Stages | None = None,
 ) -> Loaded:
-    """Read, stitch and symbolize recordings (``-`` is standard input).
+    """Read, stitch and symbolize recordings; the path ``-`` is standard input.
 
-    Files of one session are stitched together; independent recordings are merged one by one, so that memory grows with
-    distinct content. Raises Perf2xError if one cannot be read, OptionError if the files of a session have different
-    tags. The time of each stage is added to ``stages``.
+    Files of one session are stitched together. Independent recordings are loaded one after the other, and each profile
+    is merged into the profile of those before it, so that memory grows with distinct stacks rather than with
+    recordings. The time of each stage is added to ``stages``. Raises Perf2xError if a recording cannot be read,
+    OptionError if the files of a session have different tags.
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.kernel.open_bundle import open_bundles
 
+    # ``names`` are the user's names for inputs; ``files`` are what is opened: for a bundle, its unpacked recording
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     with (
         limit_unpacking(options.max_unpacked),
         open_bundles(names, options.symbols) as (files, symbols),
     ):
-        options = replace(options, symbols=symbols)
+        options = replace(options, symbols=symbols)  # which also find objects in the bundles
         for feature in features():
             if feature.check:
                 feature.check(options, files)
         context = LoadContext(options, Diagnostics(), progress, stages or Stages(), files)
         with context.stages.stage("index"):
-            sessions = find_sessions([Input(*each) for each in zip(files, names, tags, strict=True)], context)
+            sessions = find_sessions([Input(*fields) for fields in zip(files, names, tags, strict=True)], context)
         if options.as_recorded and len(sessions) != 1:
             raise OptionError(ONE_RECORDING)
         parts = [part for session in sessions for part in session.parts]
@@ -53,24 +55,25 @@ def load(
             _require_samples(sum(part.sample_count for part in parts), parts, context)
         loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
         _require_samples(len(loaded.profile.samples), parts, context)
-        loaded = _with_comments(loaded)
+        loaded = _with_loss_comments(loaded)
         for feature in features():
             loaded = feature.finish(loaded, context) if feature.finish else loaded
         return loaded
 
 
 def _are_counts(parts: Sequence[SessionPart]) -> bool:
-    """Return whether perf stat recorded all inputs. Raises FormatError if it recorded only some."""
-    counted = [part.source for part in parts if part.counts]
-    if counted and len(counted) < len(parts):
+    """Return whether perf stat made all recordings. Raises FormatError if it made only some of them."""
+    made_by_perf_stat = [part.source for part in parts if part.counts]
+    if made_by_perf_stat and len(made_by_perf_stat) < len(parts):
         raise FormatError(
-            f"{counted[0]}: it has counts of perf stat record, which cannot be added to the samples of the others"
+            f"{made_by_perf_stat[0]}: it has counts of perf stat record,"
+            " which cannot be added to the samples of the others"
         )
-    return bool(counted)
+    return bool(made_by_perf_stat)
 
 
 def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Loaded:
-    """Merge independent sessions, loading one at a time."""
+    """Load independent sessions one at a time, and merge their results."""
     from perf2x.kernel.merge_reports import ResultFold
     from perf2x.model.filters.unmatched_filters import UnmatchedFilters
     from perf2x.symbolizer.known.known_names import KnownNames
@@ -87,8 +90,9 @@ def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Lo
         return fold.finish()
 
 
-def _require_samples(samples: int, parts: Sequence[SessionPart], context: LoadContext) -> None:
-    if not samples and not context.options.allow_empty:
+def _require_samples(sample_count: int, parts: Sequence[SessionPart], context: LoadContext) -> None:
+    """Raise FormatError with the reason if there are no samples, unless the user allows an empty profile."""
+    if not sample_count and not context.options.allow_empty:
         from perf2x.kernel.no_samples import no_samples
 
         names, recorded = [part.source for part in parts], sum(part.sample_count for part in parts)
@@ -96,13 +100,13 @@ def _require_samples(samples: int, parts: Sequence[SessionPart], context: LoadCo
 
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
-    """Load one session: stitch its samples, then run the steps."""
+    """Load one session: stitch its samples, then run perf2x's own steps and those of features."""
     from perf2x.kernel.session_steps import session_steps
     from perf2x.model.filters.applied_filters import AppliedFilters, check_root
 
     options, source = context.options, session.open()
     recording = source.recording
-    late_times = any(one.LATE_TIMES for one in options.features)
+    late_times = any(settings.LATE_TIMES for settings in options.features)
     check_root(options.grouping.root, recording)
     filters = AppliedFilters(
         options.filters,
@@ -120,17 +124,20 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         deferred=stitched.deferred,
         symbols=None,
         diagnostics=context.diagnostics,
-        sources=stitched.sources or (recording.session.source,),
+        sources=stitched.recordings or (recording.session.source,),
         record_counts=recording.sideband.record_counts,
     )
-    run = SessionRun(recording, filters, context, session, stitched.names)
+    run = SessionRun(recording, filters, context, session, stitched.stored_names)
     for step in session_steps():
         loaded = step(loaded, run)
     return replace(loaded, events=event_counts(loaded.profile))
 
 
-def _with_comments(loaded: Loaded) -> Loaded:
-    """Return the result with comments on merged inputs and losses, for readers of the output."""
+def _with_loss_comments(loaded: Loaded) -> Loaded:
+    """Return the result with comments about deferred callchains and losses, which formats such as pprof store.
+
+    Comments that the profile has already, such as those of merged inputs, are kept once each.
+    """
     profile, deferred = loaded.profile, loaded.deferred
     lines = []
     if deferred.samples or deferred.records:

@@ -36,21 +36,28 @@ class LoadOptions(Frozen):
     """All options that determine the contents of a profile; none that only affect how it is written."""
 
     timeline: bool = False
-    """Keep one row per sample in time order, rather than one per distinct stack."""
+    """True: keep one row per sample, in time order. False: keep one row per distinct stack."""
     times_optional: bool = False
-    """Accept a missing timeline, and missing CPUs, if only sums are stored, as in datasets without times."""
+    """True: if the input stores only sums, as datasets without times do, load them without times and CPUs.
+
+    False: such an input is refused if the options need times or CPUs.
+    """
     by_thread: bool = True
-    """False: sum samples of threads with the same name, unless something else needs single threads; all are still
-    listed.
+    """False: sum samples of threads with the same name, unless another option needs single threads.
+
+    In both cases, the profile lists all threads.
     """
     keep: frozenset[str] = frozenset()
-    """Columns to keep, by which samples stay separate.
+    """Optional columns of samples to keep; samples that differ in one of them are not summed.
 
-    ``cpu``, ``cgroup``, ``data_src`` (memory accesses), in timelines ``fields`` of tracepoints; other columns of
-    Needs.columns do not keep samples separate.
+    ``cpu``, ``cgroup``, ``data_src`` (memory accesses) and, in timelines, ``fields`` (of tracepoints). The set may also
+    have other names in Needs.columns, which have no effect here.
     """
     stacks: bool = True
-    """False: only count samples; stacks are read only to report on deferred and copied ones."""
+    """False: only count samples.
+
+    Even then, stacks are read if they are deferred or must be unwound, because reports count those.
+    """
     counts: bool = False
     """Read the counts of perf stat record as samples without stacks."""
     events: Annotated[
@@ -63,13 +70,13 @@ class LoadOptions(Frozen):
             read=_read_events,
         ),
     ] = ()
-    """Names or globs of the events to keep; empty: all."""
+    """Names or globs of the events to keep; empty: all events."""
     every_event: bool = False
-    """Whether the user explicitly requested all events: a format may then show each separately."""
+    """Whether the user asked for ``all`` events by name, so that a format such as collapsed writes each of them."""
     join_events: bool = True
     """Merge events that perf opened once per kind of CPU core, or once per control group."""
     keep_other_events: bool = False
-    """Keep the other events, too, after the selected ones."""
+    """True: keep all events; ``events`` only determines which of them is the default."""
     itrace: Annotated[
         str,
         Setting(
@@ -81,19 +88,22 @@ class LoadOptions(Frozen):
             asks="trace",
         ),
     ] = ""
-    """Samples to make from Arm SPE trace, by perf's letters; empty: all."""
+    """Kinds of samples to make from Arm SPE trace, by the letters of ``perf script --itrace``; empty: all."""
     filters: Filters = Filters()
     """Filters on samples and frames."""
     allow_empty: Annotated[bool, Setting("Continue when there are no samples.", rare=True, typed_default=False)] = True
-    """False: a recording without samples is an error that names the reason."""
+    """False: if no recording has samples, raise an error with the reason."""
     grouping: Grouping = Grouping()
-    """Grouping of the remaining samples."""
+    """How to group the samples that pass the filters."""
     value: Annotated[Literal["", "weight", "mispredicts"], Setting(group=STACKS, asks="records")] = ""
-    """The value to use instead of the samples' period; empty: the period."""
+    """What samples count instead of their period: ``weight``, or one row for each mispredicted branch.
+
+    Empty: the period.
+    """
     data_objects: Annotated[bool, Setting(group=STACKS, asks="records")] = False
     """Place samples at the accessed data, without a stack, instead of at their instruction."""
     tags: Annotated[tuple[Mapping[str, str], ...], Setting(group=TAGS)] = ()
-    """Labels of each input; empty: none."""
+    """A mapping of labels for each input, in the order of the inputs; empty: no labels."""
     deferred_missing: Annotated[
         Literal["mark", "kernel-only", "drop"],
         Setting(
@@ -107,7 +117,7 @@ class LoadOptions(Frozen):
     ] = "mark"
     """Treatment of samples whose deferred user stack is missing: mark them, keep their kernel part, or drop them."""
     call_graphs: CallGraphOptions = CallGraphOptions()
-    """Unwinding of user stack dumps and branch records."""
+    """How callers are found in user stack dumps and branch records."""
     merge_callchains: Annotated[
         bool,
         Setting(
@@ -119,7 +129,7 @@ class LoadOptions(Frozen):
             asks="stitching",
         ),
     ] = True
-    """False: leave deferred user chains separate, and mark the samples that wait for one."""
+    """True: join deferred user callchains to their samples. False: end the samples' stacks with a mark instead."""
     jobs: Annotated[
         int,
         Setting(
@@ -144,7 +154,7 @@ class LoadOptions(Frozen):
     symbolize: bool = True
     """False: use ``symbols`` only to find objects for unwinding; symbolize nothing."""
     features: tuple[FeatureSettings, ...] = ()
-    """Settings of the features in use, one object for each."""
+    """Settings of features, at most one object of each class; a feature without an object has its defaults."""
     max_unpacked: Annotated[
         int | None,
         Setting(
@@ -155,13 +165,14 @@ class LoadOptions(Frozen):
             read=lambda name, text: parse_size(text, name),
         ),
     ] = None
-    """Bytes to which each compressed input may be unpacked (None: 200 times its size, at least 256 MiB).
+    """Limit, in bytes, on the unpacked size of each compressed input, and on the input from a pipe.
 
-    It also limits the bytes read from a pipe (None: 64 GiB); see base/files/unpack_limit.py.
+    None: 200 times the size of the compressed file, but at least 256 MiB; for a pipe, 64 GiB. See
+    base/files/unpack_limit.py.
     """
 
     def of(self, kind: type[Settings]) -> Settings:
-        """Return the settings of a feature."""
+        """Return the settings of the feature with this class of settings."""
         return settings_of(self.features, kind)
 
     def but(self, **values: Any) -> "LoadOptions":
@@ -169,62 +180,69 @@ class LoadOptions(Frozen):
 
         Raises TypeError for unknown names.
         """
-        own = {name: values.pop(name) for name in self.__struct_fields__ if name in values}
-        return replace(self, features=with_settings(self.features, values), **own)
+        own_fields = {name: values.pop(name) for name in self.__struct_fields__ if name in values}
+        return replace(self, features=with_settings(self.features, values), **own_fields)
 
     @property
     def needs_times(self) -> bool:
         """Whether samples are processed one by one, in order of time."""
-        return self.timeline or any(one.NEEDS_TIMES for one in self.features)
+        return self.timeline or any(settings.NEEDS_TIMES for settings in self.features)
 
     @property
     def as_recorded(self) -> bool:
-        """Whether single samples stay identifiable."""
-        return any(one.AS_RECORDED for one in self.features)
+        """Whether a format writes single samples as they were recorded, so that each must stay identifiable."""
+        return any(settings.AS_RECORDED for settings in self.features)
 
     @property
     def hides_names(self) -> str:
-        """The setting that hides names; "" if none does."""
-        return next((one.HIDES_NAMES for one in self.features if one.HIDES_NAMES), "")
+        """The name of the setting that hides names; "" if none does."""
+        return next((settings.HIDES_NAMES for settings in self.features if settings.HIDES_NAMES), "")
 
     @property
     def keeps_threads(self) -> bool:
-        """Whether samples of different threads stay separate, as times and single threads require."""
-        selects = self.filters or self.grouping != Grouping() or self.hides_names
-        return bool(self.by_thread or self.needs_times or selects)
+        """Whether samples of different threads stay separate: timelines, filters and groups may need single threads."""
+        may_select_threads = self.filters or self.grouping != Grouping() or self.hides_names
+        return bool(self.by_thread or self.needs_times or may_select_threads)
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns to keep, including the one to group by."""
+        """The optional columns of samples to keep, including the one to group by."""
         return self.keep | columns_of([self.grouping.root])
 
     @property
     def keeps_fields(self) -> bool:
-        """Whether samples have the fields of their tracepoint, which name programs and files."""
+        """Whether samples keep the fields of their tracepoints; not if names are hidden, because fields have names."""
         return self.timeline and "fields" in self.keep and not self.hides_names
 
 
 def load_options(**values: Any) -> LoadOptions:
-    """Make options from fields and settings of features. Raises TypeError for unknown names."""
+    """Make options from fields and settings of features; the rest are defaults. Raises TypeError for unknown names."""
     return LoadOptions().but(**values)
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with (stage, done, total) from time to time."""
+"""Called from time to time with the name of a stage, the amount of work done, and the total amount.
+
+The unit of work is the stage's own: bytes, samples, or objects.
+"""
 
 
 class LoadContext(Struct, dict=True):
-    """Options, diagnostics, progress and stage times of one load, and the object finder that its stages share."""
+    """What the stages of one load share."""
 
     options: LoadOptions
     diagnostics: "Diagnostics"
     progress: Progress | None
     stages: "Stages"
+    # paths of all inputs, as they are opened: bundles are replaced by their unpacked recordings
     files: Sequence[str] = ()
     known_names: "KnownNames | None" = None
-    """Names from earlier recordings, which later ones need not look up; None for a single recording."""
+    """Names that earlier recordings of this load needed, so that later ones need not look them up.
+
+    None for a single recording.
+    """
     unmatched: "UnmatchedFilters | None" = None
-    """Filters that only some of several recordings match; None for a single recording."""
+    """Collects the filters that nothing in a recording matched, for one error at the end; None for one recording."""
 
     @cached_property
     def finder(self) -> "Finder":
@@ -234,7 +252,7 @@ class LoadContext(Struct, dict=True):
         return make_finder(self.options.symbols or SymbolOptions(), self.diagnostics, self.progress)
 
     def symbol_facts(self, profile: "Profile", recording: "Recording", symbols: SymbolOptions) -> "Context":
-        """Collect what symbol sources need to know about a recording and its profile."""
+        """Return what symbol sources need to know about a recording and its profile."""
         from perf2x.symbolizer.make_object_finder import make_context
 
         return make_context(profile, recording.session, symbols, self.diagnostics, self.finder, recording.sideband)

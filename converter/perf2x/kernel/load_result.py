@@ -19,18 +19,18 @@ from perf2x.symbolizer.symbol_report import SymbolReport
 
 
 class EventCount(Frozen, omit_defaults=True):
-    """One event, its samples and the sum of their values."""
+    """One event, the number of its samples, and the sum of their values."""
 
     name: str
     samples: int
     value: int
     unit: str
     readings: int = 0
-    """Number of readings of perf stat, which have no samples."""
+    """Number of readings of a counter (perf stat record), which has no samples."""
 
     @property
     def rows(self) -> int:
-        """Number of samples, or of readings."""
+        """Number of samples, or of readings for an event of perf stat."""
         return self.samples or self.readings
 
 
@@ -39,35 +39,36 @@ class Loaded(Frozen):
 
     profile: View
     recording: Recording
-    """The first recording, if there are several."""
+    """The recording; the first one if there are several."""
     recorded_samples: int
-    """Number of samples in the recording before any filter, as ``perf script`` prints them."""
+    """Number of samples in all recordings before any filter: as many as ``perf script`` prints."""
     events: tuple[EventCount, ...]
-    """Every event of the recording, in recorded order, with its samples in the profile."""
+    """Counts of the samples in the profile, for every event of the profile, in recorded order."""
     deferred: DeferredReport
     unwound: UnwindReport
     symbols: SymbolReport | None
     diagnostics: Diagnostics
     sources: tuple[str, ...]
-    """The name of every recording; only that of ``recording`` unless independent ones were merged."""
+    """The names of all recordings that the profile contains."""
     record_counts: Mapping[str, int]
     """Number of records of all recordings, by type."""
     reports: tuple[StepReport, ...] = ()
-    """Reports of features."""
+    """Reports of features, such as latency, on what they did."""
 
     @property
     def advice(self) -> tuple[Advice, ...]:
-        """Advice on recording."""
+        """Advice on how to record better."""
         return self.profile.meta.advice
 
-    def counted(self, row: int) -> dict[str, int]:
-        """Return an event's counts in the threads that exited (``perf record -s``), for a single recording.
+    def exact_count(self, event: int) -> dict[str, int]:
+        """Return ``{"counted": n}``: how often the event with this index happened in all threads, counted exactly.
 
-        Else ``counted``.
+        ``perf record -s`` writes a PERF_RECORD_READ with the value of the counter when a thread exits; n is their sum.
+        The result is empty without these records, for several recordings, and for counters that were read as a group.
         """
         reads = self.recording.sideband.reads
-        values = reads.value[reads.event == row].tolist()
-        if not values or len(self.sources) > 1 or self.recording.session.events[row].read_format & ReadFormat.GROUP:
+        values = reads.value[reads.event == event].tolist()
+        if not values or len(self.sources) > 1 or self.recording.session.events[event].read_format & ReadFormat.GROUP:
             return {}
         return {"counted": sum(values)}
 
@@ -79,9 +80,9 @@ class Loaded(Frozen):
     def __repr__(self) -> str:
         source = short(self.recording.session.source)
         counts = [
-            f"{short(one.name)} {one.samples:,} ({format_amount(one.value, one.unit)})"
-            for one in self.events
-            if one.samples
+            f"{short(event.name)} {event.samples:,} ({format_amount(event.value, event.unit)})"
+            for event in self.events
+            if event.samples
         ]
         kept = f"{self.samples:,} of {plural(self.recorded_samples, 'sample')}"
         return f"Loaded: {source}, {kept}\n  events: {first_of(counts, 3) or 'none'}\n  profile: {self.profile!r}"
@@ -93,8 +94,8 @@ def event_counts(profile: Profile) -> tuple[EventCount, ...]:
     samples = profile.samples
     counts = []
     for index, event in enumerate(profile.events):
-        chosen = samples.event == index
-        number, value = (int(column.sum(dtype=np.int64, where=chosen)) for column in (samples.count, samples.value))
-        sampled, read = (0, number) if event.is_count else (number, 0)
-        counts.append(EventCount(event.name, sampled, value, event.unit, read))
+        is_of_event = samples.event == index
+        count, value = (int(column.sum(dtype=np.int64, where=is_of_event)) for column in (samples.count, samples.value))
+        sample_count, readings = (0, count) if event.is_count else (count, 0)
+        counts.append(EventCount(event.name, sample_count, value, event.unit, readings))
     return tuple(counts)

@@ -1,4 +1,7 @@
-"""Merges the results of several recordings; model/transforms/incremental_merge.py merges the profiles themselves."""
+"""Merges the results of loading several recordings: reports, counts and tags.
+
+model/transforms/incremental_merge.py merges the profiles themselves.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,44 +20,53 @@ from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_r
 
 Report = TypeVar("Report", bound=Struct)
 
+# fields of reports: the size of stack dumps, and the longest time between a wait and the sample with its stack
+_MAXIMA = ("requested", "near_ns")
+
 
 class ResultFold:
-    """Merges the results of independent recordings one by one; keeps only the first recording open."""
+    """Merges the results of independent recordings one by one; of the recordings, it keeps only the first one."""
 
     def __init__(self, tags: Sequence[Mapping[str, str]]) -> None:
-        """``tags`` are those of all recordings; samples get labels for tags that differ."""
-        self._common = common_tags(tags)
-        self._own = iter([{key: value for key, value in tag.items() if key not in self._common} for tag in tags])
-        self._profiles = ProfileFold()
-        self._codes: list[CodeCounts] = []
-        self._value = 0.0
-        self._first: Loaded | None = None
+        """``tags`` has the tags of each recording, in the order in which their results will be added.
 
-    def add(self, part: Loaded) -> None:
-        """Add the next result. Raises FormatError if the summed values do not fit into 64 bits."""
-        self._value = check_total("all these recordings", part.profile.samples.value, self._value)
-        self._profiles.add(_labelled(part.profile, next(self._own)))
-        self._codes += [] if part.profile.code is None else [part.profile.code]
-        self._first = part if self._first is None else _add_reports(self._first, part)
+        Tags that all recordings share become labels of the profile, the others labels of samples.
+        """
+        self._common_tags = common_tags(tags)
+        self._differing_tags = iter(
+            [{key: value for key, value in own.items() if key not in self._common_tags} for own in tags]
+        )
+        self._profiles = ProfileFold()
+        self._code_counts: list[CodeCounts] = []
+        self._total = 0.0  # the sum of the values of all samples so far
+        # the first result, with the reports of all results so far; its profile is only that of the latest
+        self._merged: Loaded | None = None
+
+    def add(self, result: Loaded) -> None:
+        """Add the result of the next recording. Raises FormatError if the summed values do not fit into 64 bits."""
+        self._total = check_total("all these recordings", result.profile.samples.value, self._total)
+        self._profiles.add(_labelled(result.profile, next(self._differing_tags)))
+        self._code_counts += [] if result.profile.code is None else [result.profile.code]
+        self._merged = result if self._merged is None else _add_reports(self._merged, result)
 
     def finish(self) -> Loaded:
-        """Return one result for all; at least one must have been added."""
-        if self._first is None:
+        """Return the merged result; at least one result must have been added."""
+        if self._merged is None:
             raise ValueError("nothing was added")
-        code = merged_code(self._codes) if self._codes else None
-        profile = view_of(replace(self._profiles.finish(), labels=self._common), code)
-        return replace(self._first, profile=profile, events=event_counts(profile))
+        code = merged_code(self._code_counts) if self._code_counts else None
+        profile = view_of(replace(self._profiles.finish(), labels=self._common_tags), code)
+        return replace(self._merged, profile=profile, events=event_counts(profile))
 
 
 def _labelled(profile: Profile, tags: Mapping[str, str]) -> Profile:
-    """Return the profile with the tags of its session added to its own."""
+    """Return the profile with these tags as labels of all samples, except where a sample has a tag of that name."""
     if profile.samples.tags is None:
         return with_tags(profile, tags)
     return replace(profile, tag_sets=tuple({**tags, **own} for own in profile.tag_sets))
 
 
 def _add_reports(old: Loaded, new: Loaded) -> Loaded:
-    """Return the first result with the reports of both, without its profile."""
+    """Return ``old`` with the reports of both results added up, and with the profile of ``new``: old ones are freed."""
     return replace(
         old,
         profile=new.profile,
@@ -69,19 +81,22 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
 
 
 def _sum_by_kind(reports: Sequence[StepReport]) -> Iterator[StepReport]:
-    """Yield one report per feature."""
+    """Yield the sum of each feature's reports; every feature has its own class of reports."""
     kinds = dict.fromkeys(type(report) for report in reports)
     return (sum_reports([report for report in reports if type(report) is kind]) for kind in kinds)
 
 
 def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the tags that all inputs share."""
+    """Return the tags that have the same value in all inputs."""
     first = tags[0] if tags else {}
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in tags)}
 
 
 def sum_reports(reports: Sequence[Report]) -> Report:
-    """Add numbers, and mappings of numbers key by key; sizes (``requested``, ``near_ns``) become their maximum."""
+    """Return one report of the same class: numbers are added, mappings of numbers key by key.
+
+    Of the fields in _MAXIMA, which are limits rather than counts, the result has the largest value.
+    """
     merged = {
         field: _add_values([getattr(report, field) for report in reports], field)
         for field in reports[0].__struct_fields__
@@ -90,25 +105,27 @@ def sum_reports(reports: Sequence[Report]) -> Report:
 
 
 def _merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolReport | None:
-    """Merge to one row per object, however many inputs have it; None if nothing was symbolized."""
+    """Return a report with one row per object, however many recordings have it; None if nothing was symbolized."""
     rows: dict[tuple[str, str], ObjectReport] = {}
-    known = [report for report in reports if report is not None]
-    for row in (row for report in known for row in report.objects):
+    present = [report for report in reports if report is not None]
+    for row in (row for report in present for row in report.objects):
         old = rows.get((row.name, row.build_id))
         rows[row.name, row.build_id] = row if old is None else _add_objects(old, row)
-    return sorted_report(list(rows.values())) if known else None
+    return sorted_report(list(rows.values())) if present else None
 
 
 def _add_objects(old: ObjectReport, new: ObjectReport) -> ObjectReport:
-    numbers = ("named", "unnamed", "samples", "unnamed_samples")
-    sums = {field: getattr(old, field) + getattr(new, field) for field in numbers}
+    """Add up what two recordings report about the same object."""
+    counts = ("named", "unnamed", "samples", "unnamed_samples")
+    sums = {field: getattr(old, field) + getattr(new, field) for field in counts}
     return replace(old, reason=old.reason or new.reason, **sums)
 
 
-def _add_values(values: Sequence[Any], name: str) -> Any:
+def _add_values(values: Sequence[Any], field: str) -> Any:
+    """Combine the values of one field of several reports, as described in ``sum_reports``."""
     if isinstance(values[0], dict):
         total: Counter[Any] = Counter()
         for value in values:
             total.update(value)
         return dict(total)
-    return max(values) if name in ("requested", "near_ns") else sum(values)
+    return max(values) if field in _MAXIMA else sum(values)

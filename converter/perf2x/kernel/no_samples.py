@@ -1,7 +1,4 @@
-"""Explains why a recording has no samples, because an empty output without a reason is worse than an error.
-
-The most fundamental damage comes first, because it causes later counts.
-"""
+"""Explains why a recording has no samples, because an empty output without a reason is worse than an error."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,27 +15,30 @@ _DAMAGE = {
     "file_cut": "the file lacks its last {0.count:,} bytes: copy it again completely",
     "records_malformed": "{0.count:,} of its records are damaged, the first one is {0.first}",
 }
-"""Sentences about counts."""
+"""The reasons that follow from counters of damage (diagnostics.py), the most fundamental damage first.
+
+A damaged compressed file, for instance, also ends inside a record: only the first of these two is the reason.
+"""
 
 
 def no_samples(sources: Sequence[str], recorded: int, has_events: bool, counts: Mapping[str, Count]) -> FormatError:
-    """Return the error with the recordings and the reason; ``recorded`` and ``has_events`` are as in ``reason``."""
+    """Return the error that names the recordings and the reason; the other parameters are those of ``reason``."""
     why = reason(recorded, has_events, counts)
     return FormatError(f"{', '.join(sources)}: no samples: {why} (", "allow_empty", " goes on)")
 
 
 def damage(counts: Mapping[str, Count]) -> str:
-    """Return the damage that explains missing samples; "" if the whole recording was read."""
+    """Return the most fundamental damage among ``counts`` in words, "" if there is none."""
     return next((words.format(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
 
 
 def reason(recorded: int, has_events: bool, counts: Mapping[str, Count]) -> str:
-    """Return the first reason that explains missing samples.
+    """Return the reason for an empty profile: damage first, then the recording itself, then the user's options.
 
     ``recorded`` is the number of samples in the recordings; ``has_events``: at least one of them defines an event.
     """
-    if found := damage(counts):
-        return found
+    if damaged := damage(counts):
+        return damaged
     if "unfinished_file" in counts:
         return "perf record was killed before it wrote a sample"
     if "counter_readings" in counts:

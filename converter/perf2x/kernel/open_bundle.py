@@ -1,10 +1,8 @@
-"""Opens bundles: unpacks the recording to a temporary directory and reads objects in place (perf_archive.py).
+"""Opens bundles: tarballs of a recording and all files that its symbols need, to be converted on any machine.
 
-Only the recording and the files of JIT compilers are unpacked, after checking their names: a bundle is untrusted data.
-
-A bundle is a tarball of a recording and all files that its symbols need, to be converted on any machine.
-
-::
+The recording and the files of JIT compilers are unpacked to a temporary directory, after checking their names: a bundle
+is untrusted data. Objects stay in the tarball, and are read from there (base/binaries/find/perf_archive.py). These are
+the members of a bundle::
 
     perf.data                    the recording, byte for byte; perf.data/data … if it is a directory
     objects/BUILDID/elf          a mapped file (or vdso: the kernel's vDSO)
@@ -13,9 +11,8 @@ A bundle is a tarball of a recording and all files that its symbols need, to be 
     maps/perf-PID.map            symbols of JIT-compiled code; maps/jit-PID.dump
     bundle.json                  list of all members, and of missing files
 
-BUILDID is a hash of the recorded name if no build id was recorded. Names of members are plain ASCII and differ by more
-than case, whatever was recorded; the list has the recorded names. A bundle is also a tarball of ``perf archive``
-(base/binaries/find/perf_archive.py).
+BUILDID is the object's build id, or a hash of its recorded name if no build id was recorded. Names of members are plain
+ASCII and differ by more than case, whatever was recorded; bundle.json has the recorded names.
 """
 
 from __future__ import annotations
@@ -43,13 +40,13 @@ RECORDING = "perf.data"
 MAPS = "maps"
 LIST = "bundle.json"
 SCHEMA = 1
-"""Version of the file ``LIST``."""
+"""Version of the format of bundle.json."""
 
 
 MAX_OPEN = 50
-"""Maximum number of members to keep open as unnamed files."""
+"""Maximum number of unpacked members that are unnamed files, each of which stays open."""
 RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
-"""Members that are the recording, or a file of its directory; not the kernel's code."""
+"""Names of members that are the recording or, if it is a directory, its files; but not the kernel's code (kcore)."""
 _MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
 _DUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
 
@@ -58,22 +55,23 @@ _DUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
 def open_bundles(
     names: Sequence[str], options: SymbolOptions | None
 ) -> Iterator[tuple[list[str], SymbolOptions | None]]:
-    """Replace each bundle among the inputs by its unpacked recording, and add it to the archives of ``options``.
+    """Yield the paths of all inputs, with the unpacked recording in place of each bundle, and the options of symbols.
 
-    Raises FormatError if a bundle cannot be read. The files are removed at the end of the context.
+    To the options, the bundles are added as archives to search for objects. The unpacked files are removed at the end
+    of the context. Raises FormatError if a bundle cannot be read.
     """
     bundles = [name for name in names if name != "-" and is_bundle(Path(name))]
     if not bundles:
         yield list(names), options
         return
-    with contextlib.ExitStack() as stack:
-        directory = stack.enter_context(private_directory())
+    with contextlib.ExitStack() as open_files:
+        directory = open_files.enter_context(private_directory())
         recordings = {name: directory / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
         maps = directory / MAPS
         maps.mkdir()
         for name, recording in recordings.items():
-            call_copy(recording, f"{name}, {RECORDING}")
-            _unpack(name, recording, maps, stack)
+            call_copy(recording, f"{name}, {RECORDING}")  # its name in messages
+            _unpack(name, recording, maps, open_files)
         if options is not None:
             archives = (*options.archives, *(Path(name) for name in bundles))
             options = replace(options, archives=archives, perf_map_dir=options.perf_map_dir or _unless_empty(maps))
@@ -93,35 +91,36 @@ def is_bundle(path: Path) -> bool:
 
 
 def _looks_packed(path: Path) -> bool:
-    """Return whether a file is compressed or a tarball by its first bytes: a quick check for plain recordings."""
+    """Return whether the first bytes are those of a compressed file or a tarball; a plain recording has neither."""
     with path.open("rb") as stream:
         head = stream.read(512)
-    return packing(head) != "" or head[257:262] == b"ustar"
+    return packing(head) != "" or head[257:262] == b"ustar"  # the magic of a tar header
 
 
 def _unless_empty(directory: Path) -> Path | None:
     return directory if any(directory.iterdir()) else None
 
 
-def _unpack(name: str, recording: Path, maps: Path, stack: contextlib.ExitStack) -> None:
+def _unpack(name: str, recording: Path, maps: Path, open_files: contextlib.ExitStack) -> None:
+    """Unpack a bundle's recording to the path ``recording``, and files of JIT compilers to the directory ``maps``."""
     try:
         with open_tarball(Path(name)) as tar:
-            room = unpacked_limit(Path(name).stat().st_size)
-            opened_files = 0
+            bytes_left = unpacked_limit(Path(name).stat().st_size)
+            unpacked_members = 0
             for member in tar.members():
                 target = _target(member, recording, maps)
                 if target is not None:
-                    named = target.parent == maps and opened_files >= MAX_OPEN
+                    is_plain_file = target.parent == maps and unpacked_members >= MAX_OPEN
                     call_copy(target, f"{name}, {member.name}")
-                    _copy(tar, member, target, room, None if named else stack)
-                    room -= member.size
-                    opened_files += 1
+                    _copy(tar, member, target, bytes_left, None if is_plain_file else open_files)
+                    bytes_left -= member.size
+                    unpacked_members += 1
     except tarball_errors() as error:
         raise FormatError(*reason(f"{name}: cannot be read as a bundle", error)) from None
 
 
 def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None:
-    """Return a member's path in the temporary directory; None for members that stay in the tarball."""
+    """Return the path to which a member is unpacked; None for members that stay in the tarball."""
     if member.isreg() and RECORDED.fullmatch(member.name):
         return recording.joinpath(*member.name.split("/")[1:])
     is_dump = _DUMP.fullmatch(member.name) and is_jitdump(member.name)
@@ -130,17 +129,22 @@ def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None
     return None
 
 
-def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole: contextlib.ExitStack | None) -> None:
-    """Copy a member to an unnamed file that ``target`` links to, so that a killed process leaves no data.
+def _copy(
+    tar: Tarball, member: tarfile.TarInfo, target: Path, bytes_left: int, open_files: contextlib.ExitStack | None
+) -> None:
+    """Copy a member to an unnamed file, and make ``target`` a link to it, so that a killed process leaves no data.
 
-    ``whole`` closes the file when the bundle is no longer needed. Without it ``target`` is a plain file, because a
-    bundle may have more maps than a process may open files; likewise on systems without paths to open files.
+    An unnamed file must stay open: ``open_files`` closes it when the bundle is no longer needed. If ``open_files`` is
+    None, ``target`` becomes a plain file, because a bundle may have more maps than a process may open files. It is also
+    a plain file on systems where an open file has no path (``/proc/self/fd``).
+
+    Raises ValueError if ``target`` exists, FormatError if the member is larger than ``bytes_left``.
     """
     if target.is_symlink() or target.exists():
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as own:
-        copy = (whole or own).enter_context(Spool(shown_name(target)))
-        for chunk in tar.chunks(member, room):
-            copy.write(chunk)
-        link_or_copy(copy.done(), target, link=whole is not None)
+    with contextlib.ExitStack() as until_copied:
+        spool = (open_files or until_copied).enter_context(Spool(shown_name(target)))
+        for chunk in tar.chunks(member, bytes_left):
+            spool.write(chunk)
+        link_or_copy(spool.done(), target, link=open_files is not None)

@@ -4,8 +4,9 @@
 
     inputs ──find_sessions──▶ sessions, each opened once ──session.open()──▶ one recording at a time
 
-There may be very many inputs, so few stay open: an open recording holds a mapped file, an index and all its records
-except samples. The others are opened again when needed.
+There may be very many inputs, and an open one holds a mapped file, an index and the tables of all its records except
+samples. So all inputs are opened once, to group them, but only the first few stay open; each of the others is opened a
+second time when its session is loaded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_i
 from perf2x.reader.loss_notes import note_lost_samples
 
 MOST_OPEN = 16
-"""Number of inputs that stay open; the others are indexed twice, which takes a tenth of a conversion's time."""
+"""Number of inputs that stay open. The others are indexed twice; indexing takes a tenth of a conversion's time."""
 
 
 class Input(Frozen):
@@ -31,34 +32,34 @@ class Input(Frozen):
     path: str
     """The file to read."""
     name: str
-    """The user's name for it: for a file that was unpacked from a bundle, the bundle's name."""
+    """The user's name for the input: that of the bundle if the file was unpacked from one, otherwise the path."""
     tags: Mapping[str, str]
 
 
 class SessionPart(Frozen):
-    """One opened input, and the data to keep of it after closing."""
+    """One input that was opened, and what is kept of it if it was closed."""
 
     input: Input
-    source: str
+    source: str  # name of the input in messages
     sample_count: int
     has_events: bool
     opened: Source | None
-    """None: it must be opened again."""
+    """None: the input was closed, and must be opened again."""
     counts: bool = False
-    """Whether perf stat recorded it."""
+    """Whether perf stat made the recording."""
     events: Sequence[Event] = ()
     losts: Losts | None = None
 
 
 class SessionInput(Frozen):
-    """One recording session: its files in the given order, and its tags."""
+    """One recording session: its files, in the order in which the user named them, and its tags."""
 
     parts: tuple[SessionPart, ...]
     context: LoadContext
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """Labels of the session."""
+        """The user's labels for the session; all of its files have the same."""
         return self.parts[0].input.tags
 
     @property
@@ -67,37 +68,38 @@ class SessionInput(Frozen):
         return tuple(part.input.name for part in self.parts)
 
     def open(self) -> Source:
-        """Return the source, with its parts in order of time.
+        """Return the session's source; if it has several files, they are joined in order of time.
 
-        Raises FormatError if a file has disappeared, SettingError or OptionError for options that need missing data.
+        Raises FormatError if a file has disappeared, SettingError or OptionError for an option that needs data which
+        the source lacks.
         """
         opened = [part.opened or _reopen(part.input, self.context) for part in self.parts]
         source = opened[0]
         if len(opened) > 1:
             from perf2x.reader.joined_session import JoinedRecording, order_by_time
 
-            recordings = [one.recording for one in opened]
-            source = PerfData(JoinedRecording(order_by_time(recordings), self.context.diagnostics))
+            recordings = order_by_time([part.recording for part in opened])
+            source = PerfData(JoinedRecording(recordings, self.context.diagnostics))
         refuse_lacking(self.context.options, source.lacks)
         return source
 
 
 def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Find the recordings of inputs that contain many, then the sessions of the others."""
-    found: list[SessionInput] = []
+    """Find the sessions in all inputs: first those in folders and URLs that contain many, then those of files."""
+    sessions: list[SessionInput] = []
     for kind in source_kinds():
-        own = [one for one in inputs if kind.takes_path(one.path)]
-        if own and kind.sessions:
-            found += kind.sessions(own, context)
-            inputs = [one for one in inputs if one not in own]
-    return found + sessions_of_files(inputs, context)
+        recognized = [each for each in inputs if kind.recognizes_path(each.path)]
+        if recognized and kind.sessions:
+            sessions += kind.sessions(recognized, context)
+            inputs = [each for each in inputs if each not in recognized]
+    return sessions + sessions_of_files(inputs, context)
 
 
 def sessions_of_files(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Open every file, record its damage, and group the files of one session, whose losses are added.
+    """Open every file, and group the files of each session; damage and lost samples are counted in the diagnostics.
 
-    Sessions are in the order of their first files. Raises OptionError for a file that is given twice, and for files of
-    one session with different tags.
+    The sessions are in the order of their first files. Raises OptionError if a file is named twice, or if files of one
+    session have different tags.
     """
     groups = list(_groups(inputs, context))
     for parts in groups:
@@ -107,21 +109,22 @@ def sessions_of_files(inputs: Sequence[Input], context: LoadContext) -> list[Ses
 
 
 def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
+    """Open every file, and return the files of each session."""
     groups: dict[bytes, list[SessionPart]] = {}
-    for number, one in enumerate(inputs):
-        source = _open(one, context)
+    for number, file in enumerate(inputs):
+        source = _open(file, context)
         recording = source.recording
         session = recording.session
-        path = Path(one.path)
-        can_reopen = one.path != "-" and (path.is_file() or path.is_dir())  # not standard input or a pipe
+        path = Path(file.path)
+        can_reopen = file.path != "-" and (path.is_file() or path.is_dir())  # not standard input or a pipe
         if session.counts and not context.options.counts:
             raise FormatError(f"{session.source}: no samples: {COUNTED}")
-        kept = source if number < MOST_OPEN or not can_reopen else None
+        opened = source if number < MOST_OPEN or not can_reopen else None
         part = SessionPart(
-            one, session.source, recording.sample_count, bool(session.events), kept, session.counts,
+            file, session.source, recording.sample_count, bool(session.events), opened, session.counts,
             session.events, recording.sideband.losts,
         )  # fmt: skip
-        is_alone = len(inputs) == 1 or "records" in source.lacks
+        is_alone = len(inputs) == 1 or "records" in source.lacks  # not to be grouped with other files
         group = groups.setdefault(b"%d" % number if is_alone else _key(session), [])
         _check_joinable(group, part)
         group.append(part)
@@ -129,24 +132,26 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
 
 
 def _key(session: Session) -> bytes:
+    """Return a digest that is equal for all files of one session."""
     from perf2x.reader.joined_session import session_key  # a single recording does not need it
 
     return session_key(session)
 
 
-def _open(one: Input, context: LoadContext) -> Source:
+def _open(file: Input, context: LoadContext) -> Source:
+    """Open a file, pipe or directory with one recording, of whatever kind."""
     from perf2x.reader import open_recording
 
-    source = "" if one.path == one.name else one.name
+    name = "" if file.path == file.name else file.name  # "": open_recording makes the name from the path
     progress, mapped = context.progress_of("indexing"), None
-    if not Path(one.path).is_dir():
-        mapped = map_input(one.path, context.diagnostics, lambda head: _kind_of(head) is not None)
+    if not Path(file.path).is_dir():
+        mapped = map_input(file.path, context.diagnostics, lambda head: _kind_of(head) is not None)
         kind = _kind_of(mapped.data[:FIRST].tobytes())
         if kind is not None and kind.open is not None:
-            return kind.open(mapped, source or input_name(one.path), context.diagnostics, progress)
+            return kind.open(mapped, name or input_name(file.path), context.diagnostics, progress)
     recording = open_recording(
-        one.path,
-        source=source,
+        file.path,
+        source=name,
         diagnostics=context.diagnostics,
         progress=progress,
         itrace=context.options.itrace,
@@ -156,17 +161,18 @@ def _open(one: Input, context: LoadContext) -> Source:
 
 
 def _kind_of(head: bytes) -> SourceKind | None:
-    """Return the kind of an input by its first bytes; None for perf.data, which is also the fallback."""
-    return None if head.startswith(MAGICS) else next((kind for kind in source_kinds() if kind.takes(head)), None)
+    """Return the kind of an input by its first bytes; None for perf.data, and for bytes that no kind recognizes."""
+    return None if head.startswith(MAGICS) else next((kind for kind in source_kinds() if kind.recognizes(head)), None)
 
 
-def _reopen(one: Input, context: LoadContext) -> Source:
-    """Open an input again, without counting its damage again."""
+def _reopen(file: Input, context: LoadContext) -> Source:
+    """Open an input a second time; its damage was counted the first time."""
     with context.stages.stage("index"), context.diagnostics.apart():
-        return _open(one, context)
+        return _open(file, context)
 
 
 def _check_joinable(group: Sequence[SessionPart], part: SessionPart) -> None:
+    """Raise OptionError if the file is in the group already, or has other tags than the group."""
     if any(part.source == other.source for other in group):
         raise OptionError(f"{part.source} is given twice")
     if group and group[0].input.tags != part.input.tags:

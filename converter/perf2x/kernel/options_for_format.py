@@ -1,6 +1,8 @@
-"""Load options for one output format: adds what the format needs, and refuses what it does not support.
+"""Load options for one output format: adds what the format needs, and refuses options without effect.
 
-Each option declares what it needs of a format, and of an input.
+Options that have no effect are refused rather than ignored. An option declares in its `Setting` which group of options
+a format must support (``group``), and which data an input must have (``asks``). A format declares the groups that it
+supports in its `Needs` (``honours``), an input what it lacks (``lacks``).
 """
 
 from collections.abc import Container
@@ -13,28 +15,31 @@ from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
 from perf2x.model.setting import changed_settings
 
-OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
-"""Settings of the command line only, by group: one file per event, and limits on finished profiles."""
+COMMAND_ONLY_SETTINGS = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
+"""The groups of settings that only the command line has, so that `LoadOptions` does not declare them."""
 
 ONE_RECORDING = "samples are written as they were recorded: pass one recording at a time, and no dataset"
 
 
-def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
-    """Return the options with everything that the format ``name`` needs.
+def options_for_format(
+    options: LoadOptions, format_name: str, needs: Needs, timeline: bool | None = None
+) -> LoadOptions:
+    """Return the user's options with everything added that the format needs.
 
     ``timeline`` overrides the format's default unless it is None. Raises SettingError for an option that the format
     does not support.
     """
     if timeline is False and needs.times:
-        raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
-    refuse_unhonoured(options, name, needs)
+        raise SettingError(f"{format_name} cannot take ", "timeline", "=False: it shows samples over time")
+    refuse_unhonoured(options, format_name, needs)
     symbols = options.symbols
     if symbols is not None:
         full_names = symbols.keep_full_names or needs.full_names
-        single = any(one.AS_RECORDED for one in needs.features)
-        inline = symbols.inline or (single and needs.lines)  # only inlined functions require debug info
+        is_as_recorded = any(settings.AS_RECORDED for settings in needs.features)
+        # as in perf, the source line of an address is that of the innermost inlined function
+        inline = symbols.inline or (is_as_recorded and needs.lines)
         symbols = replace(symbols, keep_full_names=full_names, lines=needs.lines, inline=inline)
-    needed = {type(one): one for one in needs.features if one != type(one)()}
+    needed = {type(settings): settings for settings in needs.features if settings != type(settings)()}
     return replace(
         options,
         symbols=symbols,
@@ -44,40 +49,48 @@ def options_for_format(options: LoadOptions, name: str, needs: Needs, timeline: 
         keep=options.keep | needs.columns,
         counts=options.counts or "counts" in needs.columns,
         keep_other_events=options.keep_other_events or "events" in needs.columns,
-        features=tuple(({type(one): one for one in options.features} | needed).values()),
+        features=tuple(({type(settings): settings for settings in options.features} | needed).values()),
     )
 
 
-def check_of_command(given: Container[str], name: str, needs: Needs) -> None:
-    """Raise SettingError for the first of OF_COMMAND in ``given`` that the format ``name`` does not support."""
-    for setting, group in OF_COMMAND.items():
-        if setting in given:
-            _refuse_unless_honoured(setting, group, name, needs)
+def check_command_only_settings(used_settings: Container[str], format_name: str, needs: Needs) -> None:
+    """Raise SettingError for the first command-line setting that the user has set and the format does not support.
+
+    ``used_settings`` are the names of the settings that the user has set; those not in COMMAND_ONLY_SETTINGS are not
+    checked here.
+    """
+    for setting, group in COMMAND_ONLY_SETTINGS.items():
+        if setting in used_settings:
+            _refuse_unless_honoured(setting, group, format_name, needs)
 
 
-def refuse_unhonoured(options: LoadOptions, name: str, needs: Needs) -> None:
-    """Raise SettingError for the first setting that the format ``name`` does not support."""
+def refuse_unhonoured(options: LoadOptions, format_name: str, needs: Needs) -> None:
+    """Raise SettingError for the first setting with a value other than its default that the format does not support."""
     for setting, declared in changed_settings(options):
         if declared.group:
-            _refuse_unless_honoured(setting, declared.group, name, needs)
+            _refuse_unless_honoured(setting, declared.group, format_name, needs)
 
 
-def _refuse_unless_honoured(setting: str, group: str, name: str, needs: Needs) -> None:
-    """Raise SettingError if the format ``name`` does not support the group of a setting."""
+def _refuse_unless_honoured(setting: str, group: str, format_name: str, needs: Needs) -> None:
+    """Raise SettingError, with the reason or the formats that can, if the format does not support a setting's group."""
     if group not in needs.honours:
-        raise SettingError(f"{name} cannot take ", setting, f": {needs.why}" if needs.why else _others(group))
+        why = f": {needs.why}" if needs.why else _formats_that_can(group)
+        raise SettingError(f"{format_name} cannot take ", setting, why)
 
 
 def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
     """Raise SettingError or OptionError for the first setting that needs data an input lacks (``Source.lacks``)."""
+    # settings that declare what they ask for
     for setting, declared in changed_settings(options):
         if declared.asks in lacks:
             before, after = lacks[declared.asks]
             raise SettingError(before, setting, after)
-    for struct in (options, *options.features):  # fields in order: that of a set differs from run to run
+    # fields that an input refuses by their names, in the order of the fields, so that the message is always the same
+    for struct in (options, *options.features):
         for field in struct.__struct_fields__:
             if field in lacks and getattr(struct, field) != getattr(type(struct)(), field):
                 raise OptionError(*lacks[field])
+    # several options may need times or CPUs, even if the user has set none of them: a format does, for instance
     by_cpu = options.grouping.root == "cpu"
     if "times" in lacks and (
         by_cpu or (not options.times_optional and (options.needs_times or "cpu" in options.columns))
@@ -86,11 +99,11 @@ def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
         raise SettingError("", "root", f" cpu{words}") if by_cpu else OptionError(words.removeprefix(": "))
 
 
-def _others(group: str) -> str:
-    """Return the built-in formats that support a group, as text."""
+def _formats_that_can(group: str) -> str:
+    """Return the end of a sentence with the built-in formats that support a group: ``; pprof and html can``."""
     from perf2x.base.installed_packages import available
     from perf2x.kernel.registry import EMITTERS, build_emitter, is_built_in
 
     built_in = [name for name, point in available(EMITTERS).items() if is_built_in(point)]
-    others = [name for name in built_in if group in build_emitter(name).needs.honours]
-    return f"; {' and '.join(filter(None, (', '.join(others[:-1]), others[-1])))} can"
+    names = [name for name in built_in if group in build_emitter(name).needs.honours]
+    return f"; {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} can"

@@ -1,4 +1,4 @@
-"""perf.data as a source: sets up the stitcher and the unwinder, and runs the sample pass."""
+"""perf.data as a source of samples: sets up the stitcher and the unwinder, and runs the sample pass."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ if TYPE_CHECKING:
 
 
 class PerfData(Struct):
-    """A perf recording, from one file or several, as ``kernel.input_source.Source``."""
+    """A perf recording, of one file or several, as a ``kernel.input_source.Source``."""
 
     recording: Recording
 
     @property
     def lacks(self) -> Lacks:
-        """Empty: only reading the samples can show whether data is missing."""
+        """Nothing is known to be missing before the samples are read."""
         return {}
 
     def stitched(self, filters: AppliedFilters, context: LoadContext) -> Stitched:
-        """Process every selected sample once."""
+        """Read, unwind and stitch the samples that pass the filters."""
         return _stitched(self.recording, filters, context)
 
 
 def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContext) -> Stitched:
+    """Do the work of ``PerfData.stitched``."""
     from perf2x.kernel.sample_pass import SamplePass
-    from perf2x.kernel.worker_pool import processes_for
+    from perf2x.kernel.worker_pool import processes_for_samples
     from perf2x.model.transforms.weights_and_mispredicts import sample_values
     from perf2x.stitcher.call_graphs import CallGraphs, completes_stacks
     from perf2x.stitcher.deferred.deferred_join import deferred_report
@@ -53,15 +54,15 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
     want = _needed_columns(options, stacks)
     values = sample_values(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, filters, call_graphs, stitcher, diagnostics, stages, values, stacks)
-    jobs = 1 if call_graphs.in_order else processes_for(recording.sample_count, options)
+    jobs = 1 if call_graphs.in_order else processes_for_samples(recording.sample_count, options)
     sample_pass.run(jobs, context.progress_of("stitching"))
     filters.check()
     call_graphs.note(diagnostics)
-    with stages.stage("resolve"):
+    with stages.stage("resolve"):  # frame keys become locations and mappings of the profile
         result = stitcher.result()
         if result.timeline is not None:
             history.note_missing_times(result.timeline.time, diagnostics)
-        del stitcher, sample_pass  # its indices are as large as the profile's tables
+        del stitcher, sample_pass  # frees the stitcher's indices, which are as large as the profile's tables
         profile = build_profile(recording.session, history, result)
         for value in values:
             profile = value.named(profile)
@@ -69,7 +70,7 @@ def _stitched(recording: Recording, filters: AppliedFilters, context: LoadContex
 
 
 def process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
-    """Build the history of all processes; without ``stacks``, only of their names."""
+    """Build the history of all processes; without ``stacks``, only names of threads, and no mappings."""
     from perf2x.kernel.jit_code import with_jit_code
     from perf2x.stitcher.history.process_history import build_process_history
 
@@ -79,11 +80,12 @@ def process_history(recording: Recording, stacks: bool, context: LoadContext) ->
 
 
 def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOptions:
+    """Return what the stitcher must keep apart; ``events`` is empty if stacks are ignored."""
     from perf2x.base.abi import EventType, SampleType
     from perf2x.stitcher.stitch import StitchOptions
 
     timeline = options.needs_times
-    extra = {
+    extra_columns = {
         "cpu": "cpu" in options.columns and not timeline,  # every row of a timeline has its CPU
         "cgroup": "cgroup" in options.columns,
         "data_src": "data_src" in options.keep,
@@ -94,7 +96,7 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
         per_process=options.as_recorded,
         as_recorded=options.as_recorded,
         by_thread=options.keeps_threads,
-        extra=tuple(name for name, is_kept in extra.items() if is_kept),
+        extra=tuple(name for name, is_kept in extra_columns.items() if is_kept),
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
         user_only=frozenset(
@@ -104,6 +106,7 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
 
 
 def _needed_columns(options: LoadOptions, stacks: bool) -> Want:
+    """Return the optional columns of samples to decode, apart from those that the unwinder needs."""
     from perf2x.model.recording import Want
 
     want = Want.CHAIN if stacks else Want(0)
@@ -113,16 +116,16 @@ def _needed_columns(options: LoadOptions, stacks: bool) -> Want:
 
 
 def _has_deferred_chains(recording: Recording) -> bool:
-    """Return whether deferred chains were recorded, with cookies at the ends of chains."""
+    """Return whether callchains were deferred, so that chains of samples end with cookies."""
     requested = any("defer_callchain" in event.flags for event in recording.session.events)
     return requested or len(recording.sideband.deferred) > 0
 
 
 def _without_maps(sideband: Sideband) -> Sideband:
-    """Return the side-band records needed for counting: names of threads, but no mappings."""
+    """Return the side-band tables without mappings, which only stacks need."""
     from perf2x.base.columnar.arrays import take_rows_of
 
-    nothing = slice(0)
+    no_rows = slice(0)
     return replace(
-        sideband, mmaps=take_rows_of(sideband.mmaps, nothing), ksymbols=take_rows_of(sideband.ksymbols, nothing)
+        sideband, mmaps=take_rows_of(sideband.mmaps, no_rows), ksymbols=take_rows_of(sideband.ksymbols, no_rows)
     )

@@ -1,6 +1,7 @@
-"""Finds emitters and symbol sources by entry point and imports them on demand, built-in ones like plugins.
+"""Finds emitters and symbol sources by their entry points, and imports them when they are needed.
 
-The name of an emitter's entry point is its name for ``--to``; two plugins with the same name are an error.
+Built-in ones are found in the same way as those of plugins. The name of an emitter's entry point is its name for
+``--to``; two plugins with the same name are an error.
 """
 
 from collections.abc import Mapping
@@ -28,21 +29,24 @@ class Emitter(Protocol):
 
     @property
     def suffix(self) -> str:
-        """Suffix of output files, such as ``.pb.gz``; it starts with a dot. A class attribute."""
+        """Suffix of output files, such as ``.pb.gz``; it starts with a dot. It must be a class attribute."""
         ...
 
     @property
     def needs(self) -> Needs:
-        """The data that it needs, and the options that it supports. May be a plain class attribute."""
+        """The data that the format needs, and the options that it supports. It may be a class attribute."""
         ...
 
     def emit(self, profile: View, out: BinaryIO) -> None:
-        """Write the whole profile deterministically, with sequential writes only (``out`` may be a pipe)."""
+        """Write the profile to ``out``, without seeking, because ``out`` may be a pipe.
+
+        Equal profiles must give equal bytes.
+        """
         ...
 
 
 def is_built_in(point: EntryPoint) -> bool:
-    """Return whether a plugin comes with perf2x."""
+    """Return whether an entry point is perf2x's own, rather than another package's."""
     return point.value.startswith("perf2x.")
 
 
@@ -51,49 +55,55 @@ def load_emitter(name: str) -> type[Emitter]:
 
     Raises OptionError for an unknown name, and for a plugin that is not an emitter.
     """
-    found = available(EMITTERS)
-    if name not in found:
-        suggestion = did_you_mean(name, found) or _named_in(name, found) or ";"
-        raise OptionError(f"no output format {name!r}{suggestion} installed: {', '.join(found)}")
-    emitter: type[Emitter] = found[name].load()
+    formats = available(EMITTERS)
+    if name not in formats:
+        suggestion = did_you_mean(name, formats) or _mentioned_in(name, formats) or ";"
+        raise OptionError(f"no output format {name!r}{suggestion} installed: {', '.join(formats)}")
+    emitter: type[Emitter] = formats[name].load()
     if not hasattr(emitter, "needs"):
-        raise OptionError(f"{name} ({found[name].value}) is a plugin for another version of perf2x: it has no needs")
+        raise OptionError(f"{name} ({formats[name].value}) is a plugin for another version of perf2x: it has no needs")
     return emitter
 
 
-def _named_in(word: str, formats: Mapping[str, EntryPoint]) -> str:
-    """Return the middle of a sentence: the formats whose suffix or help text contains the word."""
+def _mentioned_in(word: str, formats: Mapping[str, EntryPoint]) -> str:
+    """Suggest the formats whose suffix, or help up to its first colon, contains the word; "" if there are none.
+
+    The suggestion is the middle of a sentence. For "speedscope", whose format is called json, say, it would be
+    ``; did you mean json?``. Spaces and dashes make no difference.
+    """
     emitters = {name: point.load() for name, point in formats.items()}
-    texts = {name: f"{one.suffix} {one.__doc__}".partition(":")[0].lower() for name, one in emitters.items()}
-    close = [name for name, text in texts.items() if word.lower().replace("-", "") in text.replace(" ", "")]
-    return f"; did you mean {' or '.join(close)}?" if close and word else ""
+    texts = {name: f"{kind.suffix} {kind.__doc__}".partition(":")[0].lower() for name, kind in emitters.items()}
+    matching = [name for name, text in texts.items() if word.lower().replace("-", "") in text.replace(" ", "")]
+    return f"; did you mean {' or '.join(matching)}?" if matching and word else ""
 
 
 def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emitter:
-    """Create the emitter of ``--to NAME`` with options; values may be texts as typed (``--set name=value``).
+    """Create the emitter of ``--to NAME`` with values of its options, by name.
 
-    Option names may have dashes or underscores. Raises OptionError for an unknown format or option, or an invalid
-    value.
+    Names may have dashes or underscores. Values may be strings as the user typed them (``--set name=value``). Raises
+    OptionError for an unknown format or option, or an invalid value.
     """
-    kind = load_emitter(name)
-    settings, values = settings_in(kind), dict[str, Any]()
-    for key, value in (options or {}).items():
-        setting = settings.get(key.replace("-", "_"))
+    emitter_class = load_emitter(name)
+    settings, values = settings_in(emitter_class), dict[str, Any]()
+    for option, value in (options or {}).items():
+        setting = settings.get(option.replace("-", "_"))
         if setting is None:
-            others = f"it has {', '.join(sorted(settings))}" if settings else "it has none"
-            raise SettingError(
-                f"{name} has no option ", key, f"{did_you_mean(key, settings, alike=0.8) or ';'} {others}"
-            )
+            its_options = f"it has {', '.join(sorted(settings))}" if settings else "it has none"
+            suggestion = did_you_mean(option, settings, alike=0.8) or ";"
+            raise SettingError(f"{name} has no option ", option, f"{suggestion} {its_options}")
         values |= setting.values_of(value)
-    return kind(**values)
+    return emitter_class(**values)
 
 
 def notes(emitter: Emitter, profile: View) -> tuple[str, ...]:
-    """Return the emitter's remarks on this profile, such as its unit or omitted events; none by default."""
+    """Return the emitter's remarks on this profile for the user, such as its unit or the events that it omits.
+
+    An emitter makes remarks if it has a method ``notes(profile)``.
+    """
     describe = getattr(emitter, "notes", None)
     return tuple(describe(profile)) if describe else ()
 
 
 def load_symbol_sources() -> "list[type[SymbolSource]]":
-    """Return every installed symbol source, including built-in ones, for ``symbolize`` in symbolizer/symbolize.py."""
+    """Return the class of every symbol source, both built-in ones and those of plugins."""
     return [point.load() for point in available(_SYMBOL_SOURCES).values()]

@@ -1,4 +1,9 @@
-"""The sample pass: decodes, unwinds and stitches samples, in one process or in several."""
+"""The sample pass: decodes, unwinds and stitches samples, in one process or in several.
+
+In several processes, each forked worker has its own copy of the stitcher, the unwinder and all counters. It processes
+its shards of the recording, and sends what it found out as a `_PartialResult`. The first process works in the same way,
+and in the end absorbs the results of all others.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -19,25 +24,25 @@ from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
 from perf2x.stitcher.stitch import Stitcher, StitchResult
 
 _WORDS_AT_ONCE = 1 << 16
-"""Words of chains to stitch at once, if a batch has very many."""
+"""Maximum number of words of unwound chains to stitch at once: 512 KiB, which fit into a CPU's cache."""
 Progress = Callable[[int, int], None]
 """Called with the number of samples done, and the total."""
 
 
 class _PartialResult(Frozen):
-    """The result and counters of one worker process."""
+    """The result and counters of one worker process, including those of workers that it absorbed."""
 
     stitched: StitchResult
     unwound: UnwindCounts
     seen: Seen
     counts: list[Count]
     stages: Stages
-    taken: list[int]
-    """The shards that were processed."""
+    finished_shards: list[int]
+    """Numbers of shards in the `ShardQueue`; empty if the order of samples must be kept."""
 
 
 class SamplePass(Struct):
-    """The stages of the sample pass, and their counters."""
+    """What takes part in the sample pass, from decoding to stitching."""
 
     recording: Recording
     want: Want
@@ -47,39 +52,46 @@ class SamplePass(Struct):
     diagnostics: Diagnostics
     stages: Stages
     values: tuple[SampleValues, ...]
-    """Replace values, or addresses, of samples; empty: keep them as recorded."""
+    """Replacements of the values, or of the addresses, of samples; empty: samples stay as recorded."""
     stacks: bool
-    """False: count samples by event, thread and name, ignoring their stacks."""
+    """False: ignore the stacks of samples, so that all samples of an event in one thread are summed."""
 
     def run(self, processes: int, progress: Progress | None) -> None:
         """Process every sample once; the result does not depend on the number of processes."""
-        known = self.diagnostics.counts.copy()
+        counts_before = self.diagnostics.counts.copy()
         if processes == 1:
             self._process(Shard(), progress)
         else:
             self._run_in(processes, progress)
-        found = self.diagnostics.counts
-        for name in sorted(found.keys() - known.keys()):  # sorted, because any process may read any block
-            found[name] = found.pop(name)
+        counts = self.diagnostics.counts
+        # any process may read any block, so the order of new counters is arbitrary: append them sorted by name
+        for name in sorted(counts.keys() - counts_before.keys()):
+            counts[name] = counts.pop(name)
 
     def _run_in(self, processes: int, progress: Progress | None) -> None:
-        """Process the samples in several processes, in contiguous shards if the order of samples must be kept."""
-        ordered = self.stitcher.recorded
-        shards, done = ShardQueue.among(processes), list[int]()
-        if ordered is not None:
-            ordered.create_worker_spools(processes)
+        """Process the samples in several processes.
+
+        Each process takes shard after shard from a queue; but if single samples are written in order (``recorded``),
+        process i gets the i-th of equal, contiguous shares of the recording.
+        """
+        recorded = self.stitcher.recorded
+        shards, finished = ShardQueue.among(processes), list[int]()
+        if recorded is not None:
+            recorded.create_worker_spools(processes)
 
         def work(number: int) -> None:
             if number:
-                self._begin_elsewhere(number)
-            self._process(shards if ordered is None else Shard(number, processes), None if number else progress)
-            done.extend(shards.taken)
+                self._begin_in_worker(number)
+            self._process(shards if recorded is None else Shard(number, processes), None if number else progress)
+            finished.extend(shards.taken)
 
         def result() -> _PartialResult:
             with self.stages.stage("stitch"):
                 stitched = self.stitcher.result()
             counts = list(self.diagnostics.counts.values())
-            return _PartialResult(stitched, self.call_graphs.counted(), self.filters.seen, counts, self.stages, done)
+            return _PartialResult(
+                stitched, self.call_graphs.counted(), self.filters.seen, counts, self.stages, finished
+            )
 
         def absorb(partial: _PartialResult) -> None:
             with self.stages.stage("join"):
@@ -87,48 +99,53 @@ class SamplePass(Struct):
                 self.call_graphs.absorb(partial.unwound)
                 self.filters.seen.absorb(partial.seen)
                 self.diagnostics.absorb(partial.counts)
-                done.extend(partial.taken)
+                finished.extend(partial.finished_shards)
             self.stages.absorb(partial.stages)
 
         def replace_lost(numbers: range) -> None:
-            for number in numbers if ordered is not None else ():
+            """Process the fixed shares of processes that died; shards of the queue are processed again below."""
+            for number in numbers if recorded is not None else ():
                 self._process(Shard(number, processes), None)
 
         try:
             join_from_processes(processes, work, result, absorb, replace_lost)
-            lost = shards.lost(done) if ordered is None else None
+            lost = shards.lost(finished) if recorded is None else None
             if lost is not None:
                 self._process(lost, None)
         finally:
             shards.close()
 
-    def _begin_elsewhere(self, process: int) -> None:
-        """Start in a worker process, whose counters start from zero."""
+    def _begin_in_worker(self, process: int) -> None:
+        """Reset the counters that this worker inherited, because the first process will add the worker's to its own."""
         self.diagnostics.counts.clear()
         self.stages.wall.clear()
-        self.stages.processor.clear()
+        self.stages.cpu.clear()
         if self.stitcher.recorded is not None:
             self.stitcher.recorded.use_spool_of(process)
 
     def _process(self, shard: Shard, progress: Progress | None) -> None:
+        """Decode, filter, unwind and stitch the samples of a shard."""
         want = self.want | self.call_graphs.want
         for value in self.values:
             want |= value.want
         batches = self.recording.samples(want, shard)
-        counted = _with_progress(batches, self.recording.sample_count, shard.of, progress)
-        for decoded in self.stages.each("decode", self.filters.batches(counted)):
+        reported = _with_progress(batches, self.recording.sample_count, shard.of, progress)
+        for decoded in self.stages.each("decode", self.filters.batches(reported)):
             batch = decoded
             with self.stages.stage("unwind"):
                 for value in self.values:
                     batch = value.of(batch)
-                completed = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
+                samples, root = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
             with self.stages.stage("stitch"):
-                for part in _cache_sized(*completed):
-                    self.stitcher.add(*part)
+                for part, part_root in _cache_sized(samples, root):
+                    self.stitcher.add(part, part_root)
 
 
 def _cache_sized(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U8 | None]]:
-    """Yield samples with their root frames; unwound ones in batches whose chains fit into the CPU's cache."""
+    """Yield samples with their root frames; unwound ones in parts whose chains fit into the CPU's cache.
+
+    ``root`` (n,) is the synthetic root frame of each sample (`RootFrame`); None if no sample was unwound.
+    """
     if root is None:
         yield samples, None
         return
@@ -137,12 +154,15 @@ def _cache_sized(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U
 
 
 def _without_addresses(samples: Samples) -> Samples:
-    """Clear instruction pointers and modes, so that all samples of a thread are equal."""
+    """Return the samples with zero instruction pointers and modes, so that all samples of a thread are equal."""
     return replace(samples, ip=np.zeros_like(samples.ip), cpumode=np.zeros_like(samples.cpumode))
 
 
 def _with_progress(batches: Iterator[Samples], total: int, shards: int, progress: Progress | None) -> Iterator[Samples]:
-    """Yield the batches and report progress, assuming that other processes have done an equal part of their shards."""
+    """Yield the batches and report progress.
+
+    This process sees only its own of ``shards`` equal shares. It assumes that the other processes are as far as it is.
+    """
     done = 0
     for batch in batches:
         yield batch

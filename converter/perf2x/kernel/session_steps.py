@@ -1,6 +1,7 @@
-"""The steps between a session's stitched samples and its finished profile, in order.
+"""The steps between a session's stitched samples and its finished profile, in order: perf2x's own and the features'.
 
 A step returns its input unchanged unless options request something, and imports modules only when it has work to do.
+The phases, and thus the order, are in feature.py.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.kernel.feature import Place, SessionRun, Step, features, with_profile
+from perf2x.kernel.feature import Phase, SessionRun, Step, features, with_profile
 from perf2x.kernel.load_options import LoadContext
 from perf2x.kernel.load_result import Loaded
 from perf2x.model.value_limits import LAST_TIME
@@ -22,20 +23,23 @@ if TYPE_CHECKING:
 
 
 def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Move samples of unknown time to the last known time, so that they do not stretch the timeline."""
+    """Move samples of unknown time to the last known time, so that they do not stretch the timeline.
+
+    The reader gives samples of unknown time LAST_TIME; samples are in order of time, so these are the last ones.
+    """
     samples = loaded.profile.samples
     time = samples.time
     if time is None or not len(time) or time[-1] < LAST_TIME:
         return loaded
     import numpy as np
 
-    known = time[time < np.uint64(LAST_TIME)]
-    samples = replace(samples, time=np.minimum(time, known[-1] if len(known) else np.uint64(0)))
+    known_times = time[time < np.uint64(LAST_TIME)]
+    samples = replace(samples, time=np.minimum(time, known_times[-1] if len(known_times) else np.uint64(0)))
     return with_profile(loaded, replace(loaded.profile, samples=samples))
 
 
 def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Sum samples whose times are no longer needed."""
+    """Sum equal samples if only a feature, but not the output, needed their times."""
     options = run.options
     if options.timeline or not options.needs_times:
         return loaded
@@ -46,7 +50,7 @@ def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Keep samples of the selected events, or make another event the default."""
+    """Keep samples of the selected events; or keep all, and make the first selected event the default."""
     patterns, profile = run.options.events, loaded.profile
     if not patterns:
         return loaded
@@ -59,7 +63,10 @@ def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Merge parts of one event, unless samples are looked up by recorded event."""
+    """Merge events that perf opened in parts (per kind of CPU core, or per control group).
+
+    Not if single samples are read again later: they are looked up by the event that was recorded.
+    """
     options, profile = run.options, loaded.profile
     if not options.join_events or profile.recorded is not None or len(profile.events) < 2:
         return loaded
@@ -76,26 +83,27 @@ def _filter_before_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Symbolize locations."""
+    """Look up functions, files and lines of the profile's locations."""
     context, profile, recording = run.context, loaded.profile, run.recording
     symbols = run.options.symbols
-    if symbols is None or not run.options.symbolize or not all(one.LOOKS_UP_NAMES for one in run.options.features):
+    features_use_names = all(settings.LOOKS_UP_NAMES for settings in run.options.features)
+    if symbols is None or not run.options.symbolize or not features_use_names:
         return loaded
     with context.stages.stage("symbolize"):
         from perf2x.kernel.registry import load_symbol_sources
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
         if run.options.filters.symbols:
-            symbols = replace(symbols, keep_full_names=True)  # filters may use full names
+            symbols = replace(symbols, keep_full_names=True)  # a filter may match the full name of a function
         facts = context.symbol_facts(profile, recording, symbols)
-        stored = run.names(profile, symbols) if run.names else None
+        stored = run.stored_names(profile, symbols) if run.stored_names else None
         symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, stored)
         named, report = symbolizer.finish(_resolve_objects(symbolizer, context))
     return replace(loaded, profile=named, symbols=report)
 
 
 def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
-    """Yield the results of all units of work, in order, from as many processes as pay off."""
+    """Yield the results of each unit of the symbolizer's work, in order, from as many processes as are worthwhile."""
     from perf2x.kernel.worker_pool import processes_for_work, run_tasks
 
     jobs = context.options.jobs if symbolizer.can_fork else 1
@@ -106,8 +114,8 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
     return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 
-def _drop_addresses(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Merge stacks that differ only in addresses without names."""
+def _drop_stand_ins(loaded: Loaded, run: SessionRun) -> Loaded:
+    """Set the numbers that stand in for addresses in a profile read from text to 0; other profiles have none."""
     from perf2x.model.transforms.drop_unused import without_places
 
     return with_profile(loaded, without_places(loaded.profile))
@@ -119,33 +127,34 @@ def _filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
 
 
 def _group(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Group samples."""
+    """Group samples as the options request, by thread or by control group, for instance."""
     from perf2x.model.transforms.group_samples import grouped
 
     return with_profile(loaded, grouped(loaded.profile, run.options.grouping))
 
 
 def _label(loaded: Loaded, run: SessionRun) -> Loaded:
-    """Label the profile with the session's tags."""
+    """Store the session's tags as labels of the profile."""
     return with_profile(loaded, replace(loaded.profile, labels=dict(run.session.tags)))
 
 
 _OWN = (
-    (Place.SUMMED, _end_at_known_times),
-    (Place.SUMMED, _sum_samples),
-    (Place.EVENTS, _keep_events),
-    (Place.JOINED, _join_events),
-    (Place.SYMBOLIZED, _filter_before_symbols),
-    (Place.SYMBOLIZED, _symbolize),
-    (Place.SYMBOLIZED, _drop_addresses),
-    (Place.CHOSEN, _filter_after_symbols),
-    (Place.GROUPED, _group),
-    (Place.DESCRIBED, _label),
+    (Phase.SUMMED, _end_at_known_times),
+    (Phase.SUMMED, _sum_samples),
+    (Phase.EVENTS, _keep_events),
+    (Phase.JOINED, _join_events),
+    (Phase.SYMBOLIZED, _filter_before_symbols),
+    (Phase.SYMBOLIZED, _symbolize),
+    (Phase.SYMBOLIZED, _drop_stand_ins),
+    (Phase.FILTERED, _filter_after_symbols),
+    (Phase.GROUPED, _group),
+    (Phase.DESCRIBED, _label),
 )
 
 
 @cache
 def session_steps() -> tuple[Step, ...]:
-    """Return all steps in order; steps of features follow the others of their place."""
-    of_features = [each for feature in features() for each in feature.steps.items()]
-    return tuple(step for _, step in sorted((*_OWN, *of_features), key=lambda each: each[0]))
+    """Return all steps in order; in each phase, the steps of features follow perf2x's own."""
+    of_features = [phase_and_step for feature in features() for phase_and_step in feature.steps.items()]
+    in_order = sorted((*_OWN, *of_features), key=lambda phase_and_step: phase_and_step[0])  # stable: _OWN stays first
+    return tuple(step for _, step in in_order)

@@ -11,23 +11,23 @@ Item = TypeVar("Item")
 
 
 class Stages(Struct):
-    """Seconds of wall time and CPU time by stage, in the order in which the stages were first entered."""
+    """Seconds of wall time and of CPU time by stage, in the order in which the stages first ran."""
 
     wall: dict[str, float] = field(default_factory=dict)
-    processor: dict[str, float] = field(default_factory=dict)
+    cpu: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the time of the body to a stage; stages do not nest."""
-        wall, processor = time.perf_counter(), time.process_time()
+        """Add the time of the ``with`` block to a stage. Blocks must not be nested, or time would be counted twice."""
+        wall, cpu = time.perf_counter(), time.process_time()
         try:
             yield
         finally:
             self.wall[name] = self.wall.get(name, 0.0) + time.perf_counter() - wall
-            self.processor[name] = self.processor.get(name, 0.0) + time.process_time() - processor
+            self.cpu[name] = self.cpu.get(name, 0.0) + time.process_time() - cpu
 
     def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield ``items``, adding the time to produce them to a stage."""
+        """Yield ``items``, adding the time that the iterable takes to produce them to a stage."""
         iterator = iter(items)
         while True:
             with self.stage(name):
@@ -38,14 +38,14 @@ class Stages(Struct):
             yield item
 
     def absorb(self, other: "Stages") -> None:
-        """Add the times of a parallel process: its CPU time, and its wall time if that was longer."""
-        for name, processor in other.processor.items():
-            self.processor[name] = self.processor.get(name, 0.0) + processor
+        """Add the times of a process that ran in parallel: CPU times are summed; of wall times, the longer counts."""
+        for name, cpu in other.cpu.items():
+            self.cpu[name] = self.cpu.get(name, 0.0) + cpu
             self.wall[name] = max(self.wall.get(name, 0.0), other.wall[name])
 
     def lines(self) -> Iterator[str]:
-        """Yield one line per stage, and their sum."""
+        """Yield the lines of a table: a heading, each stage, and the sum of all stages."""
         yield f"{'stage':<12}{'wall s':>9}{'cpu s':>9}"
         for name, wall in [*self.wall.items(), ("all", sum(self.wall.values()))]:
-            processor = self.processor.get(name, sum(self.processor.values()))
-            yield f"{name:<12}{wall:>9.3f}{processor:>9.3f}"
+            cpu = self.cpu.get(name, sum(self.cpu.values()))
+            yield f"{name:<12}{wall:>9.3f}{cpu:>9.3f}"

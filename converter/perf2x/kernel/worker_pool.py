@@ -1,7 +1,9 @@
-"""Divides work among forked worker processes; the first process takes a share and combines all results.
+"""Divides work among forked worker processes; the first process works, too, and combines all results.
 
-`ShardQueue` hands out shards of uniform work (the blocks of a recording), `run_tasks` hands out tasks of very different
-cost (objects to symbolize): an idle process takes the next one.
+There are two ways to divide work. `ShardQueue` divides uniform work, the blocks of a recording, into shards of known
+size. `run_tasks` divides tasks of very different cost, such as objects to symbolize. In both, a process that is idle
+takes the next number from a queue. The queue is a pipe that is filled with all numbers beforehand: the system ensures
+that each number is read by one process only, and that the pipe ends when all numbers were read.
 
 Forked workers inherit the index, the process history and the mapped file without a copy; only results are sent. Where
 numpy is not safe after a fork (macOS) or there is no fork (Windows), one process does all the work.
@@ -25,145 +27,151 @@ from perf2x.model.recording import Shard
 
 Result = TypeVar("Result")
 
-_SAMPLES_EACH = 2_000_000
-"""Samples per process: with fewer, the first process's own work on names and output dominates.
+_SAMPLES_PER_PROCESS = 2_000_000
+"""Samples for which one more process is worthwhile.
 
-User stack dumps do not lower this number: their stacks are nearly all distinct, so names and output grow with them.
+With fewer, the first process, which alone looks up names and writes the output, takes most of the time. The number
+is the same for user stack dumps, although unwinding takes time: nearly all their stacks are distinct, so names and
+output take longer in the same proportion.
 """
-_MANY = 5_000_000
-"""Number of samples above which two processes take 3/4 of the time of one, if equal samples are summed."""
-_FEW = 4
-"""Number of processes that is worthwhile if sums are kept by thread. If every sample is drawn, none is."""
-MICROSECONDS_EACH = 150_000
-"""Cost of other tasks above which another process is worthwhile."""
+_MIN_SAMPLES_TO_FORK = 5_000_000
+"""Fewest samples for which several processes are used. If equal samples are summed, two then take 3/4 of the time."""
+_MIN_PROCESSES_BY_THREAD = 4
+"""Fewest processes that are worthwhile if threads are kept separate, which makes sums and output larger."""
+MICROSECONDS_PER_PROCESS = 150_000
+"""Estimated cost of tasks, in microseconds, for which one more process is worthwhile."""
 
-_WHOLE = 1 << 40
-_HALVINGS = 7
-"""The number of times that the size of shards is halved."""
+_RECORDING_LENGTH = 1 << 40  # the length of a recording in the unit of ShardQueue.bounds
+_SHARDS_PER_PROCESS = 7
+"""The number of shards for each process; from one to the next, their size is halved."""
 _NUMBER_SIZE = 4
-"""Bytes of a shard number in the pipe."""
-_MOST_CHUNKS = 1024
-"""The numbers that fit into any pipe, even if the user has too many pipes: one page."""
+"""Bytes of a number in the pipe."""
+_MAX_QUEUED = 1024
+"""How many numbers fit into any pipe: the kernel limits pipes to one page if the user has too many of them."""
 
 
-def processes_for(samples: int, options: LoadOptions) -> int:
-    """Return the number of processes for a pass over samples.
+def processes_for_samples(samples: int, options: LoadOptions) -> int:
+    """Return the number of processes for a pass over ``samples`` samples.
 
-    It is the user's number or else as many as are worthwhile, at most one per core.
+    That is the user's number (``LoadOptions.jobs``). If the user gave none, it is as many as are worthwhile, at most
+    one per core. It is 1 for output that keeps single samples, which takes most of the time, and on systems that cannot
+    fork.
     """
     if not can_fork():
         return 1
     if options.jobs:
         return options.jobs
-    if samples < _MANY or options.needs_times or options.as_recorded:
+    if samples < _MIN_SAMPLES_TO_FORK or options.needs_times or options.as_recorded:
         return 1
-    count = min(available_cores(), samples // _SAMPLES_EACH)
-    return count if count >= _FEW or not options.keeps_threads else 1
+    count = min(available_cores(), samples // _SAMPLES_PER_PROCESS)
+    return count if count >= _MIN_PROCESSES_BY_THREAD or not options.keeps_threads else 1
 
 
 def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:
-    """Return the number of processes for ``tasks`` of known total cost.
+    """Return the number of processes for a number of tasks with a total cost of ``microseconds``.
 
-    ``requested`` is the user's number, 0 for none.
+    ``requested`` is the user's number of processes; 0: as many as are worthwhile.
     """
     if not can_fork():
         return 1
-    return max(1, min(tasks, requested or min(available_cores(), microseconds // MICROSECONDS_EACH)))
+    return max(1, min(tasks, requested or min(available_cores(), microseconds // MICROSECONDS_PER_PROCESS)))
 
 
 def run_tasks(
     processes: int, work: Callable[[int], Result], costs: Sequence[int], stages: Stages, stage: str
 ) -> Iterator[Result]:
-    """Yield ``work(number)`` for the number of every cost, in order; the most expensive tasks start first.
+    """Yield ``work(task)`` for every task, in order. Tasks are numbered from 0; ``costs`` has the cost of each.
 
-    Results must be picklable and complete: changes that ``work`` makes stay in its process. Raises the Perf2xError that
-    ``work`` raises. This process repeats the tasks of a process that died. The CPU time of the other processes is added
-    to ``stages``.
+    The most expensive tasks start first. Results must be picklable and complete: other changes that ``work`` makes stay
+    in its process. This process repeats the tasks of a process that died. The CPU time of the other processes is added
+    to ``stage`` in ``stages``. Raises the Perf2xError that ``work`` raises.
     """
-    order = sorted(range(len(costs)), key=lambda number: -costs[number])
-    each = max(1, -(-len(order) // _MOST_CHUNKS))
-    chunks = [order[first : first + each] for first in range(0, len(order), each)]
-    queue = _queue(len(chunks))
-    done: dict[int, Result] = {}
+    order = sorted(range(len(costs)), key=lambda task: -costs[task])
+    chunk_size = max(1, -(-len(order) // _MAX_QUEUED))  # 1 unless there are more tasks than numbers fit into the queue
+    chunks = [order[first : first + chunk_size] for first in range(0, len(order), chunk_size)]
+    queue = _queue_of_numbers(len(chunks))
+    results: dict[int, Result] = {}
 
-    def there(process: int) -> tuple[dict[int, Result], float]:
+    def in_worker(process: int) -> tuple[dict[int, Result], float]:
         gc.disable()  # a garbage collection would write to all inherited pages, and so copy them
-        results = {number: work(number) for chunk in _chunk_numbers(queue) for number in chunks[chunk]}
+        results = {task: work(task) for chunk in _take_numbers(queue) for task in chunks[chunk]}
         return results, time.process_time()
 
-    def here(process: int) -> None:
-        done.update((number, work(number)) for chunk in _chunk_numbers(queue) for number in chunks[chunk])
+    def in_this_process(process: int) -> None:
+        results.update((task, work(task)) for chunk in _take_numbers(queue) for task in chunks[chunk])
 
     try:
-        for others, seconds in run_in_processes(processes, here, there):
-            done.update(others)
-            stages.processor[stage] = stages.processor.get(stage, 0.0) + seconds
+        for worker_results, cpu_seconds in run_in_processes(processes, in_this_process, in_worker):
+            results.update(worker_results)
+            stages.cpu[stage] = stages.cpu.get(stage, 0.0) + cpu_seconds
     finally:
         os.close(queue)
-    for number in range(len(costs)):
-        yield done.pop(number) if number in done else work(number)
+    for task in range(len(costs)):
+        yield results.pop(task) if task in results else work(task)
 
 
 class ShardQueue(Shard, eq=False, kw_only=True):
-    """The shards that one process takes from a queue shared with the others: each time, the next in line.
+    """The shards of one process, which takes the next shard from a queue whenever it has finished one.
 
-    The first shards are large, because neighbouring blocks share stacks; later ones get smaller, so that all processes
-    finish together, even those that started late::
+    The queue is shared with the other processes. The first shards are large, because neighbouring blocks share stacks;
+    later ones get smaller, so that all processes finish at about the same time, even those that started late. For two
+    processes, these are shards 0, 1, 2 … of the recording::
 
-        |0              |1              |2     |3     |4  |5  |6|7|        two processes
+        |0              |1              |2     |3     |4  |5  |6|7| …
     """
 
     bounds: list[int]
-    """(shards + 1,) where each shard begins and the last one ends, in units of 1 / ``_WHOLE`` of the recording."""
+    """(shards + 1,) where each shard begins, and where the last one ends: from 0 to ``_RECORDING_LENGTH``."""
     pipe: int
-    """Read end of the pipe with the numbers of the remaining shards; all processes share it."""
+    """File descriptor of the queue: the read end of a pipe with the numbers of the shards that nobody has taken."""
     taken: list[int]
-    """Numbers of this process's shards, ascending; it may not have reached the last one yet."""
+    """Numbers of this process's shards, ascending. It may not have reached the last one yet."""
 
     @classmethod
     def among(cls, processes: int) -> "ShardQueue":
         """Create a queue for this number of processes; no shard is taken yet."""
-        each = min(processes, _MOST_CHUNKS)
+        round_size = min(processes, _MAX_QUEUED)  # shards are cut in rounds: one for each process, all of one size
         sizes: list[int] = []
-        for halving in range(1, min(_HALVINGS, _MOST_CHUNKS // each)):
-            sizes += [(_WHOLE >> halving) // each] * each
+        for halving in range(1, min(_SHARDS_PER_PROCESS, _MAX_QUEUED // round_size)):
+            sizes += [(_RECORDING_LENGTH >> halving) // round_size] * round_size  # together half of what is left
         bounds = list(accumulate(sizes, initial=0))
-        rest = _WHOLE - bounds[-1]
-        bounds += [_WHOLE - rest * left // each for left in range(each - 1, -1, -1)]
-        return cls(of=processes, bounds=bounds, pipe=_queue(len(bounds) - 1), taken=[])
+        rest = _RECORDING_LENGTH - bounds[-1]  # the last round divides it so that nothing is lost by rounding
+        bounds += [_RECORDING_LENGTH - rest * left // round_size for left in range(round_size - 1, -1, -1)]
+        return cls(of=processes, bounds=bounds, pipe=_queue_of_numbers(len(bounds) - 1), taken=[])
 
     def holds(self, index: int, total: int) -> bool:
-        """Return whether block ``index`` of ``total`` belongs to this process.
+        """Return whether block ``index`` of ``total`` belongs to this process; ask for blocks in ascending order.
 
-        Takes shards from the queue up to that block.
+        If the block is beyond the shards that this process has, the process first takes the next shards from the queue,
+        until one of them is the block's or a later one.
         """
-        shard = bisect_right(self.bounds, index * _WHOLE // max(total, 1)) - 1
+        shard = bisect_right(self.bounds, index * _RECORDING_LENGTH // max(total, 1)) - 1
         while (not self.taken or self.taken[-1] < shard) and (number := os.read(self.pipe, _NUMBER_SIZE)):
             self.taken.append(int.from_bytes(number, "little"))
         return shard in self.taken
 
-    def lost(self, reported: Iterable[int]) -> "ShardQueue | None":
-        """Return the shards of processes that died, None if there are none.
+    def lost(self, finished: Iterable[int]) -> "ShardQueue | None":
+        """Return the shards of processes that died, None if there are none; call it when all others have ended.
 
-        ``reported`` are the finished shards.
+        ``finished`` are the shards whose results have arrived. Shards that are still in the queue have no blocks.
         """
-        left = set(range(len(self.bounds) - 1)).difference(reported, _chunk_numbers(self.pipe))
-        return replace(self, taken=sorted(left)) if left else None
+        lost = set(range(len(self.bounds) - 1)).difference(finished, _take_numbers(self.pipe))
+        return replace(self, taken=sorted(lost)) if lost else None
 
     def close(self) -> None:
         """Close the pipe."""
         os.close(self.pipe)
 
 
-def _queue(count: int) -> int:
-    """Return a pipe that contains the numbers below ``count``, at most ``_MOST_CHUNKS``, and then ends."""
-    queue, end = os.pipe()
-    os.write(end, b"".join(number.to_bytes(_NUMBER_SIZE, "little") for number in range(count)))
-    os.close(end)
-    return queue
+def _queue_of_numbers(count: int) -> int:
+    """Return the read end of a pipe with the numbers 0 to ``count`` - 1; ``count`` is at most ``_MAX_QUEUED``."""
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"".join(number.to_bytes(_NUMBER_SIZE, "little") for number in range(count)))
+    os.close(write_end)
+    return read_end
 
 
-def _chunk_numbers(queue: int) -> Iterator[int]:
-    """Yield chunk numbers until the pipe is empty; each is read by one process only."""
+def _take_numbers(queue: int) -> Iterator[int]:
+    """Yield numbers from the queue until it is empty; no other process gets the same numbers."""
     while number := os.read(queue, _NUMBER_SIZE):
         yield int.from_bytes(number, "little")

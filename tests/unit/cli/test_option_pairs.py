@@ -12,7 +12,7 @@ from perf2x.base.installed_packages import available
 from perf2x.cli.app import command
 from perf2x.cli.typed_options import option_of
 from perf2x.errors import OptionError
-from perf2x.kernel.options_for_format import OF_COMMAND
+from perf2x.kernel.options_for_format import COMMAND_ONLY_SETTINGS
 from perf2x.kernel.registry import EMITTERS, load_emitter
 from perf2x.model.filters.filter_options import Filters, Grouping
 from perf2x.model.filters.profile_filters import FILTERS
@@ -98,7 +98,7 @@ def test_the_library_refuses_by_keyword(tmp_path: Path) -> None:
 def test_settings_have_an_option() -> None:
     option = partial(option_of, command("convert").params)
     spelled = {word for one in command("convert").params for word in (*one.opts, *one.secondary_opts)}
-    settings = (GROUPED | OF_COMMAND.keys()) - {"data_objects", "listings.source"}
+    settings = (GROUPED | COMMAND_ONLY_SETTINGS.keys()) - {"data_objects", "listings.source"}
     assert {option(setting).partition(" ")[0] for setting in settings} <= spelled
 
 

@@ -6,7 +6,7 @@ import pytest
 from perf2x.base.installed_packages import EntryPoint, available
 from perf2x.errors import OptionError
 from perf2x.kernel import format_suffix as suffix
-from perf2x.kernel.format_suffix import check_name, format_of
+from perf2x.kernel.format_suffix import check_output_name, format_of
 from perf2x.kernel.registry import EMITTERS, load_emitter
 
 
@@ -48,11 +48,11 @@ def test_standard_output_needs_the_name_of_a_format(output: str | None) -> None:
 def test_a_name_of_another_format_is_refused(name: str) -> None:
     own = load_emitter(name).suffix
     for output in (f"out{own}", f"out{own}.gz", "out.json", "out.txt", "out", "html", "-", ""):
-        check_name(name, output)
+        check_output_name(name, output)
     for other, output in (("html", "x.html"), ("svg", "out/x.svg"), ("pprof", "x.pb.gz"), ("collapsed", "x.folded")):
         if other != name:
             with pytest.raises(OptionError, match=f"{output} means {other}, not to {name}, whose files end with {own}"):
-                check_name(name, output)
+                check_output_name(name, output)
 
 
 def with_plugin(monkeypatch: pytest.MonkeyPatch, name: str, plugin: type) -> None:

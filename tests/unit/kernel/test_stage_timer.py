@@ -8,7 +8,7 @@ def test_every_item_and_every_stage_is_counted_once() -> None:
         with stages.stage("work"):
             items.append(item)
     assert items == [0, 1, 2]
-    assert list(stages.wall) == list(stages.processor) == ["read", "work"]
+    assert list(stages.wall) == list(stages.cpu) == ["read", "work"]
     assert all(seconds >= 0 for seconds in stages.wall.values())
     assert [line.split()[0] for line in stages.lines()] == ["stage", "read", "work", "all"]
 

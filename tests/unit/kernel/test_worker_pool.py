@@ -21,7 +21,7 @@ from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions, load_options
 from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.stage_timer import Stages
-from perf2x.kernel.worker_pool import processes_for
+from perf2x.kernel.worker_pool import processes_for_samples
 from perf2x.model.filters.filter_options import Filters
 from perf2x.model.recording.events import Shard
 from perf2x.reader import first_walk
@@ -76,7 +76,7 @@ def test_every_process_has_its_shard() -> None:
     case = next(case for case in corpus_cases() if case.name == "events")
     options = LoadOptions(jobs=3)
     load(str(case.data), options, lambda stage, done, total: pieces.append(done), stages)
-    assert stages.processor["join"] > 0, "what the others came to was added up"
+    assert stages.cpu["join"] > 0, "what the others came to was added up"
 
 
 def test_a_filter_that_only_another_process_can_satisfy() -> None:
@@ -211,8 +211,8 @@ def test_no_more_processes_than_pay(
 ) -> None:
     """Names and output keep the first one busy: others are worth it for long recordings only."""
     monkeypatch.setattr(worker_pool, "available_cores", lambda: cores)
-    assert processes_for(samples, options) == processes
-    assert processes_for(1, replace(options, jobs=5)) == 5, "who asks knows better"
+    assert processes_for_samples(samples, options) == processes
+    assert processes_for_samples(1, replace(options, jobs=5)) == 5, "who asks knows better"
 
 
 def test_the_corpus_is_split_into_enough_blocks() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from perf2x.errors import OptionError
 from perf2x.kernel.stage_timer import Stages
-from perf2x.kernel.worker_pool import MICROSECONDS_EACH, processes_for_work, run_tasks
+from perf2x.kernel.worker_pool import MICROSECONDS_PER_PROCESS, processes_for_work, run_tasks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 
@@ -58,11 +58,11 @@ def test_an_error_of_any_process_is_raised() -> None:
 def test_time_of_other_processes_is_counted() -> None:
     stages = Stages()
     list(run_tasks(2, lambda number: sum(range(10**5)), [1] * 20, stages, "x"))
-    assert stages.processor["x"] > 0
+    assert stages.cpu["x"] > 0
 
 
 def test_no_more_processes_than_there_is_work() -> None:
     cores = len(os.sched_getaffinity(0))
-    assert processes_for_work(MICROSECONDS_EACH * 2 - 1, 100, 0) == 1
-    assert processes_for_work(MICROSECONDS_EACH * 1000, 100, 0) == min(cores, 100)
+    assert processes_for_work(MICROSECONDS_PER_PROCESS * 2 - 1, 100, 0) == 1
+    assert processes_for_work(MICROSECONDS_PER_PROCESS * 1000, 100, 0) == min(cores, 100)
     assert processes_for_work(0, 100, 5) == 5 and processes_for_work(0, 3, 5) == 3 and processes_for_work(0, 0, 0) == 1

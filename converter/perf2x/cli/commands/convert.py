@@ -51,7 +51,7 @@ def convert(
     """
     from perf2x.base.files.atomic import STDOUT, default_output
     from perf2x.kernel.conversion import convert_recordings
-    from perf2x.kernel.options_for_format import check_of_command
+    from perf2x.kernel.options_for_format import check_command_only_settings
     from perf2x.kernel.registry import notes
     from perf2x.kernel.stage_timer import Stages
 
@@ -65,7 +65,7 @@ def convert(
     target = written.output or default_output(sources[0], emitter.suffix)
     if target == STDOUT and sys.stdout.isatty() and needs.binary:
         raise OptionError(f"{name} is binary and standard output is a terminal; choose a file with -o")
-    check_of_command(
+    check_command_only_settings(
         [*(f"fail_if_{limit}" for limit, _ in gates.fail_if), *["per_event"] * formatting.per_event], name, needs
     )
     listings = request.of(ListingSettings).listings

@@ -4,7 +4,7 @@ from typing import BinaryIO
 
 from perf2x.base.files.atomic import STDOUT, open_output
 from perf2x.errors import OptionError
-from perf2x.kernel.format_suffix import check_name
+from perf2x.kernel.format_suffix import check_output_name
 from perf2x.tools.diff.recording_pair import RecordingPair
 
 FORMATS = {
@@ -26,7 +26,7 @@ def format_to_write(to: str | None, output: str | None) -> str | None:
     if output is None:
         return to
     if to is not None:
-        check_name(to, output)
+        check_output_name(to, output)
     if found is None:
         formats = " or ".join(FORMATS)
         raise OptionError(f"--output {output}: the name does not determine the format; choose one with --to: {formats}")

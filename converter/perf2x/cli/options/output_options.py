@@ -58,10 +58,10 @@ class OutputFlags(Frozen):
         """
         if self.is_default():
             return DEFAULT_FORMAT
-        from perf2x.kernel.format_suffix import check_name, format_of
+        from perf2x.kernel.format_suffix import check_output_name, format_of
 
         if self.to:
-            check_name(self.to, self.output or "")
+            check_output_name(self.to, self.output or "")
             return self.to
         return format_of(self.output)
 

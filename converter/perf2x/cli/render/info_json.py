@@ -73,7 +73,7 @@ def _event_facts(loaded: Loaded, row: int) -> dict[str, Any]:
         "value": count.value,
         "unit": count.unit,
         **({"readings": count.readings} if count.readings else {}),
-        **loaded.counted(row),
+        **loaded.exact_count(row),
         "type": event.type,
         "config": event.config,
         "frequency" if "freq" in event.flags else "period": event.sample_period,

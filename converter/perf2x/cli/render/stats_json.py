@@ -41,7 +41,7 @@ def quality_facts(loaded: Loaded) -> dict[str, Any]:
         "perf2x": __version__,
         "source": loaded.profile.meta.source,
         "samples": {"recorded": loaded.recorded_samples, "kept": loaded.samples},
-        "events": [to_builtins(event) | loaded.counted(row) for row, event in enumerate(loaded.events)],
+        "events": [to_builtins(event) | loaded.exact_count(row) for row, event in enumerate(loaded.events)],
         "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
         "percent": {name: round(share, 4) for name, share in quality_percentages(loaded).items()},
         "deferred": to_builtins(loaded.deferred),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from perf2x.kernel.feature import Feature, Place, SessionRun
+from perf2x.kernel.feature import Feature, Phase, SessionRun
 from perf2x.model.plugin_options import NAMES
 from perf2x.model.setting import FeatureSettings, Setting
 
@@ -48,4 +48,4 @@ def _anonymize(loaded: "Loaded", run: SessionRun) -> "Loaded":
     return replace(loaded, profile=anonymized(compact(loaded.profile), salt), symbols=symbols)
 
 
-FEATURE = Feature({Place.HIDDEN: _anonymize}, _Anonymity)
+FEATURE = Feature({Phase.HIDDEN: _anonymize}, _Anonymity)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perf2x.errors import SettingError
-from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.kernel.feature import Feature, Phase, SessionRun, with_profile
 from perf2x.model.format_features import CodeSettings
 from perf2x.model.plugin_options import Needs
 
@@ -38,4 +38,4 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
             raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
 
 
-FEATURE = Feature({Place.EVENTS: _count_code}, CodeSettings, check=_check)
+FEATURE = Feature({Phase.EVENTS: _count_code}, CodeSettings, check=_check)

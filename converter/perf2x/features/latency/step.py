@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec.structs import replace
 
-from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.kernel.feature import Feature, Phase, SessionRun, with_profile
 from perf2x.model.filters.filter_options import SAMPLES_PANEL
 from perf2x.model.plugin_options import STACKS
 from perf2x.model.setting import FeatureSettings, Setting
@@ -71,5 +71,5 @@ def _count_latency(loaded: "Loaded", run: SessionRun) -> "Loaded":
 
 
 FEATURE = Feature(
-    {Place.RUNNING: _count_threads, Place.CHOSEN: _drop_unused, Place.VALUED: _count_latency}, _Parallelism
+    {Phase.RUNNING: _count_threads, Phase.FILTERED: _drop_unused, Phase.REVALUED: _count_latency}, _Parallelism
 )

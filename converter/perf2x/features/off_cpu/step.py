@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec.structs import replace
 
-from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.kernel.feature import Feature, Phase, SessionRun, with_profile
 from perf2x.model.plugin_options import WAITS
 from perf2x.model.setting import FeatureSettings, Setting
 
@@ -51,4 +51,4 @@ def _hide_scheduler(loaded: "Loaded", run: SessionRun) -> "Loaded":
     return with_profile(loaded, without_scheduler_frames(loaded.profile))
 
 
-FEATURE = Feature({Place.WAITS: _add_waits, Place.NAMED: _hide_scheduler}, _OffCpu)
+FEATURE = Feature({Phase.WAITS: _add_waits, Phase.NAMED: _hide_scheduler}, _OffCpu)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.kernel.feature import Feature, Phase, SessionRun, with_profile
 
 if TYPE_CHECKING:
     from perf2x.kernel.load_options import LoadContext
@@ -32,4 +32,4 @@ def _advise(loaded: "Loaded", context: "LoadContext") -> "Loaded":
     return with_profile(loaded, replace(profile, meta=replace(profile.meta, advice=hints)))
 
 
-FEATURE = Feature({Place.STITCHED: _count_chains}, finish=_advise)
+FEATURE = Feature({Phase.STITCHED: _count_chains}, finish=_advise)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perf2x.errors import SettingError
-from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.kernel.feature import Feature, Phase, SessionRun, with_profile
 from perf2x.model.format_features import SingleSampleSettings
 
 if TYPE_CHECKING:
@@ -30,4 +30,4 @@ def _check(options: "LoadOptions", files: Sequence[str]) -> None:
         raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
 
 
-FEATURE = Feature({Place.RECORDED: _read_again}, SingleSampleSettings, check=_check)
+FEATURE = Feature({Phase.REREAD: _read_again}, SingleSampleSettings, check=_check)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from perf2x.kernel.feature import Feature, Place, SessionRun, with_profile
+from perf2x.kernel.feature import Feature, Phase, SessionRun, with_profile
 
 if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
@@ -25,4 +25,4 @@ def _add_fields(loaded: "Loaded", run: SessionRun) -> "Loaded":
     return with_profile(loaded, with_fields(loaded.profile, run.recording))
 
 
-FEATURE = Feature({Place.SWITCHES: _add_switches, Place.FIELDS: _add_fields})
+FEATURE = Feature({Phase.SWITCHES: _add_switches, Phase.FIELDS: _add_fields})

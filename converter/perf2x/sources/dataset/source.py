@@ -17,4 +17,4 @@ def _sessions(inputs: "Sequence[Input]", context: "LoadContext") -> "Sequence[Se
     return stored_sessions(inputs, context)
 
 
-DATASET = SourceKind(takes_path=is_dataset, sessions=_sessions)
+DATASET = SourceKind(recognizes_path=is_dataset, sessions=_sessions)

@@ -15,7 +15,7 @@ from perf2x.base.files import operating_system as system
 from perf2x.base.files.atomic import atomic_file
 from perf2x.base.files.temporary import private_directory
 from perf2x.kernel.load_options import LoadOptions
-from perf2x.kernel.worker_pool import processes_for, processes_for_work
+from perf2x.kernel.worker_pool import processes_for_samples, processes_for_work
 from tests.support.command import perf2x, recording
 from tests.support.other_systems import NO_LOCKS, SYSTEMS, become
 from tests.support.recordings import ROOT
@@ -42,7 +42,7 @@ def test_one_module_asks() -> None:
 
 def test_work_stays_in_one_process(other: str) -> None:
     assert not system.can_fork()
-    assert processes_for(10**9, LoadOptions(jobs=8)) == processes_for_work(10**9, 100, 8) == 1
+    assert processes_for_samples(10**9, LoadOptions(jobs=8)) == processes_for_work(10**9, 100, 8) == 1
     assert system.available_cores() == (os.cpu_count() or 1)
     system.keep_freed_memory()
 
