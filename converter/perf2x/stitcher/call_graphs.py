@@ -221,16 +221,16 @@ class CallGraphs:
             here_only = falses(len(epochs))  # after an exec the user stack dump belongs to the new program
             return spaces.find(epochs, address, here_only)
 
-        def at_last(rows: I64, address: U64) -> I32:
+        def find_at_end(rows: I64, address: U64) -> I32:
             images = take(image, rows)
             return as_int32(
                 self._mappings.answers(lambda which: at(images[which], address[which]), images, address.view(np.int64))
             )
 
-        def at_moment(rows: I64, address: U64) -> I32:
+        def find_at_sample(rows: I64, address: U64) -> I32:
             return as_int32(at(epoch[rows], address))
 
-        return MappingFinder(image, spaces.sequence(epoch), spaces.made, at_last, at_moment)
+        return MappingFinder(image, spaces.sequence(epoch), spaces.made_at, find_at_end, find_at_sample)
 
     def _with_calls(self, samples: Samples, branches: Branches) -> ListArray:
         older = None

@@ -12,9 +12,9 @@ from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import UserMappings
 
 _DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
-"""Mappings without code, although perf records some as executable.
+"""Mappings without code, although perf records some of them as executable.
 
-The stack, for one, is recorded at exec, before its protection is final (setup_arg_pages in fs/exec.c).
+For example, the stack is recorded at exec, before its protection is final (setup_arg_pages in fs/exec.c).
 """
 
 
@@ -24,6 +24,7 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
     recorded = RecordedFiles(session, mmaps)
 
     def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
+        """Return the file with the code, and the separate debug file if it is another one."""
         if is_vdso(name):
             kernel = kernel_build_id(session, mmaps)
             found = find_vdso(finder, session, build_id, kernel, is_64=name == VDSO and has_64_bits(session))

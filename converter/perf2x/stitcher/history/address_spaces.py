@@ -136,7 +136,7 @@ class AddressSpaces:
         _, of_mmaps, of_ksymbols = np.split(self._epoch_space, cumsum([len(lives.pid), len(owner)]))
         self.ranges = _index_mappings(mmaps, of_mmaps, mmap_sequence, ksymbols, of_ksymbols, ksymbol_sequence)
         """The mappings of all spaces over time; in one interval, all addresses of an epoch have the same mapping."""
-        self.made: I64 = np.append(mmap_sequence, -1)
+        self.made_at: I64 = np.append(mmap_sequence, -1)
         """(mmaps + 1,) the sequence number of each mapping.
 
         The last row is "no mapping", valid in every epoch.
@@ -159,7 +159,7 @@ class AddressSpaces:
         """Return (n,) int64: the last epoch of the same process image; −1 and epochs of the kernel map to themselves.
 
         Let M be the mapping at an address in the last epoch. M is also at that address in every epoch since M was
-        ``made``: only a later mapping could hide M, and it would still do so in the last epoch.
+        ``made_at``: only a later mapping could hide M, and it would still do so in the last epoch.
         """
         return take(self._last_epoch, epoch)
 

@@ -90,7 +90,7 @@ class MappingLookup:
         epochs take a second lookup.
         """
         mmap = self._answers(take(self._last, context) + interval)
-        later = flatnonzero(take(self._spaces.made, mmap) > take(self._sequence, context))
+        later = flatnonzero(take(self._spaces.made_at, mmap) > take(self._sequence, context))
         if len(later):
             mmap[later] = self._answers(context[later] * self._intervals + interval[later])
         self.hit[mmap] = True

@@ -12,21 +12,23 @@ from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 FRAME_POINTER, LINK_REGISTER, STACK_POINTER, PROGRAM_COUNTER = 29, 30, 31, 32
 
 _UCONTEXT = 128
-"""struct rt_sigframe: the siginfo_t comes first."""
+"""Offset of the ucontext in struct rt_sigframe, after the siginfo_t."""
 _MCONTEXT = _UCONTEXT + 176
-"""uc_mcontext follows flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes."""
+"""Offset of uc_mcontext, after flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes."""
 _REGISTERS = _MCONTEXT + 8
-"""fault_address, then x0 to x30, sp and pc."""
+"""Offset of x0 in struct sigcontext, after fault_address; x1 to x30, sp and pc follow."""
 
 _SIGNAL_RETURN = Rule(
     STACK_POINTER, 0, PROGRAM_COUNTER, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, _REGISTERS + 8 * register)) for register in range(33)),
 )  # fmt: skip
-"""sp points to the struct rt_sigframe, which holds all registers, including the link register of an interrupted leaf.
+"""Rule at a signal trampoline: sp points to the struct rt_sigframe, which holds all registers.
+
+So the link register of an interrupted leaf function is known, too.
 """
 
 _OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""Nothing called the code: makecontext puts its address into the link register of the coroutine's function."""
+"""Rule of code that nothing called: makecontext puts its address into the link register of a coroutine's function."""
 
 AARCH64 = Architecture(
     name="aarch64",

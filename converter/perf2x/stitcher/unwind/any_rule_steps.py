@@ -1,20 +1,20 @@
-"""One unwind step by rules of any kind, for all samples whose chains have not ended.
+"""Unwinds samples by one frame: by rules of any kind, or by frame pointer; and decides why a chain ends.
 
-::
+A step by rules computes, for all samples of a view together:
 
-    frame          known before                      known after
-    callee         pc, registers                     rule = rules(pc)
-    caller         CFA = register + offset           return address, saved registers from CFA + offsets
-                   (or an expression)                stack pointer = CFA
+1. the CFA: a register plus a number, or the result of an expression;
+2. the caller's registers: saved in memory relative to the CFA, unchanged, in other registers …;
+3. the stack pointer (the CFA) and the program counter (the caller's value of the rule's return address register).
 
-Registers of all samples are one array (register, sample); samples whose chains have ended stay in it unused.
+The results replace the registers in the view's `RegisterFile`, in place. Nearly all samples step by
+``simple_rule_steps`` instead; only those that it leaves over come here.
 """
 
 import numpy as np
 
 from perf2x.base.binaries.cfi.dwarf_expressions import evaluate
 from perf2x.base.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, as_uint64, bincount, falses, flatnonzero, take, trues, unique
+from perf2x.base.columnar import I32, U8, U64, Bools, as_uint64, bincount, falses, flatnonzero, take, trues, unique
 from perf2x.stitcher.unwind.register_file import MAX_STACK_DISTANCE, UNFINISHED, RestoredRegister, SampleView
 from perf2x.stitcher.unwind.unwound_chains import End
 
@@ -22,161 +22,183 @@ from perf2x.stitcher.unwind.unwound_chains import End
 def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
     """Unwind the samples of ``view`` by their rules (n,); return (n,) UNFINISHED or an ``End``."""
     columns, frames, rows = table.columns(), view.frames, view.rows
-    cfa, known = _canonical_frame_address(view, table, columns, rule)
-    restored = _restore(view, table, columns, rule, cfa)
-    exact, signal = take(frames.is_exact, rows), take(columns.is_signal_frame, rule)
-    before = take(frames.registers[view.architecture.stack_pointer], rows)
-    rises = (cfa > before) | (exact & (cfa == before)) | signal
+    cfa, is_known = _canonical_frame_address(view, table, columns, rule)
+    restored = _restored_registers(view, table, columns, rule, cfa)
+    is_exact, is_signal = take(frames.is_exact, rows), take(columns.is_signal_frame, rule)
+    # Stacks grow down, so the caller's frame is above. In a sampled frame, nothing may be on the stack yet.
+    sp = take(frames.registers[view.architecture.stack_pointer], rows)
+    rises = (cfa > sp) | (is_exact & (cfa == sp)) | is_signal
+    # the CFA first: a rule may restore the stack pointer from elsewhere
     view.set_register(view.architecture.stack_pointer, cfa)
     for register in restored:
-        view.set(register)
-    frames.is_exact[rows] = signal
-    frames.crossed_signal[rows] |= signal
-    return _set_program_counters(view, columns, rule, cfa, known & rises, exact)
+        view.set_restored(register)
+    frames.is_exact[rows] = is_signal
+    frames.crossed_signal[rows] |= is_signal
+    return _set_program_counters(view, columns, rule, cfa, is_known & rises, is_exact)
 
 
 def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32) -> tuple[U64, Bools]:
+    """Return (n,) the CFA of each sample, and which are known."""
     register, value = take(columns.cfa_register, rule), take(columns.cfa_value, rule)
     by_expression = register == CFA_BY_EXPRESSION
     if not by_expression.any():
-        found, known = view.registers_of(register)
-        return (found + value) & view.mask, known
-    found, known = view.registers_of(np.where(by_expression, 0, register))
-    cfa = found + value
+        base, is_known = view.register_of_each(register)
+        return (base + value) & view.mask, is_known
+    base, is_known = view.register_of_each(np.where(by_expression, 0, register))
+    cfa = base + value
     for number in unique(value[by_expression]).tolist():
         which = flatnonzero(by_expression & (value == np.uint64(number)))
         part = view.part(which)
-        cfa[which], known[which] = evaluate(table.expressions[number], part, [], len(which))
-    return cfa & view.mask, known
+        cfa[which], is_known[which] = evaluate(table.expressions[number], part, [], len(which))
+    return cfa & view.mask, is_known
 
 
-def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[RestoredRegister]:
-    """Return the caller's values of the needed registers that the rules restore.
+def _restored_registers(
+    view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64
+) -> list[RestoredRegister]:
+    """Return the caller's values of the registers that some rule reads, unless they are still in the registers.
 
-    Loops over registers and kinds of rule.
+    There is one entry for each register and kind of register rule, with the samples whose rules have that kind.
     """
-    here = flatnonzero(bincount(rule, len(columns.cfa_register)))
+    used_rules = flatnonzero(bincount(rule, len(columns.cfa_register)))
     restored = []
     for register in view.architecture.kept(table.needed):
-        kinds = flatnonzero(bincount(columns.kind[register, here], len(RuleKind))).tolist()
+        kinds = flatnonzero(bincount(columns.kind[register, used_rules], len(RuleKind))).tolist()
         for kind in kinds:
             if kind == RuleKind.SAME:
                 continue
             which = slice(None) if len(kinds) == 1 else flatnonzero(take(columns.kind[register], rule) == kind)
             part, value = view.part(which), take(columns.value[register], rule[which])
             restored.append(
-                RestoredRegister(register, part.rows, *_saved(part, table, register, RuleKind(kind), value, cfa[which]))
+                RestoredRegister(
+                    register, part.rows, *_values(part, table, register, RuleKind(kind), value, cfa[which])
+                )
             )
     return restored
 
 
-def _saved(
+def _values(
     view: SampleView, table: RuleTable, register: int, kind: RuleKind, value: U64, cfa: U64
 ) -> tuple[U64, Bools]:
-    """Return (n,) values of the caller's register by one kind of rule, and which are known."""
+    """Return (n,) the caller's values of a register by rules of one kind, and which are known.
+
+    ``value`` (n,) is that of the `RegisterRule`: a distance from the CFA, a register, or an expression.
+    """
     if kind is RuleKind.OFFSET:
         return _loaded(view, register, cfa + value & view.mask)
     if kind is RuleKind.VAL_OFFSET:
         return cfa + value & view.mask, trues(len(cfa))
     if kind is RuleKind.REGISTER:
-        return view.registers_of(value.view(np.int64))
+        return view.register_of_each(value.view(np.int64))
     if kind is RuleKind.UNDEFINED:
         return np.zeros(len(cfa), np.uint64), falses(len(cfa))
     return _by_expression(view, table, kind, value, cfa)
 
 
 def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
-    """Return (n,) a register saved at an address, and which are known.
+    """Return (n,) the values of a register that was saved at an address, and which are known.
 
-    LLVM's call frame information does not cover restored registers in epilogues. In a sampled frame, a save slot below
-    the stack pointer therefore means that the register is already restored. The program counter is an exception: it is
-    still this function's own (OCaml's caml_c_call, on the stack of C).
+    LLVM's call frame information does not state that an epilogue has restored registers. But in a sampled frame, an
+    address below the stack pointer is no longer part of the stack, so the register was restored from there: its current
+    value is the caller's. The program counter is an exception: its current value is always the function's own. Its
+    address can be below the stack pointer where code runs on another stack (OCaml's caml_c_call, on the stack of C).
     """
-    value, good = view.load(address, 0)
-    if good.all() or register == view.architecture.program_counter:
-        return value, good
-    stack, _ = view.register(view.architecture.stack_pointer)
-    restored, known = view.register(register)
-    is_restored = ~good & known & view.frames.is_exact[view.rows] & (address < stack)
-    return np.where(is_restored, restored, value), good | is_restored
+    value, is_copied = view.load(address, 0)
+    if is_copied.all() or register == view.architecture.program_counter:
+        return value, is_copied
+    sp, _ = view.register(view.architecture.stack_pointer)
+    current, is_known = view.register(register)
+    is_restored = ~is_copied & is_known & view.frames.is_exact[view.rows] & (address < sp)
+    return np.where(is_restored, current, value), is_copied | is_restored
 
 
-def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: U64) -> tuple[U64, Bools]:
-    result, good = np.zeros(len(cfa), np.uint64), falses(len(cfa))
-    for number in unique(value).tolist():
-        which = flatnonzero(value == np.uint64(number))
+def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, number: U64, cfa: U64) -> tuple[U64, Bools]:
+    """Do what `_values` does for expressions ``number`` (n,), which start with the CFA on their stack."""
+    values, is_known = np.zeros(len(cfa), np.uint64), falses(len(cfa))
+    for each in unique(number).tolist():
+        which = flatnonzero(number == np.uint64(each))
         part = view.part(which)
-        found, known = evaluate(table.expressions[number], part, [cfa[which]], len(which))
-        if kind is RuleKind.EXPRESSION:
-            found, read = part.load(found & view.mask, 0)
-            known = known & read
-        result[which], good[which] = found, known
-    return result, good
+        result, has_result = evaluate(table.expressions[each], part, [cfa[which]], len(which))
+        if kind is RuleKind.EXPRESSION:  # the result is an address
+            result, is_copied = part.load(result & view.mask, 0)
+            has_result = has_result & is_copied
+        values[which], is_known[which] = result, has_result
+    return values, is_known
 
 
 def _set_program_counters(
-    view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, exact: Bools
+    view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, cfa_is_good: Bools, is_exact: Bools
 ) -> U8:
-    """Set program counters to the return addresses; return (n,) UNFINISHED or an ``End``."""
+    """Set program counters to the return addresses; return (n,) UNFINISHED or an ``End``.
+
+    ``is_exact`` (n,) is that of the frames that are being left.
+    """
     register = take(columns.return_register, rule)
     kind = columns.kind[register, rule]
-    address, known = view.registers_of(register)
+    address, is_known = view.register_of_each(register)
     address = address & np.uint64(view.architecture.address_mask)
     view.set_register(view.architecture.program_counter, address)
-    # only a leaf still has its return address in a register, and never on x86
+    # Only a leaf function still has its return address in a register, so its own address must be exact: it was sampled,
+    # or interrupted by a signal. On x86 never: there the rule's register is the program counter itself.
     in_register = kind == RuleKind.SAME
-    sound = sound & ~(in_register & (~exact | (register == view.architecture.program_counter)))
+    is_good = cfa_is_good & ~(in_register & (~is_exact | (register == view.architecture.program_counter)))
     end = np.full(len(rule), UNFINISHED, np.uint8)
     end[address == 0] = End.COMPLETE
-    bad = flatnonzero(~(sound & known))
+    bad = flatnonzero(~(is_good & is_known))
     if len(bad):
-        end[bad] = _end_reasons(view, columns, rule, cfa, sound, bad)
+        end[bad] = _end_reasons(view.part(bad), columns, rule[bad], cfa[bad])
     end[kind == RuleKind.UNDEFINED] = End.COMPLETE
     return end
 
 
-def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
-    """Return the reasons why the samples ``bad`` have no return address.
+def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64) -> U8:
+    """Return (n,) an ``End`` for samples that have no return address, because the CFA or a register is no good.
 
-    Code that keeps its caller's stack pointer in another register has switched to another stack (OCaml's runtime).
+    Code that keeps its caller's stack pointer in a register that is neither the stack pointer nor the frame pointer has
+    switched to another stack (OCaml's runtime).
     """
-    rows, word = view.rows[bad], np.uint64(view.architecture.word)
-    register = columns.cfa_register[rule[bad]]
-    switched = (register >= 0) & ~np.isin(register, [view.architecture.stack_pointer, view.architecture.frame_pointer])
-    switched &= cfa[bad] - view.memory.base[rows] >= np.uint64(MAX_STACK_DISTANCE)
-    elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0) | switched
-    end = np.where(elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
-    end[view.memory.is_unread(rows, cfa[bad] - word)] = End.OTHER_STACK
-    end[view.memory.is_beyond(rows, cfa[bad] - word)] = End.TRUNCATED
-    needed = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
-    end[view.frames.recorded >> as_uint64(needed) & np.uint64(1) == 0] = End.REGISTERS_MISSING
+    memory, rows, last_word = view.memory, view.rows, cfa - np.uint64(view.architecture.word)
+    register = columns.cfa_register[rule]
+    has_switched = (register >= 0) & ~np.isin(
+        register, [view.architecture.stack_pointer, view.architecture.frame_pointer]
+    )
+    has_switched &= cfa - memory.dump_start[rows] >= np.uint64(MAX_STACK_DISTANCE)
+    is_elsewhere = view.frames.crossed_signal[rows] | (memory.word_count[rows] == 0) | has_switched
+    # each reason replaces the ones before
+    end = np.where(is_elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
+    end[memory.is_unread(rows, last_word)] = End.OTHER_STACK
+    end[memory.is_beyond(rows, last_word)] = End.TRUNCATED
+    cfa_register = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
+    end[view.frames.recorded >> as_uint64(cfa_register) & np.uint64(1) == 0] = End.REGISTERS_MISSING
     return end
 
 
 def step_by_frame_pointer(view: SampleView, between: int = 0) -> U8:
-    """Unwind by the frame pointer, next to which compilers save the caller's frame pointer and the return address.
+    """Unwind by the frame pointer; return (n,) UNFINISHED or an ``End``.
 
-    Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot continue stay
-    unchanged. Returns (n,) ends; a return address in no mapping is rejected. A return address of 0 is an end only after
-    a call: in hand-written code the register may hold anything. There are ``between`` words between the return address
-    and the caller's frame pointer.
+    The frame pointer is the address of the caller's frame pointer, above which is the return address; ``between`` is
+    the number of other words between the two. Samples that cannot continue stay unchanged. A frame pointer or return
+    address of 0 is the outermost end only in a frame that made a call: in a sampled frame of hand-written code the
+    register may hold anything. Whether the return address is in code is for the caller to check.
+
+    Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c.
     """
     frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
-    pointer, known = view.register(view.architecture.frame_pointer)
-    stack, _ = view.register(view.architecture.stack_pointer)
-    caller, _ = view.load(pointer, 0)
-    place = pointer + word * np.uint64(1 + between)
-    address, read = view.load(place, 0)
+    pointer, is_known = view.register(view.architecture.frame_pointer)
+    sp, _ = view.register(view.architecture.stack_pointer)
+    caller_pointer, _ = view.load(pointer, 0)
+    saved_at = pointer + word * np.uint64(1 + between)
+    address, is_copied = view.load(saved_at, 0)
     address = address & np.uint64(view.architecture.address_mask)
-    plausible = known & (pointer >= stack) & (pointer & (word - np.uint64(1)) == 0)
+    is_plausible = is_known & (pointer >= sp) & (pointer & (word - np.uint64(1)) == 0)
     end = np.full(len(rows), UNFINISHED, np.uint8)
-    end[plausible & ~read & view.memory.is_beyond(rows, place)] = End.TRUNCATED
-    lost = (end == UNFINISHED) & ~(plausible & read)
-    end[lost] = np.where(view.memory.count[rows[lost]] == 0, End.OTHER_STACK, End.NO_UNWIND_INFO)
-    called = ~frames.is_exact[rows]
-    end[known & (pointer == 0) & called] = End.COMPLETE
+    end[is_plausible & ~is_copied & view.memory.is_beyond(rows, saved_at)] = End.TRUNCATED
+    is_lost = (end == UNFINISHED) & ~(is_plausible & is_copied)
+    end[is_lost] = np.where(view.memory.word_count[rows[is_lost]] == 0, End.OTHER_STACK, End.NO_UNWIND_INFO)
+    made_call = ~frames.is_exact[rows]
+    end[is_known & (pointer == 0) & made_call] = End.COMPLETE
     end[(end == UNFINISHED) & (address == 0)] = End.NO_UNWIND_INFO
-    end[plausible & read & (address == 0) & called] = End.COMPLETE
+    end[is_plausible & is_copied & (address == 0) & made_call] = End.COMPLETE
     going = flatnonzero(end == UNFINISHED)
-    view.part(going).cross(caller[going], place[going] + word, address[going])
+    view.part(going).enter_caller(caller_pointer[going], saved_at[going] + word, address[going])
     return end

@@ -1,4 +1,4 @@
-"""The description of a processor for the unwinder; ``x86_64`` and ``aarch64`` have instances."""
+"""Describes a processor to the unwinder; the modules ``x86_64`` and ``aarch64`` have the instances."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ class KnownCode(Frozen):
     """Length of the pattern in bytes."""
     pattern: re.Pattern[bytes]
     rule: Rule
-    """The rule at the first byte; it is that of a signal frame, because the address is exact."""
+    """The rule at the first byte; its ``is_signal_frame`` is True, because the address there is exact."""
 
 
 class Architecture(Frozen):
@@ -28,7 +28,7 @@ class Architecture(Frozen):
     register_count: int
     """Number of tracked registers, from 0, including the program counter."""
     from_perf: Mapping[int, int]
-    """Bit of ``sample_regs_user`` to register."""
+    """Register by its bit in ``sample_regs_user``."""
     stack_pointer: int
     frame_pointer: int
     program_counter: int
@@ -36,19 +36,22 @@ class Architecture(Frozen):
     address_mask: int
     """Mask of the address bits; removes pointer authentication codes from return addresses."""
     outermost: Rule
-    """Rule for code that nothing called; it is that of a signal frame, because the address is exact."""
+    """Rule for code that nothing called; its ``is_signal_frame`` is True, because the address there is exact."""
     framed: Rule | None = None
-    """Rule for a function with a frame pointer, wherever the stack pointer points."""
+    """Rule for a function with a frame pointer, which needs no stack pointer; None if nothing uses the rule."""
     preserved: frozenset[int] = frozenset()
-    """Callee-saved registers; plain steps restore no others."""
+    """Callee-saved registers; simple steps (`simple_rule_steps`) restore no others."""
     known_code: tuple[KnownCode, ...] = ()
     """Code that returns from a signal handler, and code to which a coroutine's function returns."""
-    linkage_rule: Rule | None = None
-    """Rule at the jump of a .plt.sec or .plt.got entry; None if linkers leave nothing on the stack."""
-    lazy_linkage: tuple[Rule, ...] = ()
-    """Rules within a 16-byte lazy .plt entry: before its push, and after it."""
+    plt_jump_rule: Rule | None = None
+    """Rule in PLT entries that push nothing: all of .plt.sec and .plt.got; None if there is no rule for them."""
+    lazy_plt_rules: tuple[Rule, ...] = ()
+    """Rules in a lazy .plt after 0, 1 and 2 pushes; empty if .plt pushes nothing, too."""
 
     def kept(self, needed: int) -> list[int]:
-        """Return the registers to restore: those in ``needed`` (bits), and the three that every step may use."""
+        """Return the registers to restore, ascending: those that are bits in ``needed``, and three for every step.
+
+        The three are the stack pointer, the frame pointer and the program counter.
+        """
         needed |= 1 << self.stack_pointer | 1 << self.frame_pointer | 1 << self.program_counter
         return [register for register in range(self.register_count) if needed >> register & 1]

@@ -1,11 +1,10 @@
-"""Ends of chains in Go programs, whose runtime starts threads and switches stacks in assembly.
+"""Corrects why chains end in Go programs, whose runtime starts threads and switches stacks in assembly.
 
-There is no return address above these frames, even if their call frame information states one::
+Two kinds of functions have no return address above their frames, even if their call frame information states one. The
+word there is often a stale return address, which looks like a caller. Innermost frames first::
 
-    start     main.main.func1, runtime.goexit                complete: newproc put goexit above the function
-    switch    runtime.gcDrain, …, runtime.systemstack        the caller is on the goroutine's stack
-
-The word above a switch is often a stale return address, which looks like a caller.
+    starts     main.main.func1, runtime.goexit             complete: newproc put goexit above the goroutine's function
+    switches   runtime.gcDrain, …, runtime.systemstack     incomplete: the caller is on the goroutine's own stack
 
 Source of truth: src/runtime/asm_amd64.s, sys_linux_amd64.s, time_linux_amd64.s and proc.go of the Go distribution.
 """
@@ -32,51 +31,64 @@ _SWITCHES = frozenset({
 _CALLED_AFTER_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
 """They call through a register, and only after switching stacks."""
 _ON_ANY_STACK = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
-"""They switch stacks unless they already are on the thread's own, and keep the caller's stack pointer and rbp."""
-_KEEPS_STACK, _COMES_BACK = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
+"""They switch stacks unless they already are on the thread's own; rbp stays that of their frame on the old stack."""
+_SAVES_STACK_POINTER, _RESTORES_STACK_POINTER = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
 """mov %rsp, %r12, and the reverse."""
-_LONGEST = 4096
-"""Bytes of one of these functions to scan; they have about two hundred."""
-_CALL = re.compile(rb"\xff[\xd0-\xd7]")
-_SETTLED = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
-_AS_IT_IS = 255
+_LONGEST_FUNCTION = 4096
+"""Most bytes of one of these functions to search; they have about two hundred."""
+_CALL_THROUGH_REGISTER = re.compile(rb"\xff[\xd0-\xd7]")
+_REFINABLE = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
+_UNCHANGED = 255  # in place of an End
 
 
 def leaves_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Return whether an instruction's last byte is that of a call after a switch of stacks."""
-    return _name(functions, row) in _CALLED_AFTER_SWITCH and _CALL.match(elf.code_at(svma - 1, 2)) is not None
+    """Return whether a call ends with the byte at ``svma``, and its function has switched stacks before the call.
+
+    ``row`` is the function's row in ``functions``, −1 for none; ``svma`` is the lookup address of a return address.
+    """
+    is_caller = _name(functions, row) in _CALLED_AFTER_SWITCH
+    return is_caller and _CALL_THROUGH_REGISTER.match(elf.code_at(svma - 1, 2)) is not None
 
 
 def is_on_any_stack(functions: GoFunctions, elf: ElfObject, row: int, svma: int) -> bool:
-    """Return whether the stack pointer may be on another stack, so only the frame pointer leads to the caller."""
+    """Return whether, at ``svma``, the stack pointer may be on another stack than the function's frame.
+
+    If so, only the frame pointer leads to the caller. The stack pointer may be elsewhere between the instruction that
+    saves it and the one that restores it.
+    """
     function = (
         functions.function(row) if elf.machine == "EM_X86_64" and _name(functions, row) in _ON_ANY_STACK else None
     )
     if function is None:
         return False
-    before = elf.code_at(function.entry, min(svma - function.entry, _LONGEST))
-    return before.rfind(_KEEPS_STACK) > before.rfind(_COMES_BACK)
+    code_before = elf.code_at(function.entry, min(svma - function.entry, _LONGEST_FUNCTION))
+    return code_before.rfind(_SAVES_STACK_POINTER) > code_before.rfind(_RESTORES_STACK_POINTER)
 
 
-def may_be_settled(end: U8) -> Bools:
-    """Return (n,) bool: whether the outermost function may refine why a chain ends."""
-    return np.isin(end, _SETTLED)
+def may_be_refined(end: U8) -> Bools:
+    """Return (n,) bool: whether ``go_ends`` may change an end; other ends do not depend on the function."""
+    return np.isin(end, _REFINABLE)
 
 
 def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:
-    """Return (n,) ends of chains with outermost frames at ``svma``, given their ends by unwind rules alone."""
-    rows, place = unique_inverse(functions.find(svma))
-    ends = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[place]
-    return np.where(ends == _AS_IT_IS, end, ends)
+    """Return why chains end whose outermost frames are at ``svma``; ``end`` are the reasons by unwind rules alone.
+
+    Shapes: all (n,).
+    """
+    rows, index = unique_inverse(functions.find(svma))
+    ends = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[index]
+    return np.where(ends == _UNCHANGED, end, ends)
 
 
 def _end_in(functions: GoFunctions, row: int) -> int:
+    """Return the ``End`` of chains whose outermost frame is in a function, or _UNCHANGED."""
     name = _name(functions, row)
     if name in _STARTS:
         return End.COMPLETE
-    return End.OTHER_STACK if name in _SWITCHES else _AS_IT_IS
+    return End.OTHER_STACK if name in _SWITCHES else _UNCHANGED
 
 
 def _name(functions: GoFunctions, row: int) -> str:
+    """Return a function's name, without the suffix of the assembly's ABI; "" for row −1."""
     function = functions.function(row) if row >= 0 else None
     return "" if function is None else function.name.removesuffix(".abi0")

@@ -1,9 +1,15 @@
 """Presents a jitdump to the unwinder as an ELF file in memory: its code in place, then one .eh_frame for all of it.
 
-``perf inject --jit`` writes one ELF file per function (tools/perf/util/genelf.c jit_write_elf), with the runtime's
-.eh_frame unchanged after the code, at the next multiple of 8. One image of the whole dump works as well, with file
-offsets as addresses, if the entries are rewritten. Runtimes that keep frame pointers are unwound by them; their call
-frame information covers the instructions before a frame is set up and after it is removed.
+A jitdump holds the code of each function and, from some runtimes, an .eh_frame made for this function alone, with
+addresses relative to its own. ``perf inject --jit`` therefore writes one ELF file per function, with that .eh_frame
+after the code, at the next multiple of 8 (tools/perf/util/genelf.c jit_write_elf). Here the whole dump becomes one
+image, whose addresses are the dump's file offsets. For that, the entries of all functions are rewritten, with absolute
+addresses, into one section after the dump::
+
+    0             ELF header, instead of the dump's own header and the first record's
+    64            the rest of the dump, all of which is one .text
+    frames_at     .eh_frame
+                  .shstrtab, program header, section headers
 """
 
 import struct
@@ -14,9 +20,9 @@ from perf2x.base.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
-_PROGBITS, _STRTAB, _ALLOC, _CODE = 1, 3, 2, 6
-_NAMES = b"\0.text\0.eh_frame\0.shstrtab\0"
-_WORD = 8
+_PROGBITS, _STRTAB, _ALLOC, _CODE = 1, 3, 2, 6  # SHT_PROGBITS, SHT_STRTAB; SHF_ALLOC, SHF_ALLOC | SHF_EXECINSTR
+_SECTION_NAMES = b"\0.text\0.eh_frame\0.shstrtab\0"
+_ALIGNMENT = 8
 _CIE_VERSION = 3
 
 
@@ -31,31 +37,37 @@ class JitFrames(Frozen):
 
 
 class _Entry(Frozen):
-    """Rules for ``size`` bytes of code from ``start`` on."""
+    """An FDE, decoded: rules for ``size`` bytes of code from ``start`` on, counted from the function's first byte."""
 
     cie: bytes
+    """The entry's CIE, rewritten."""
     start: int
     size: int
     instructions: bytes
 
 
-def jit_image(data: bytes, machine: int, pieces: Sequence[JitFrames], name: str) -> ElfObject | None:
-    """Make the image of a dump (``data``, ELF ``machine`` number); None without call frame information."""
-    at = -(-len(data) // 16) * 16
-    frames = _frame_section(pieces, 4 if machine in (3, 40) else _WORD)
+def jit_image(data: bytes, machine: int, functions: Sequence[JitFrames], name: str) -> ElfObject | None:
+    """Make the image of a jitdump; None without usable call frame information.
+
+    ``data`` is the dump, ``machine`` its ELF machine number, ``name`` stands for the file in messages.
+    """
+    frames_at = -(-len(data) // 16) * 16
+    frames = _frame_section(functions, 4 if machine in (3, 40) else 8)  # EM_386, EM_ARM
     if not frames:
         return None
-    body = data[64:].ljust(at - 64, b"\0") + frames + b"\0\0\0\0"
+    body = data[64:].ljust(frames_at - 64, b"\0") + frames + b"\0\0\0\0"  # a length of 0 ends the section
     names_at = 64 + len(body)
-    tables = names_at + len(_NAMES)
+    tables = names_at + len(_SECTION_NAMES)
     tables += -tables % 8
-    body = (body + _NAMES).ljust(tables - 64, b"\0")
+    body = (body + _SECTION_NAMES).ljust(tables - 64, b"\0")
+    # PT_LOAD, PF_R | PF_X: the file up to the tables, at address 0
     program = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, tables, tables, 4096)
-    sections = bytes(64) + _section_header(1, _PROGBITS, _CODE, 0, at)
-    sections += _section_header(7, _PROGBITS, _ALLOC, at, len(frames) + 4) + _section_header(
-        17, _STRTAB, 0, names_at, len(_NAMES)
+    # .text is the whole dump; 1, 7 and 17 are where the names begin in _SECTION_NAMES
+    sections = bytes(64) + _section_header(1, _PROGBITS, _CODE, 0, frames_at)
+    sections += _section_header(7, _PROGBITS, _ALLOC, frames_at, len(frames) + 4) + _section_header(
+        17, _STRTAB, 0, names_at, len(_SECTION_NAMES)
     )
-    # the ELF header replaces the headers of the dump and of the first record, where there is no code
+    # ELFCLASS64, little-endian, ET_DYN. It replaces the headers of the dump and of the first record, which are no code.
     header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
     header += struct.pack("<HHIQQQIHHHHHH", 3, machine & 0xFFFF, 1, 0, tables, tables + 56, 0, 64, 56, 1, 64, 4, 3)
     try:
@@ -68,29 +80,36 @@ def _section_header(name: int, kind: int, flags: int, offset: int, size: int) ->
     return struct.pack("<IIQQQQIIQQ", name, kind, flags, offset if flags else 0, offset, size, 0, 0, 8, 0)
 
 
-def _frame_section(pieces: Sequence[JitFrames], address_size: int) -> bytes:
-    """Return the .eh_frame of all functions; b"" if none has a readable entry."""
+def _frame_section(functions: Sequence[JitFrames], address_size: int) -> bytes:
+    """Return the .eh_frame of all functions, without its end; b"" if none has a readable entry.
+
+    Of several functions at one offset, the last is taken.
+    """
     section = bytearray()
-    cies: dict[bytes, int] = {}
-    cache: dict[tuple[int, bytes], list[_Entry]] = {}
-    for piece in {piece.offset: piece for piece in pieces}.values():
-        key = piece.size, piece.frames
+    cies: dict[bytes, int] = {}  # offset in the section of each distinct CIE
+    cache: dict[tuple[int, bytes], list[_Entry]] = {}  # runtimes emit the same entries for many functions
+    for function in {function.offset: function for function in functions}.values():
+        key = function.size, function.frames
         if key not in cache:
-            cache[key] = _entries(piece, address_size)
+            cache[key] = _entries(function, address_size)
         for entry in cache[key]:
             if entry.cie not in cies:
                 cies[entry.cie] = len(section)
                 section += entry.cie
-            start = piece.offset + entry.start
+            start = function.offset + entry.start
+            # an FDE: distance back to its CIE, first address, size, no augmentation data, instructions
             body = struct.pack("<IQQB", len(section) + 4 - cies[entry.cie], start, entry.size, 0) + entry.instructions
             section += _with_length(body)
     return bytes(section)
 
 
-def _entries(piece: JitFrames, address_size: int) -> list[_Entry]:
-    """Return the entries for one function. A single entry applies to all of its code, whatever address it has."""
-    frames_at = -(-piece.size // 8) * 8
-    section = FrameSection(piece.frames, frames_at, True, "<", address_size)
+def _entries(function: JitFrames, address_size: int) -> list[_Entry]:
+    """Return the readable entries of one function.
+
+    A single entry applies to all of the function's code, whatever addresses the entry states.
+    """
+    frames_at = -(-function.size // 8) * 8
+    section = FrameSection(function.frames, frames_at, True, "<", address_size)
     offsets = fde_offsets(section, past_terminator=False)
     found = []
     for offset in offsets:
@@ -98,15 +117,18 @@ def _entries(piece: JitFrames, address_size: int) -> list[_Entry]:
             fde = section.fde(offset)
         except ObjectError:
             continue
-        start, end = (0, piece.size) if len(offsets) == 1 else (fde.start, fde.end)
-        if start < end <= piece.size:
-            cie, instructions = _written_anew(fde.cie, section.data), section.data[slice(*fde.instructions)]
+        start, end = (0, function.size) if len(offsets) == 1 else (fde.start, fde.end)
+        if start < end <= function.size:
+            cie, instructions = _rewritten_cie(fde.cie, section.data), section.data[slice(*fde.instructions)]
             found.append(_Entry(cie, start, end - start, instructions))
     return found
 
 
-def _written_anew(cie: Cie, data: bytes) -> bytes:
-    """Return a CIE for FDEs with absolute addresses of 8 bytes (DW_EH_PE_absptr, the default)."""
+def _rewritten_cie(cie: Cie, data: bytes) -> bytes:
+    """Return a CIE with the same rules, whose FDEs have absolute addresses of 8 bytes (DW_EH_PE_absptr, the default).
+
+    ``data`` is the section that the CIE refers to.
+    """
     augmentation = b"zS\0" if cie.is_signal_frame else b"z\0"
     numbers = _leb128(cie.code_alignment) + _leb128(cie.data_alignment, signed=True) + _leb128(cie.return_register)
     body = bytes(4) + bytes([_CIE_VERSION]) + augmentation + numbers + b"\0" + data[slice(*cie.instructions)]
@@ -114,16 +136,16 @@ def _written_anew(cie: Cie, data: bytes) -> bytes:
 
 
 def _with_length(body: bytes) -> bytes:
-    """Prepend the length, and pad with DW_CFA_nop to a multiple of 8."""
-    body += b"\0" * (-(4 + len(body)) % _WORD)
+    """Prepend the length of an entry, and pad the entry with DW_CFA_nop to a multiple of 8."""
+    body += b"\0" * (-(4 + len(body)) % _ALIGNMENT)
     return struct.pack("<I", len(body)) + body
 
 
 def _leb128(value: int, *, signed: bool = False) -> bytes:
-    last = 0x3F if signed else 0x7F
-    out = bytearray()
-    while not -last - 1 <= value <= last:
-        out.append(value & 0x7F | 0x80)
+    most = 0x3F if signed else 0x7F  # that fits the last byte
+    encoded = bytearray()
+    while not -most - 1 <= value <= most:
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    out.append(value & 0x7F)
-    return bytes(out)
+    encoded.append(value & 0x7F)
+    return bytes(encoded)

@@ -1,18 +1,20 @@
 """Inserts unwound user chains, and callers of leaf functions, into the callchains of their samples.
 
-With ``--call-graph dwarf`` the kernel records no user part (``exclude_callchain_user``), so a chain is the kernel's
-part or nothing at all::
+With ``--call-graph dwarf`` the kernel records no user part (``exclude_callchain_user``): a recorded chain is the
+kernel's part, or empty. The unwound chain becomes the user part::
 
     recorded      KERNEL k0 k1 k2
     unwound       u0 u1 t2 u3 u4             t2: signal trampoline, u3: interrupted by the signal
     result        KERNEL k0 k1 k2 USER u0 u1 USER t2 USER u3 u4
 
-In a callchain the first address after a marker is that of an instruction and the others are return addresses, so a
-marker in front of every exact address carries ``UserChains.is_exact`` through all code that understands callchains.
+In a callchain the first address after a marker is that of an instruction, and the others are return addresses. So a
+USER marker is put before every exact address: that keeps ``UserChains.is_exact`` in a form which everything that reads
+callchains understands.
 
-On AArch64 with ``--call-graph fp`` a leaf function has no frame record, so its caller is not in the chain; perf record
-samples the link register for that (tools/perf/arch/arm64/util/evsel.c). It is the caller if the return address is still
-there, by the unwind information of the sampled instruction (tools/perf/util/arm64-frame-pointer-unwind-support.c)::
+On AArch64 with ``--call-graph fp``, a leaf function has no frame record, so its caller is missing from the chain. perf
+record samples the link register (lr) for that (tools/perf/arch/arm64/util/evsel.c). The link register has the caller if
+the unwind information of the sampled instruction says that the return address is still there
+(tools/perf/util/arm64-frame-pointer-unwind-support.c)::
 
     recorded      KERNEL k0 USER pc r1 r2       lr
     result        KERNEL k0 USER pc lr r1 r2
@@ -46,26 +48,29 @@ _USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.
 
 
 def with_user_part(recorded: ListArray, unwound: UserChains, use: Bools) -> ListArray:
-    """Give unwound rows of ``use`` their user part; other rows (of n) stay unchanged.
+    """Return the chains, with the unwound user part in the rows of ``use`` (n,) that have one; others are unchanged.
 
-    Replaces a recorded user part, except a cookie, which refers to a deferred record.
+    The unwound part replaces a recorded user part, unless that is a cookie, which refers to a deferred record.
     """
-    user_at, is_deferred = _words_before_user_part(recorded)
-    chain, exact = unwound.chain, unwound.is_exact
+    kernel_words, is_deferred = _words_before_user_part(recorded)
+    chain, is_exact = unwound.chain, unwound.is_exact
     use = use & (chain.lengths > 0) & ~is_deferred
-    kept = np.where(use, user_at, recorded.lengths)
+    kept = np.where(use, kernel_words, recorded.lengths)
     if not use.all():
-        chain, exact = _only(chain, use), exact[repeat(use, chain.lengths)]
-    markers = np.append(0, cumsum(exact))  # number of exact addresses before each one, over all chains
-    own = chain.lengths + np.diff(take(markers, chain.offsets))
-    offsets = offsets_of(kept + own)
-    words = np.full(offsets[-1], _USER, np.uint64)
+        chain, is_exact = _only(chain, use), is_exact[repeat(use, chain.lengths)]
+    # Number of exact addresses before each unwound address, over all chains: each of them gets a marker.
+    markers = np.append(0, cumsum(is_exact))
+    added = chain.lengths + np.diff(take(markers, chain.offsets))
+    offsets = offsets_of(kept + added)
+    words = np.full(offsets[-1], _USER, np.uint64)  # what is not overwritten below stays a marker
     words[ranges(offsets[:-1], kept)] = recorded.values[ranges(recorded.offsets[:-1], kept)]
+    # The index in ``words`` of unwound address i of a row: the row's begin, the kept words, the i addresses before it,
+    # and the markers up to its own. ``markers`` and arange count over all rows, so what other rows have is subtracted.
     first = offsets[:-1] + kept - chain.offsets[:-1] - take(markers, chain.offsets[:-1])
-    place = repeat(first, chain.lengths)
-    place += markers[1:]
-    place += arange(len(place))
-    words[place] = chain.values
+    index = repeat(first, chain.lengths)
+    index += markers[1:]
+    index += arange(len(index))
+    words[index] = chain.values
     return ListArray(offsets, words)
 
 
@@ -75,42 +80,49 @@ def _only(chain: ListArray, use: Bools) -> ListArray:
 
 
 def _words_before_user_part(recorded: ListArray) -> tuple[I64, Bools]:
-    """Return (n,) number of words before each row's user part, and whether that part is a cookie."""
+    """Return the number of words before each row's user part, and whether that part is a cookie; shapes (n,).
+
+    A row without user part has all its words before it.
+    """
+    # backwards, so that the first marker of a row is written last
     markers = flatnonzero((recorded.values == _USER) | (recorded.values == _DEFERRED))[::-1]
     row = row_numbers(recorded.lengths)[markers]
-    before = recorded.lengths.copy()
-    before[row] = markers - recorded.offsets[:-1][row]
-    deferred = falses(len(recorded))
-    deferred[row] = recorded.values[markers] == _DEFERRED
-    return before, deferred
+    words_before = recorded.lengths.copy()
+    words_before[row] = markers - recorded.offsets[:-1][row]
+    is_deferred = falses(len(recorded))
+    is_deferred[row] = recorded.values[markers] == _DEFERRED
+    return words_before, is_deferred
 
 
 def with_leaf_callers(
     recorded: ListArray, stacks: UserStacks, use: Bools, unwinder: Unwinder, finder: MappingFinder
 ) -> ListArray:
-    """Insert the caller after the sampled instruction of the rows of ``use`` whose link register has it.
+    """Insert the callers of sampled leaf functions, found in the link register, into the chains of ``use`` (n,).
 
-    ``unwinder`` returns at most ``LEAF_FRAMES`` frames; ``stacks`` have the link register, and no dumps.
+    ``unwinder`` must be one that returns at most ``LEAF_FRAMES`` frames; ``stacks`` have the link register, and no
+    dumps. A caller that is already in the chain is not inserted.
     """
-    before, is_deferred = _words_before_user_part(recorded)
-    first = recorded.offsets[:-1] + before + 1
+    words_before, is_deferred = _words_before_user_part(recorded)
+    first = recorded.offsets[:-1] + words_before + 1  # where each chain has the sampled instruction
     use = use & ~is_deferred & (first < recorded.offsets[1:])
     rows = flatnonzero(use)
+    # the registers of the mask below, in its order: the link register, the stack pointer (0, unused), the instruction
     registers = np.zeros((len(use), 3), np.uint64)
     registers[:, 0] = stacks.regs[:, (stacks.mask & ((1 << LINK_REGISTER) - 1)).bit_count()]
     registers[rows, 2] = recorded.values[first[rows]]
     none, abi = zeros(len(use)), np.where(use, stacks.abi, 0).astype(np.uint8)
     mask = 1 << LINK_REGISTER | 1 << STACK_POINTER | 1 << PROGRAM_COUNTER
     chain = unwinder.unwind(UserStacks(abi, registers, mask, np.zeros(0, np.uint64), none, none, 0), finder).chain
-    left = flatnonzero(chain.lengths == LEAF_FRAMES)
-    caller, following = chain.values[chain.offsets[left] + 1], first[left] + 1
-    is_there = following < recorded.offsets[left + 1]
-    is_there[is_there] = recorded.values[following[is_there]] == caller[is_there]
-    left, caller = left[~is_there], caller[~is_there]
+    leaves = flatnonzero(chain.lengths == LEAF_FRAMES)
+    caller, following = chain.values[chain.offsets[leaves] + 1], first[leaves] + 1
+    is_recorded = following < recorded.offsets[leaves + 1]
+    is_recorded[is_recorded] = recorded.values[following[is_recorded]] == caller[is_recorded]
+    leaves, caller = leaves[~is_recorded], caller[~is_recorded]
+    # words of each row up to the sampled instruction, those inserted after it, and the remaining ones
     head = recorded.lengths.copy()
-    head[left] = before[left] + 2
+    head[leaves] = words_before[leaves] + 2
     added = zeros(len(use))
-    added[left] = 1
+    added[leaves] = 1
     tail = recorded.lengths - head
     return side_by_side([
         recorded.heads(head),

@@ -1,4 +1,4 @@
-"""Unwind rules of one ELF file by address; functions are decoded when an address first falls into them.
+"""Finds the unwind rules of one ELF file by address; decodes a function when an address first falls into it.
 
 Sources are searched in this order: .eh_frame, .debug_frame, known code without call frame information (signal
 trampolines, starts of coroutines, the procedure linkage table). Source of truth for the order of the first two:
@@ -23,28 +23,37 @@ if TYPE_CHECKING:
 
 _RETURNS = -2
 """Instead of a rule number: no rule is known, but the function returns to a caller."""
-_START = 64
-"""Bytes of a program's first function, which nothing called."""
-_LAZY_ENTRY = 16
-"""Bytes of a .plt entry: an indirect jump of 6, a push of 5, a jump to the first entry of 5."""
+_START_SIZE = 64
+"""Bytes of a program's first function (_start), which nothing called."""
+_PLT_ENTRY = 16
+"""Bytes of an entry of a lazy .plt on x86: an indirect jump of 6, a push of 5, and a jump of 5 to the first entry.
+
+The first entry pushes (6 bytes), then jumps to the dynamic linker.
+"""
 
 
 class ObjectRules(Struct):
-    """Rules of one object and its separate debug file; ``problems`` has a sentence for each damaged entry."""
+    """Rules of one object, from its file and its separate debug file.
+
+    ``problems`` has a sentence for each damaged entry.
+    """
 
     elf: ElfObject
     debug: ElfObject | None
     table: RuleTable
     architecture: Architecture
     problems: list[str] = field(default_factory=list)
-    _sources: list[FrameSource] = field(default_factory=list)
-    _further: Iterator[FrameSource] = iter(())
-    """Sources that were not needed so far."""
+    _read_sources: list[FrameSource] = field(default_factory=list)
+    """The .eh_frame and .debug_frame that were needed so far."""
+    _unread_sources: Iterator[FrameSource] = iter(())
+    """The others, which are read as the iterator advances."""
     _code: "X86Code | None" = None
+    """Decoded instructions; None until needed."""
     _by_code: dict[tuple[int, bool], int] = field(default_factory=dict)
+    """Results of ``by_code``."""
 
     def __post_init__(self) -> None:
-        self._further = self._read_sources()
+        self._unread_sources = self._sources_in_order()
 
     def find(self, svma: U64) -> I32:
         """Return (n,) rule numbers of addresses; NO_RULE where no source covers them."""
@@ -56,16 +65,17 @@ class ObjectRules(Struct):
             if not len(missing):
                 break
         for row in missing.tolist():
-            result[row] = self._known_code(int(svma[row]))
+            result[row] = self._rule_without_frame_info(int(svma[row]))
         return result
 
     def by_code(self, svma: int, *, is_exact: bool) -> int:
-        """Return the rule number derived from the code itself, at an instruction or a return address.
+        """Return the number of the rule derived from the x86 code that follows.
 
-        Returns NO_RULE if unknown, RETURNS if there must be a caller. Use it only as a last resort, and check that a
-        call precedes the result.
+        ``is_exact``: ``svma`` is an instruction; otherwise it is a return address. Without a rule, returns NO_RULE if
+        the function may be the outermost one, and −2 (_RETURNS) if it has a caller. Derived rules are guesses: check
+        that a call precedes the return address that they lead to.
         """
-        is_start = not is_exact and self._is_started and 0 < svma - self.elf.entry <= _START
+        is_start = not is_exact and self._is_started and 0 < svma - self.elf.entry <= _START_SIZE
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
             return NO_RULE
         if (svma, is_exact) not in self._by_code:
@@ -82,12 +92,12 @@ class ObjectRules(Struct):
 
     def _all_sources(self) -> Iterator[FrameSource]:
         """Yield the sources in order; each is read only if earlier ones lack an address (.debug_frame may be large)."""
-        yield from self._sources
-        for source in self._further:
-            self._sources.append(source)
+        yield from self._read_sources
+        for source in self._unread_sources:
+            self._read_sources.append(source)
             yield source
 
-    def _read_sources(self) -> Iterator[FrameSource]:
+    def _sources_in_order(self) -> Iterator[FrameSource]:
         files = [self.elf] if self.debug is None else [self.elf, self.debug]
         for read, file in [(eh_frame_index, self.elf), *((debug_frame_index, file) for file in files)]:
             try:
@@ -98,40 +108,48 @@ class ObjectRules(Struct):
             if index is not None:
                 yield FrameSource(index, self.table, self.problems)
 
-    def _known_code(self, svma: int) -> int:
-        rule = self._started(svma) or self._linkage(svma)
+    def _rule_without_frame_info(self, svma: int) -> int:
+        """Return the number of the rule at an address that no call frame information covers, or NO_RULE."""
+        rule = self._rule_of_known_code(svma) or self._plt_rule(svma)
         return NO_RULE if rule is None else self.table.number(rule)
 
-    def _started(self, svma: int) -> Rule | None:
-        """Return the rule at the first byte of known code, or one byte before (where a return address is looked up)."""
+    def _rule_of_known_code(self, svma: int) -> Rule | None:
+        """Return the rule of a program's entry, or of code that is recognized by its bytes; None for other code.
+
+        Known code begins at ``svma``, or one byte later: the address is on the stack as a return address, and return
+        addresses are looked up one byte earlier.
+        """
         if self.elf.machine != self.architecture.machine:
             return None
         if svma and svma == self.elf.entry and self._is_started:
             return self.architecture.outermost
         for code in self.architecture.known_code:
-            found = self._bytes(svma, code.size + 1)
+            found = self._code_bytes(svma, code.size + 1)
             if code.pattern.match(found) or code.pattern.match(found, 1):
                 return code.rule
         return None
 
     @property
     def _is_started(self) -> bool:
-        """Return whether the kernel starts the file at its entry: true of programs and loaders, not of JIT images."""
-        return self.elf.type == "ET_EXEC" or any(one.type == "PT_DYNAMIC" for one in self.elf.segments)
+        """Return whether execution may start at the file's entry: true of programs and loaders, not of JIT images."""
+        return self.elf.type == "ET_EXEC" or any(segment.type == "PT_DYNAMIC" for segment in self.elf.segments)
 
-    def _bytes(self, svma: int, size: int) -> bytes:
+    def _code_bytes(self, svma: int, size: int) -> bytes:
+        """Return ``size`` bytes of code, b"" if the file does not have them."""
         try:
             return self.elf.code_at(svma, size)
         except ObjectError:
             return b""
 
-    def _linkage(self, svma: int) -> Rule | None:
+    def _plt_rule(self, svma: int) -> Rule | None:
+        """Return the rule in a procedure linkage table, by the pushes before the address; None outside these tables."""
         for name in (".plt", ".plt.sec", ".plt.got"):
             section = self.elf.section(name)
             if section is None or not section.address <= svma < section.address + section.size:
                 continue
-            if name != ".plt" or not self.architecture.lazy_linkage:
-                return self.architecture.linkage_rule
-            entry, offset = divmod(svma - section.address, _LAZY_ENTRY)
-            return self.architecture.lazy_linkage[offset >= 11 if entry else 1 + (offset >= 6)]
+            if name != ".plt" or not self.architecture.lazy_plt_rules:
+                return self.architecture.plt_jump_rule
+            entry, offset = divmod(svma - section.address, _PLT_ENTRY)
+            # by the number of pushes: the first entry is reached after one push, and pushes again
+            return self.architecture.lazy_plt_rules[offset >= 11 if entry else 1 + (offset >= 6)]
         return None

@@ -1,10 +1,11 @@
 """Registers and stack dumps of many samples at once, and views of some of them for rules and expressions.
 
-::
+The kernel copies the top of a sample's user stack into the record (PERF_SAMPLE_STACK_USER). The dumps of a batch are
+one array of 64-bit words; a row is a sample::
 
-    stack of one sample      sp                                sp + size
-    memory                   |<------------ copied ------------>|
-    words                    start[row] … start[row] + size // 8
+    addresses    dump_start[row]                      dump_start[row] + 8 · word_count[row]
+    stack        |<------------- copied ------------->|  not copied …
+    words        first_word[row]                      first_word[row] + word_count[row]
 """
 
 import numpy as np
@@ -13,55 +14,70 @@ from perf2x.base.columnar import I64, U64, Bools, Frozen, as_int64, falses, take
 from perf2x.model.recording import UserStacks
 from perf2x.stitcher.unwind.architecture import Architecture
 
-_MAX_COPY = 60_000
-"""Records have at most 64 KiB, so the kernel cuts larger requests to the remaining size (perf_sample_ustack_size)."""
+_RECORD_LIMIT = 60_000
+"""A dump of this many bytes is complete, however many were requested.
+
+Records have at most 64 KiB, so the kernel cuts requests to what remains of that (perf_sample_ustack_size).
+"""
 _PAGE = 4096
 MAX_STACK_DISTANCE = 1 << 26
 """Largest distance of a frame from the stack pointer of the same stack: 64 MiB, eight times the usual limit."""
 
 
 class StackMemory(Frozen):
-    """Stack dumps of a batch: all ``words``, and the index and address of each sample's first word."""
+    """The stack dumps of a batch; all columns but ``words`` have one entry per sample, (n,)."""
 
     words: U64
-    start: I64
-    base: U64
-    """The stack pointer at kernel entry, which is the address of the first byte copied."""
-    count: U64
-    """Whole words copied, bounded by those in ``words``."""
-    is_full: Bools
+    """All dumps of the batch, (words,)."""
+    first_word: I64
+    """Index in ``words`` of each dump's first word."""
+    dump_start: U64
+    """Address of each dump's first byte: the stack pointer at kernel entry."""
+    word_count: U64
+    """Whole words in each dump, at most as many as are left in ``words``."""
+    is_complete: Bools
     """All requested bytes were copied, so the stack may continue after them."""
 
     def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
-        """Return (n,) the 64-bit word at an address of each sample, and whether it was copied; 0 if it was not."""
-        offset = address - take(self.base, rows)
-        word = offset >> np.uint64(3)
-        good = word < take(self.count, rows)
-        if np.bitwise_or.reduce(offset) & np.uint64(7):
-            return self._load_unaligned(rows, word, as_int64(offset & np.uint64(7)), good)
-        return self._word(rows, word, good), good
+        """Return the 64-bit word at an address of each sample, and whether it was copied; 0 where it was not.
 
-    def _word(self, rows: I64, word: U64, good: Bools) -> U64:
-        index = take(self.start, rows) + word.view(np.int64)
-        if good.all():
+        Shapes: all (n,), ``rows`` in any order.
+        """
+        offset = address - take(self.dump_start, rows)
+        word = offset >> np.uint64(3)
+        is_copied = word < take(self.word_count, rows)
+        if np.bitwise_or.reduce(offset) & np.uint64(7):
+            return self._load_unaligned(rows, word, as_int64(offset & np.uint64(7)), is_copied)
+        return self._word(rows, word, is_copied), is_copied
+
+    def _word(self, rows: I64, word: U64, is_copied: Bools) -> U64:
+        """Return (n,) word number ``word`` of each sample's dump, 0 where it was not copied."""
+        index = take(self.first_word, rows) + word.view(np.int64)
+        if is_copied.all():
             return take(self.words, index)
         value = np.zeros(len(rows), np.uint64)
-        value[good] = self.words[index[good]]
+        value[is_copied] = self.words[index[is_copied]]
         return value
 
-    def _load_unaligned(self, rows: I64, word: U64, low: I64, good: Bools) -> tuple[U64, Bools]:
-        """Combine two neighboring words; all supported processors are little-endian."""
-        good &= (low == 0) | (word + np.uint64(1) < self.count[rows])
-        first, second = self._word(rows, word, good), self._word(rows, word + np.uint64(1), good & (low != 0))
-        shift = (low * 8).view(np.uint64)
-        upper = np.where(low == 0, np.uint64(0), second << ((np.uint64(64) - shift) & np.uint64(63)))
-        return first >> shift | upper, good
+    def _load_unaligned(self, rows: I64, word: U64, byte: I64, is_copied: Bools) -> tuple[U64, Bools]:
+        """Do what `load` does for values that begin at a byte (0 to 7) of a word: combine it with the next word.
+
+        All supported processors are little-endian.
+        """
+        is_copied &= (byte == 0) | (word + np.uint64(1) < self.word_count[rows])
+        first = self._word(rows, word, is_copied)
+        second = self._word(rows, word + np.uint64(1), is_copied & (byte != 0))
+        shift = (byte * 8).view(np.uint64)
+        upper = np.where(byte == 0, np.uint64(0), second << ((np.uint64(64) - shift) & np.uint64(63)))
+        return first >> shift | upper, is_copied
 
     def is_beyond(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) bool: whether an address is above the dump, but within reach of the same stack."""
-        offset = address - self.base[rows]
+        """Return (n,) bool: whether an address is above a complete dump, and may be in the same stack."""
+        offset = address - self.dump_start[rows]
         return (
-            self.is_full[rows] & (offset >= self.count[rows] << np.uint64(3)) & (offset < np.uint64(MAX_STACK_DISTANCE))
+            self.is_complete[rows]
+            & (offset >= self.word_count[rows] << np.uint64(3))
+            & (offset < np.uint64(MAX_STACK_DISTANCE))
         )
 
     def is_unread(self, rows: I64, address: U64) -> Bools:
@@ -69,19 +85,24 @@ class StackMemory(Frozen):
 
         The kernel does not page in memory for a dump (copy_from_user_nmi), and large frames have pages not touched yet.
         """
-        offset, copied = address - self.base[rows], self.count[rows] << np.uint64(3)
-        at_border = self.base[rows] + copied & np.uint64(_PAGE - 1) == 0
-        found: Bools = ~self.is_full[rows] & at_border & (offset >= copied) & (offset < np.uint64(MAX_STACK_DISTANCE))
+        offset, copied = address - self.dump_start[rows], self.word_count[rows] << np.uint64(3)
+        at_border = self.dump_start[rows] + copied & np.uint64(_PAGE - 1) == 0
+        found: Bools = (
+            ~self.is_complete[rows] & at_border & (offset >= copied) & (offset < np.uint64(MAX_STACK_DISTANCE))
+        )
         return found
 
 
 def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
-    """Return the dumps of a batch, given stack pointers (n,); wrong sizes are cut to the words that exist."""
-    whole = np.clip(stacks.size, 0, None) >> 3
+    """Return the dumps of a batch, given the recorded stack pointers (n,).
+
+    A damaged record may state a size beyond the words that exist; that size is cut.
+    """
+    stated = np.clip(stacks.size, 0, None) >> 3
     room = np.clip(len(stacks.words) - stacks.start, 0, None)
-    count = np.where(stacks.start >= 0, np.minimum(whole, room), 0)
-    full = stacks.size + 8 > min(stacks.requested, _MAX_COPY)
-    return StackMemory(stacks.words, stacks.start, stack_pointer, count.view(np.uint64), full)
+    word_count = np.where(stacks.start >= 0, np.minimum(stated, room), 0)
+    is_complete = stacks.size + 8 > min(stacks.requested, _RECORD_LIMIT)  # up to the last whole word
+    return StackMemory(stacks.words, stacks.start, stack_pointer, word_count.view(np.uint64), is_complete)
 
 
 UNFINISHED = 255
@@ -92,30 +113,33 @@ class RegisterFile(Frozen):
     """Registers in the frame to which each of ``n`` samples is unwound; every step changes the arrays in place."""
 
     registers: U64
-    """(r, n)"""
+    """(r, n) by DWARF number"""
     known: U64
-    """(n,) bit r: register r has its value of this frame."""
+    """(n,) bit r: the value of register r in this frame is known."""
     is_exact: Bools
     """(n,) the program counter is the address of an instruction, not a return address."""
     crossed_signal: Bools
     """(n,) a signal frame was left, so the stack may not be the one that was copied."""
     depth: I64
-    """(n,) frames that each sample has left"""
+    """(n,) number of frames unwound so far"""
     recorded: np.uint64
-    """Bit r: register r was recorded."""
+    """Bit r: register r was recorded with the samples."""
 
 
 class RestoredRegister(Frozen):
-    """New values of one register for some samples, known where ``good``."""
+    """The caller's values of one register for some samples."""
 
     register: int
     rows: I64
+    """(n,) the samples"""
     value: U64
-    good: Bools
+    """(n,) meaningless where not known"""
+    is_known: Bools
+    """(n,)"""
 
 
 class SampleView(Frozen):
-    """Registers and memory of some samples (``rows``)."""
+    """Registers and memory of some samples: ``n`` rows of ``frames`` and ``memory``."""
 
     frames: RegisterFile
     memory: StackMemory
@@ -124,67 +148,67 @@ class SampleView(Frozen):
 
     @property
     def mask(self) -> np.uint64:
-        """A word with all bits set."""
+        """A word of the architecture with all bits set."""
         return np.uint64((1 << 8 * self.architecture.word) - 1)
 
     def part(self, which: I64 | slice) -> "SampleView":
-        """Return a view of some of these samples."""
+        """Return a view of some of these samples, by index."""
         return SampleView(self.frames, self.memory, self.architecture, self.rows[which])
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """Return (n,) values of one register and which are known; an untracked register never is."""
+        """Return (n,) values of one register, and which are known; a register beyond the tracked ones never is."""
         if number >= self.architecture.register_count:
             return np.zeros(len(self.rows), np.uint64), falses(len(self.rows))
         known = take(self.frames.known, self.rows) & np.uint64(1 << number)
         return take(self.frames.registers[number], self.rows), known != 0
 
-    def registers_of(self, number: I64) -> tuple[U64, Bools]:
-        """Return (n,) values of one register per sample, and which are known."""
-        inside = number < self.architecture.register_count
-        if not inside.all():
-            number = np.where(inside, number, 0)
+    def register_of_each(self, number: I64) -> tuple[U64, Bools]:
+        """Return (n,) values of register ``number[i]`` of each sample i, and which are known."""
+        is_tracked = number < self.architecture.register_count
+        if not is_tracked.all():
+            number = np.where(is_tracked, number, 0)
         known = take(self.frames.known, self.rows) >> number.view(np.uint64) & np.uint64(1)
         registers = self.frames.registers
-        return take(registers.ravel(), number * registers.shape[1] + self.rows), known.astype(np.bool_) & inside
+        return take(registers.ravel(), number * registers.shape[1] + self.rows), known.astype(np.bool_) & is_tracked
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
         """Return (n,) values of ``size`` bytes of memory (0: a word of the architecture), and which were recorded."""
         size = size or self.architecture.word
-        value, good = self.memory.load(self.rows, address)
-        return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), good
+        value, is_copied = self.memory.load(self.rows, address)
+        return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), is_copied
 
-    def set(self, new: RestoredRegister) -> None:
+    def set_restored(self, new: RestoredRegister) -> None:
         """Store a register that a rule restored."""
         bit = np.uint64(1 << new.register)
         self.frames.registers[new.register, new.rows] = new.value
         known = take(self.frames.known, new.rows) | bit
-        if not new.good.all():
-            known[~new.good] ^= bit
+        if not new.is_known.all():
+            known[~new.is_known] ^= bit
         self.frames.known[new.rows] = known
 
     def set_register(self, number: int, value: U64) -> None:
-        """Set a register to values that are known for every sample of the view."""
+        """Set a register to values (n,), all of which are known."""
         self.frames.registers[number, self.rows] = value
         self.frames.known[self.rows] |= np.uint64(1 << number)
 
-    def saved(self) -> tuple[U64, U64, Bools, Bools]:
-        """Return copies of the state of all samples of the view, for ``restore``."""
+    def copy_state(self) -> tuple[U64, U64, Bools, Bools]:
+        """Return copies of the registers and flags of all samples of the view, for ``restore_state``."""
         frames, rows = self.frames, self.rows
         return frames.registers[:, rows], frames.known[rows], frames.is_exact[rows], frames.crossed_signal[rows]
 
-    def restore(self, saved: tuple[U64, U64, Bools, Bools], which: I64) -> None:
-        """Restore the state from ``saved`` for some samples of the view."""
+    def restore_state(self, state: tuple[U64, U64, Bools, Bools], which: I64) -> None:
+        """Undo, for some samples of the view (by index), what happened since ``copy_state``."""
         frames, rows = self.frames, self.rows[which]
-        registers, known, is_exact, crossed_signal = saved
+        registers, known, is_exact, crossed_signal = state
         frames.registers[:, rows], frames.known[rows] = registers[:, which], known[which]
         frames.is_exact[rows], frames.crossed_signal[rows] = is_exact[which], crossed_signal[which]
 
-    def cross(self, frame_pointer: U64, stack_pointer: U64, address: U64) -> None:
-        """Enter the caller, of which only these three registers are known."""
+    def enter_caller(self, frame_pointer: U64, stack_pointer: U64, return_address: U64) -> None:
+        """Step to the callers, of whose registers only these three are known; shapes (n,)."""
         self.frames.known[self.rows] = 0
         self.set_register(self.architecture.frame_pointer, frame_pointer)
         self.set_register(self.architecture.stack_pointer, stack_pointer)
-        self.set_register(self.architecture.program_counter, address)
+        self.set_register(self.architecture.program_counter, return_address)
         self.frames.is_exact[self.rows] = False
 
 
@@ -192,6 +216,7 @@ def initial_registers(stacks: UserStacks, architecture: Architecture) -> Registe
     """Return the registers in the innermost frames, as recorded with the samples."""
     registers = np.zeros((architecture.register_count, len(stacks.abi)), np.uint64)
     recorded, column = 0, 0
+    # column of stacks.regs: the number of the mask's bits below this one
     for bit in range(64):
         if not stacks.mask >> bit & 1:
             continue

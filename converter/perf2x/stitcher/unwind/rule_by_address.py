@@ -1,7 +1,9 @@
 """Maps addresses of processes to rule numbers, through mappings and objects; looks up each address of an object once.
 
-A place is an address in a process image (`MappingFinder`). Its cached rule (`PlaceRules`) serves all samples since the
-mapping was made, if the mapping stays to the end. Rules of an object serve all processes that map it.
+Two caches make this cheap. `CodeMap` remembers the rule of each address *in an object* (svma) forever: it serves all
+processes that map the object. In front of it, `RuleCache` remembers the rule of an address *in a process image*, so
+that a step usually needs no mapping lookup. A rule in that cache is valid for all samples since its mapping was made;
+only rules in mappings that stay until the end of their images are cached.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,38 +37,53 @@ from perf2x.errors import ObjectError
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.go_ends import go_ends, is_on_any_stack, leaves_stack
 from perf2x.stitcher.unwind.object_rules import ObjectRules
-from perf2x.stitcher.unwind.simple_rule_steps import PlainRuleTable
+from perf2x.stitcher.unwind.simple_rule_steps import SimpleRuleTable
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
-
-
-class PlaceRules:
-    """Caches rules by place, in a fixed amount of memory."""
-
-    def __init__(self) -> None:
-        self._cache = DirectMappedCache(columns=2, bits=18)
-        """By image and address: when the mapping was made, and the rule. A large compiler has 60,000 places."""
-
-    def cached(self, image: I64, moment: I64, address: U64) -> tuple[I64, Bools]:
-        """Return (n,) cached rules at addresses as of some moments, and which are cached; the others are undefined."""
-        found, is_cached = self._cache.cached(address.view(np.int64), image)
-        is_cached &= found >> _RULE_BITS <= moment
-        return found & _RULE_MASK, is_cached
-
-    def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
-        """Cache the rules of places in mappings that stay."""
-        some = flatnonzero(rule != NO_RULE)
-        found = take(finder.made, mapping[some]) << _RULE_BITS | rule[some]
-        self._cache.learn(found, address[some].view(np.int64), take(finder.image, rows[some]))
-
 
 _RULE_BITS = 31
 _RULE_MASK = (1 << _RULE_BITS) - 1
+_NOT_OPENED = -2  # in place of an object number
+
+
+class RuleCache:
+    """Caches rule numbers by process image and address, in a fixed amount of memory."""
+
+    def __init__(self) -> None:
+        self._cache = DirectMappedCache(columns=2, bits=18)
+        """The answer for (address, image): sequence number of the mapping << 31 | rule number.
+
+        A large compiler has 60,000 addresses in its stacks.
+        """
+
+    def cached(self, image: I64, sequence: I64, address: U64) -> tuple[I64, Bools]:
+        """Return the rule at each address as of a sequence number, and whether it is cached.
+
+        Where it is not, the rule is meaningless. Shapes: all (n,).
+        """
+        answer, is_cached = self._cache.cached(address.view(np.int64), image)
+        is_cached &= answer >> _RULE_BITS <= sequence
+        return answer & _RULE_MASK, is_cached
+
+    def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
+        """Cache rules at addresses of samples, except NO_RULE; each ``mapping`` stays until the end of its image.
+
+        ``rows`` are the samples' rows in ``finder``. Shapes: all (n,).
+        """
+        ruled = flatnonzero(rule != NO_RULE)
+        answer = take(finder.made_at, mapping[ruled]) << _RULE_BITS | rule[ruled]
+        self._cache.learn(answer, address[ruled].view(np.int64), take(finder.image, rows[ruled]))
+
+
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 """Maps (recorded file name, build id) to the object with the code and its separate debug file; each may be None."""
 
 
 class CodeMap:
-    """Rules of one architecture by address; opens an object when an address in it is first looked up."""
+    """Rules of one architecture by address; opens an object when an address in it is first looked up.
+
+    Objects are numbered in the order in which they are opened. Arguments named ``mapping`` (n,) are rows of
+    ``mappings``, −1 for none; ``address`` (n,) are addresses in the process.
+    """
 
     def __init__(
         self, mappings: UserMappings, find_object: FindObject, architecture: Architecture, table: RuleTable
@@ -75,19 +92,20 @@ class CodeMap:
         self.find_object = find_object
         self.architecture = architecture
         self.table = table
-        self.plain, self.places = PlainRuleTable(table, architecture), PlaceRules()
+        self.simple_rules, self.rule_cache = SimpleRuleTable(table, architecture), RuleCache()
         self.objects: list[ObjectRules] = []
-        self._go: dict[int, GoFunctions | None] = {}
-        """Tables of the Go programs among the objects, None until needed."""
+        self._go_tables: dict[int, GoFunctions | None] = {}
+        """The function table of each Go program by object number; None until the table is needed."""
         self._call_sites: list[CallSites] = []
         """By object number."""
-        self._object_of: I32 = np.full(len(mappings), -2, np.int32)
-        """(mappings,) object number, −1 if unusable, −2 if not opened yet"""
-        self._numbers: dict[tuple[str, bytes], int] = {}
-        self._shift: U64 = mappings.pgoff - mappings.start
-        """(mappings,) the number to add to an address to get its file offset"""
-        self._known: dict[int, dict[int, int]] = {}
-        """Rules by object number and svma."""
+        self._object_of_mapping: I32 = np.full(len(mappings), _NOT_OPENED, np.int32)
+        """(mappings,) object number, −1 if there is no usable file"""
+        self._opened: dict[tuple[str, bytes], int] = {}
+        """Object number by file name and build id; −1 if there is no usable file."""
+        self._to_file_offset: U64 = mappings.pgoff - mappings.start
+        """(mappings,) the number to add to an address to get its file offset, modulo 2⁶⁴"""
+        self._rules_by_svma: dict[int, dict[int, int]] = {}
+        """For each object number, the rules of the addresses looked up so far."""
 
     def is_code(self, mapping: I32) -> Bools:
         """Return (n,) bool: whether mappings may hold code; −1 does not."""
@@ -104,103 +122,119 @@ class CodeMap:
         return np.array([is_vdso(name) for name in names], np.bool_)[index]
 
     def rules(self, mapping: I32, address: U64) -> I32:
-        """Return (n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
+        """Return (n,) the rule number at each address; NO_RULE without unwind information or without a mapping."""
         result = np.full(len(address), NO_RULE, np.int32)
-        for number, rows, svma in self._in_objects(mapping, address):
-            places, index = unique_inverse(svma)
-            known = self._known.setdefault(number, {})
-            new = as_uint64([place for place in places.tolist() if place not in known])
+        for number, rows, svma in self._by_object(mapping, address):
+            distinct, index = unique_inverse(svma)
+            known_rules = self._rules_by_svma.setdefault(number, {})
+            new = as_uint64([each for each in distinct.tolist() if each not in known_rules])
             if len(new):
-                known.update(zip(new.tolist(), self._find_in_object(number, new).tolist(), strict=True))
-            result[rows] = as_int32([known[place] for place in places.tolist()])[index]
+                known_rules.update(zip(new.tolist(), self._rules_in_object(number, new).tolist(), strict=True))
+            result[rows] = as_int32([known_rules[each] for each in distinct.tolist()])[index]
         return result
 
-    def rules_by_code(self, mapping: I32, address: U64, exact: Bools) -> I32:
-        """Return (n,) rule numbers derived from code without call frame information; NO_RULE or RETURNS if unknown."""
+    def rules_by_code(self, mapping: I32, address: U64, is_exact: Bools) -> I32:
+        """Return (n,) rule numbers derived from the code alone, for addresses without unwind information.
+
+        ``is_exact`` (n,): the address is that of an instruction; otherwise it is a return address. Where no rule is
+        found: NO_RULE, or −2 if at least the function is known to return to a caller.
+        """
         result = np.full(len(address), NO_RULE, np.int32)
-        for number, rows, svma in self._in_objects(mapping, address - as_uint64(~exact)):
-            places, index = unique_inverse(svma << np.uint64(1) | as_uint64(exact[rows]))
+        # a return address belongs to the object that the byte before it is in
+        for number, rows, svma in self._by_object(mapping, address - as_uint64(~is_exact)):
+            queries, index = unique_inverse(svma << np.uint64(1) | as_uint64(is_exact[rows]))
             by_code = self.objects[number].by_code
-            answers = [by_code((each >> 1) + (~each & 1), is_exact=bool(each & 1)) for each in places.tolist()]
+            answers = [by_code((query >> 1) + (~query & 1), is_exact=bool(query & 1)) for query in queries.tolist()]
             result[rows] = as_int32(answers)[index]
         return result
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:
-        """Return (n,) whether calls may end at addresses in these mappings; True without code to read."""
+        """Return (n,) whether a call ends at each address; True where there is no code to read."""
         result = trues(len(address))
-        for number, rows, svma in self._in_objects(mapping, address):
-            places, index = unique_inverse(svma)
-            answers = map(self._call_sites[number].may_return_to, places.tolist())
+        for number, rows, svma in self._by_object(mapping, address):
+            distinct, index = unique_inverse(svma)
+            answers = map(self._call_sites[number].may_return_to, distinct.tolist())
             result[rows] = np.array(list(answers), np.bool_)[index]
         return result
 
-    def _in_objects(self, mapping: I32, address: U64) -> Iterator[tuple[int, I64, U64]]:
-        """Yield the objects that addresses lie in, the rows of these addresses, and their svma."""
+    def _by_object(self, mapping: I32, address: U64) -> Iterator[tuple[int, I64, U64]]:
+        """Yield for each object its number, the rows of the addresses that lie in it, and their svmas."""
         mapped = flatnonzero(mapping >= 0)
-        number = self._objects(mapping[mapped])
-        for one, part in rows_by(as_int64(number)):
-            if one >= 0:
-                rows = mapped[part]
-                svma, inside = self.objects[one].elf.svma(address[rows] + self._shift[mapping[rows]])
-                yield one, rows[inside], svma[inside]
+        object_numbers = self._objects_of(mapping[mapped])
+        for number, places in rows_by(as_int64(object_numbers)):
+            if number >= 0:
+                rows = mapped[places]
+                offset = address[rows] + self._to_file_offset[mapping[rows]]
+                svma, is_inside = self.objects[number].elf.svma(offset)
+                yield number, rows[is_inside], svma[is_inside]
 
     @property
     def has_go(self) -> bool:
         """Whether an object is a Go program."""
-        return bool(self._go)
+        return bool(self._go_tables)
 
     def ends(self, mapping: I32, address: U64, end: U8) -> U8:
-        """Return (n,) ends of chains whose outermost frames are at these addresses, refined by their functions."""
+        """Return (n,) why chains end, corrected where the outermost function is one of Go's runtime.
+
+        ``address`` has the outermost frames, ``end`` (n,) the reasons by unwind rules alone.
+        """
         end = end.copy()
-        for number, rows, svma in self._in_objects(mapping, address):
-            functions = self._go_functions(number) if number in self._go else None
+        for number, rows, svma in self._by_object(mapping, address):
+            functions = self._go_functions(number) if number in self._go_tables else None
             if functions is not None:
                 end[rows] = go_ends(functions, svma, end[rows])
         return end
 
     def _go_functions(self, number: int) -> GoFunctions | None:
-        """Return the table of one Go program; a damaged one is reported once."""
-        if self._go[number] is None:
+        """Return the function table of a Go program; a damaged one is reported once, and then None."""
+        if self._go_tables[number] is None:
             rules = self.objects[number]
             try:
-                self._go[number] = go_functions(rules.elf)
+                self._go_tables[number] = go_functions(rules.elf)
             except ObjectError as error:
                 rules.problems.append(str(error))
-                del self._go[number]
-        return self._go.get(number)
+                del self._go_tables[number]
+        return self._go_tables.get(number)
 
-    def _objects(self, mapping: I32) -> I32:
-        number = take(self._object_of, mapping)
-        if (number == -2).any():
-            for new in unique(mapping[number == -2]).tolist():
-                self._object_of[new] = self._open(self.mappings.filename[new], self.mappings.build_id[new])
-            number = self._object_of[mapping]
+    def _objects_of(self, mapping: I32) -> I32:
+        """Return (n,) the object number of each mapping, −1 without a usable file; opens new objects."""
+        number = take(self._object_of_mapping, mapping)
+        if (number == _NOT_OPENED).any():
+            for new in unique(mapping[number == _NOT_OPENED]).tolist():
+                self._object_of_mapping[new] = self._open(self.mappings.filename[new], self.mappings.build_id[new])
+            number = self._object_of_mapping[mapping]
         return number
 
     def _open(self, filename: str, build_id: bytes) -> int:
+        """Return the number of an object, which is opened unless it was before; −1 if there is no usable file."""
         identity = (filename, build_id)
-        if identity not in self._numbers:
+        if identity not in self._opened:
             elf, debug = self.find_object(filename, build_id)
-            self._numbers[identity] = -1
+            self._opened[identity] = -1
             if elf is not None and elf.machine == self.architecture.machine:
-                self._numbers[identity] = len(self.objects)
+                self._opened[identity] = len(self.objects)
                 if has_go_table(elf):
-                    self._go[len(self.objects)] = None
+                    self._go_tables[len(self.objects)] = None
                 self._call_sites.append(CallSites(elf))
                 self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))
-        return self._numbers[identity]
+        return self._opened[identity]
 
-    def _find_in_object(self, number: int, svma: U64) -> I32:
+    def _rules_in_object(self, number: int, svma: U64) -> I32:
+        """Return (n,) the rule numbers of addresses in one object.
+
+        Where Go's runtime switches stacks, its unwind information is wrong, and is replaced: see ``go_ends``.
+        """
         rules = self.objects[number]
         result = rules.find(svma)
-        functions = self._go_functions(number) if number in self._go else None
+        functions = self._go_functions(number) if number in self._go_tables else None
         if functions is not None:
-            places = list(zip(functions.find(svma).tolist(), svma.tolist(), strict=True))
-            switched = [leaves_stack(functions, rules.elf, *place) for place in places]
-            result[switched] = self.table.number(self.architecture.outermost)
+            # each address with the index of its function
+            located = list(zip(functions.find(svma).tolist(), svma.tolist(), strict=True))
+            has_left = [leaves_stack(functions, rules.elf, *each) for each in located]
+            result[has_left] = self.table.number(self.architecture.outermost)
             if self.architecture.framed is not None:
-                framed = [is_on_any_stack(functions, rules.elf, *place) for place in places]
-                result[framed] = self.table.number(self.architecture.framed)
+                is_framed = [is_on_any_stack(functions, rules.elf, *each) for each in located]
+                result[is_framed] = self.table.number(self.architecture.framed)
         return result
 
     def problems(self) -> list[str]:

@@ -1,15 +1,27 @@
-"""Steps by plain rules: the way out of nearly every function of compiled code, in few numpy calls for many samples.
+"""Unwinds many samples by one frame in few numpy calls, where a simple rule applies: nearly all of compiled code.
 
-A rule is plain if the CFA is a register plus a number, and the return address and all restored registers are in the
-stack at the CFA plus a number; or if it states that there is no caller. Caller-saved registers are not restored here.
-`any_rule_steps.step_by_rules` handles all other rules, and plain ones with anything missing or odd: those samples are
-left unchanged here.
+A rule is *simple* if additions and loads from the stack dump are all that it takes to find the caller: the CFA is a
+register plus a number; the return address and all registers to restore were saved at the CFA plus a multiple of 8; and
+it is not the rule of a signal frame. In practice these are rules of x86-64: AArch64 keeps the return address in a
+register, words of i386 have 4 bytes. A rule is *outermost* if it states that there is no caller. `SampleStates.step`
+follows simple and outermost rules. It leaves samples unchanged that have any other rule, and those whose simple rule
+refers to something unknown, unaligned or outside the dump; `any_rule_steps.step_by_rules` handles them.
 
-The cost of a step depends on the number of numpy calls more than on that of samples, so samples are columns of one
-array, and so are rules::
+The cost of a step depends on the number of numpy calls more than on the number of samples. So the states of all samples
+are the columns of one uint64 array, and a step computes whole rows (fields). Rules are the columns of another array::
 
-    rule        CFA's row, value    learned    places of the caller's counter, rbp, rbx
-    sample      row, depth    counter    known    stack pointer    rbp    rbx    where its stack is
+    field of SampleStates                                      field of SimpleRules
+    _CHAIN_SLOT    place of the frame in the chains, packed    _CFA_FIELD    field that holds the CFA's register
+    _FRAME_PC      program counter before the last step        _CFA_OFFSET   number to add to this register
+    _KNOWN         bit r: register r is known                  _RESTORED     bit r: register r is known after the step
+    _IMAGE         process image of the sample                 _SAVED_AT     distance from the CFA: return address
+    _SEQUENCE      sequence number of the sample               …             likewise: each further register
+    _DUMP_START    address of the dump's first byte
+    _DUMP_SIZE     bytes in the dump
+    _FIRST_WORD    index of the dump in StackMemory.words
+    _SP            stack pointer
+    _PC            program counter
+    …              further registers: rbp, and callee-saved ones that some rule reads
 """
 
 import numpy as np
@@ -37,214 +49,245 @@ from perf2x.stitcher.unwind.register_file import SampleView
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder
 
 _WORD = 8
-_IN_WORD = np.uint64(_WORD - 1)
-_BYTES_OF_WORD = np.uint64(3)
+_MISALIGNED = np.uint64(_WORD - 1)  # the bits that are zero in a multiple of a word
+_WORD_SHIFT = np.uint64(3)
 """Right shift from bytes to words."""
-_NOWHERE = np.uint64(1 << 63)
-"""Offset from the CFA that no stack dump contains."""
+_OUTSIDE_DUMP = np.uint64(1 << 63)
+"""Distance from the CFA that leads to no byte of any stack dump."""
 
-_FRAME, _COUNTER_THERE, _KNOWN, _IMAGE, _MOMENT, _BASE, _ROOM, _FIRST, _STACK, _COUNTER = range(10)
-"""Fields of `Lanes.fields`; other registers follow. A visit consists of the first two fields and a copy of the counter.
-"""
-VISIT = 2
-_ROW_AT, _CALLED = np.uint64(32), np.uint64(1)
+_CHAIN_SLOT, _FRAME_PC, _KNOWN, _IMAGE, _SEQUENCE, _DUMP_START, _DUMP_SIZE, _FIRST_WORD, _SP, _PC = range(10)
+"""Fields of `SampleStates`, explained above; the further registers follow _PC."""
+ENTRY_FIELDS = 2  # a chain entry is the first two fields of a state: where in the chains it belongs, and its address
+# A chain slot is row << 32 | depth << 1 | is_return; see pack_chain_slots.
+_ROW_SHIFT, _DEPTH_SHIFT, _RETURN_FLAG, _ONE_DEEPER, _LOW_HALF = map(np.uint64, (32, 1, 1, 2, (1 << 32) - 1))
 _NONE = zeros(0)
-_DEEPER, _BELOW_ROW = np.uint64(2), np.uint64((1 << 32) - 1)
-_OF_CFA, _VALUE, _LEARNED, _PLACES = range(4)
-"""Fields of `PlainRules.fields`; the places of registers follow, the program counter's first."""
+_CFA_FIELD, _CFA_OFFSET, _RESTORED, _SAVED_AT = range(4)
+"""Fields of `SimpleRules`, explained above; from _SAVED_AT on, one per register, the program counter first."""
 
 
-def frames_of(rows: I64, depth: I64, is_called: Bools) -> U64:
-    """Return (n,) the row of a sample, the number of frames below this one, and whether it made a call, packed."""
-    frame: U64 = rows.view(np.uint64) << _ROW_AT
-    frame |= depth.view(np.uint64) << _CALLED
-    frame |= is_called
-    return frame
+def pack_chain_slots(rows: I64, depth: I64, is_return: Bools) -> U64:
+    """Pack, for each frame, the sample's row, the number of frames below this one, and the kind of its address.
+
+    ``is_return``: the frame's address is a return address; otherwise it is that of an instruction. Depths are below
+    2³¹. Shapes: all (n,).
+    """
+    slot: U64 = rows.view(np.uint64) << _ROW_SHIFT
+    slot |= depth.view(np.uint64) << _DEPTH_SHIFT
+    slot |= is_return
+    return slot
 
 
-def rows_and_depths(frame: U64) -> tuple[I64, I64, Bools]:
-    """Return (n,) the three numbers packed by ``frames_of``."""
-    depth = (frame & _BELOW_ROW) >> _CALLED
-    return (frame >> _ROW_AT).view(np.int64), depth.view(np.int64), frame & _CALLED != 0
+def unpack_chain_slots(slot: U64) -> tuple[I64, I64, Bools]:
+    """Return the three arguments of ``pack_chain_slots``, (n,) each."""
+    depth = (slot & _LOW_HALF) >> _DEPTH_SHIFT
+    return (slot >> _ROW_SHIFT).view(np.int64), depth.view(np.int64), slot & _RETURN_FLAG != 0
 
 
-class PlainRules(Frozen):
-    """``m`` rules over the ``k`` restored registers, and one more, which is not plain."""
+class SimpleRules(Frozen):
+    """All ``m`` rules of a table, in the form that `SampleStates.step` takes; ``k`` registers are restored.
+
+    Columns are rules by their numbers in the table. Arrays of m + 1 columns end with a dummy rule that is neither
+    simple nor outermost, so that columns can be taken even while the table has no rules.
+    """
 
     registers: list[int]
-    """(k,) numbers, the program counter first, without the stack pointer"""
-    fields: U64
-    """(3 + k, m + 1) columns of rules.
+    """(k,) DWARF numbers of the restored registers: the program counter, then callee-saved registers.
 
-    Row of the CFA's register in `Lanes.fields`, number to add, bits of the registers known after a step; then, in two's
-    complement, the bytes from the CFA to each saved register. For a register that stays unchanged it is the place of
-    the return address; in rules that are not plain it is `_NOWHERE`.
+    The stack pointer is not among them: the caller's is the CFA.
     """
-    saved: Bools
-    """(k - 1, m + 1) whether the rule restores each register after the program counter"""
-    is_plain: Bools
-    """(m,) whether the rule leads to a caller"""
+    fields: U64
+    """(3 + k, m + 1) the fields listed in the module's docstring; distances are in two's complement.
+
+    A register that a rule leaves unchanged has the distance of the return address, so that there is a word to load; a
+    step ignores it. In rules that are not simple, all distances are `_OUTSIDE_DUMP`.
+    """
+    is_restored: Bools
+    """(k - 1, m + 1) whether the rule restores each of ``registers[1:]``"""
+    is_simple: Bools
+    """(m,)"""
     is_outermost: Bools
     """(m + 1,) whether the rule states that there is no caller"""
 
 
-class PlainRuleTable(Struct):
-    """The plain rules of a table, updated on access."""
+class SimpleRuleTable(Struct):
+    """The `SimpleRules` of a rule table, computed anew when the table has grown."""
 
     _table: RuleTable
     _architecture: Architecture
-    _made_of: tuple[RuleColumns, int] | None = None
-    _rules: PlainRules | None = None
+    _computed_from: tuple[RuleColumns, int] | None = None
+    _rules: SimpleRules | None = None
 
-    def rules(self) -> PlainRules:
-        """Return all plain rules so far, for the registers needed so far."""
+    def rules(self) -> SimpleRules:
+        """Return all rules so far, for the registers that these rules read."""
         columns, needed = self._table.columns(), self._table.needed
-        known = self._made_of
-        if self._rules is None or known is None or known[0] is not columns or known[1] != needed:
-            self._rules, self._made_of = _plain_rules(columns, self._architecture, needed), (columns, needed)
+        source = self._computed_from
+        if self._rules is None or source is None or source[0] is not columns or source[1] != needed:
+            self._rules, self._computed_from = _simple_rules(columns, self._architecture, needed), (columns, needed)
         return self._rules
 
 
-def _plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> PlainRules:
-    """Return all rules so far; ``needed`` are the registers to restore, as in ``Architecture.kept``."""
-    counter, pointer = architecture.program_counter, architecture.stack_pointer
-    kept = [register for register in architecture.kept(needed) if register != counter]
-    others = [register for register in kept if register in architecture.preserved]
-    registers, unsaved = [counter, *others], [register for register in kept if register not in others]
-    kind, value = columns.kind[registers], columns.value[registers]
-    row_of = minus_ones(architecture.register_count + 1)
-    row_of[[pointer, *registers]] = range(_STACK, _STACK + 1 + len(registers))
-    row = row_of[np.clip(columns.cfa_register, -1, architecture.register_count)]
-    saved = (kind == RuleKind.OFFSET) & (value & _IN_WORD == 0)
-    is_plain = (row >= 0) & (columns.return_register == counter) & saved[0] & ~columns.is_signal_frame
-    is_plain &= (saved | (kind == RuleKind.SAME)).all(axis=0)
-    is_plain &= (columns.kind[unsaved] == RuleKind.SAME).all(axis=0) & (architecture.word == _WORD)
-    fields = np.full((_PLACES + len(registers), len(row) + 1), _NOWHERE, np.uint64)
-    fields[_OF_CFA], fields[_VALUE] = _STACK, 0
-    which = flatnonzero(is_plain)
+def _simple_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> SimpleRules:
+    """Convert the rules of a table; bit r of ``needed``: some rule reads register r, so it must be restored."""
+    pc, sp = architecture.program_counter, architecture.stack_pointer
+    kept = [register for register in architecture.kept(needed) if register != pc]
+    callee_saved = [register for register in kept if register in architecture.preserved]
+    registers, unrestored = [pc, *callee_saved], [register for register in kept if register not in callee_saved]
+    kind, offset = columns.kind[registers], columns.value[registers]
+    # the field of each register in SampleStates; −1 for others, and in the last place for an expression (−1)
+    field_of_register = minus_ones(architecture.register_count + 1)
+    field_of_register[[sp, *registers]] = range(_SP, _SP + 1 + len(registers))
+    cfa_field = field_of_register[np.clip(columns.cfa_register, -1, architecture.register_count)]
+    is_restored = (kind == RuleKind.OFFSET) & (offset & _MISALIGNED == 0)
+    is_simple = (cfa_field >= 0) & (columns.return_register == pc) & is_restored[0] & ~columns.is_signal_frame
+    is_simple &= (is_restored | (kind == RuleKind.SAME)).all(axis=0)
+    is_simple &= (columns.kind[unrestored] == RuleKind.SAME).all(axis=0) & (architecture.word == _WORD)
+    fields = np.full((_SAVED_AT + len(registers), len(cfa_field) + 1), _OUTSIDE_DUMP, np.uint64)
+    fields[_CFA_FIELD], fields[_CFA_OFFSET] = _SP, 0
+    simple = flatnonzero(is_simple)
     bits = np.uint64(1) << as_uint64([registers]).T
-    learned = np.bitwise_or.reduce(np.where(saved, bits, np.uint64(0))) | np.uint64(1 << pointer)
-    fields[:_PLACES, which] = row[which], columns.cfa_value[which], learned[which]
-    fields[_PLACES:, which] = np.where(saved, value, value[0])[:, which]
-    is_outermost = columns.kind[columns.return_register, arange(len(row))] == RuleKind.UNDEFINED
+    restored = np.bitwise_or.reduce(np.where(is_restored, bits, np.uint64(0))) | np.uint64(1 << sp)
+    fields[:_SAVED_AT, simple] = cfa_field[simple], columns.cfa_value[simple], restored[simple]
+    fields[_SAVED_AT:, simple] = np.where(is_restored, offset, offset[0])[:, simple]
+    is_outermost = columns.kind[columns.return_register, arange(len(cfa_field))] == RuleKind.UNDEFINED
     is_outermost = np.append(is_outermost & ~columns.is_signal_frame, False)
-    saved = np.append(saved[1:], falses((len(others), 1)), axis=1)
-    return PlainRules(registers, fields, saved, is_plain, is_outermost)
+    is_restored = np.append(is_restored[1:], falses((len(callee_saved), 1)), axis=1)
+    return SimpleRules(registers, fields, is_restored, is_simple, is_outermost)
 
 
-class Lanes(Frozen):
-    """``n`` samples of a batch during plain steps; until `put_back`, the batch's own registers are out of date."""
+class SampleStates(Frozen):
+    """The frames to which ``n`` samples of a batch are unwound, during simple steps.
+
+    The batch's own `RegisterFile` is out of date until `put_back`.
+    """
 
     batch: SampleView
     registers: list[int]
-    """As in `PlainRules`."""
+    """As in `SimpleRules`."""
     fields: U64
-    """(10 + k − 1, n)"""
+    """(9 + k, n) the fields listed in the module's docstring"""
 
     @classmethod
-    def of(cls, view: SampleView, finder: MappingFinder, rules: PlainRules) -> "Lanes":
-        """Return the samples of a view."""
-        frames, memory, rows, pointer = view.frames, view.memory, view.rows, view.architecture.stack_pointer
-        stack, stack_is_known = view.register(pointer)
-        kept = [take(frames.registers[register], rows) for register in rules.registers]
-        room = np.where(stack_is_known, memory.count[rows] << _BYTES_OF_WORD, np.uint64(0))
-        columns = (
-            frames_of(rows, frames.depth[rows], ~frames.is_exact[rows]), kept[0], frames.known[rows],
-            finder.image[rows], finder.moment[rows], memory.base[rows], room, memory.start[rows], stack, *kept,
+    def of(cls, view: SampleView, finder: MappingFinder, rules: SimpleRules) -> "SampleStates":
+        """Copy the states of the samples in a view."""
+        frames, memory, rows = view.frames, view.memory, view.rows
+        sp, sp_is_known = view.register(view.architecture.stack_pointer)
+        registers = [take(frames.registers[register], rows) for register in rules.registers]
+        dump_size = np.where(sp_is_known, memory.word_count[rows] << _WORD_SHIFT, np.uint64(0))
+        fields = (
+            pack_chain_slots(rows, frames.depth[rows], ~frames.is_exact[rows]), registers[0], frames.known[rows],
+            finder.image[rows], finder.sequence[rows], memory.dump_start[rows], dump_size, memory.first_word[rows],
+            sp, *registers,
         )  # fmt: skip
-        return cls(view, rules.registers, as_uint64([as_uint64(column) for column in columns]))
+        return cls(view, rules.registers, as_uint64([as_uint64(field) for field in fields]))
 
     def __len__(self) -> int:
         return len(self.fields[0])
 
     @property
     def rows(self) -> I64:
-        """(n,) their rows in the batch."""
-        return rows_and_depths(self.fields[_FRAME])[0]
+        """(n,) each sample's row in the batch."""
+        return unpack_chain_slots(self.fields[_CHAIN_SLOT])[0]
 
     @property
     def depth(self) -> I64:
-        """(n,) the number of frames that each sample has left."""
-        return rows_and_depths(self.fields[_FRAME])[1]
+        """(n,) the number of frames that were unwound from each sample so far."""
+        return unpack_chain_slots(self.fields[_CHAIN_SLOT])[1]
 
     @property
-    def place(self) -> tuple[I64, I64, U64]:
-        """(n,) process images, moments, and the addresses to look up."""
+    def lookup_keys(self) -> tuple[I64, I64, U64]:
+        """Process images, sequence numbers, and the addresses to look up as of these; shapes (n,).
+
+        A return address is looked up one byte earlier, in the call.
+        """
         fields = self.fields
-        address = fields[_COUNTER] - (fields[_FRAME] & _CALLED)
-        return fields[_IMAGE].view(np.int64), fields[_MOMENT].view(np.int64), address
+        address = fields[_PC] - (fields[_CHAIN_SLOT] & _RETURN_FLAG)
+        return fields[_IMAGE].view(np.int64), fields[_SEQUENCE].view(np.int64), address
 
-    def some(self, which: I64 | Bools) -> "Lanes":
-        """Return some of the samples."""
-        return Lanes(self.batch, self.registers, self.fields[:, which])
+    def select(self, samples: I64 | Bools) -> "SampleStates":
+        """Return copies of some of the states, by index or mask."""
+        return SampleStates(self.batch, self.registers, self.fields[:, samples])
 
-    def with_others(self, others: list["Lanes"]) -> "Lanes":
-        """Return these samples, then others of the same batch."""
+    def with_others(self, others: list["SampleStates"]) -> "SampleStates":
+        """Return these states, then those of other samples of the same batch."""
         fields = [self.fields, *(other.fields for other in others)]
-        return Lanes(self.batch, self.registers, np.concatenate(fields, axis=1))
+        return SampleStates(self.batch, self.registers, np.concatenate(fields, axis=1))
 
     def put_back(self) -> SampleView:
-        """Write the registers back to the batch, and return its view."""
-        frames, (rows, depth, is_called) = self.batch.frames, rows_and_depths(self.fields[_FRAME])
-        frames.registers[self.batch.architecture.stack_pointer, rows] = self.fields[_STACK]
-        for register, value in zip(self.registers, self.fields[_COUNTER:], strict=True):
+        """Write the states to the batch's registers, and return a view of these samples."""
+        frames, (rows, depth, is_return) = self.batch.frames, unpack_chain_slots(self.fields[_CHAIN_SLOT])
+        frames.registers[self.batch.architecture.stack_pointer, rows] = self.fields[_SP]
+        for register, value in zip(self.registers, self.fields[_PC:], strict=True):
             frames.registers[register, rows] = value
-        frames.known[rows], frames.depth[rows], frames.is_exact[rows] = self.fields[_KNOWN], depth, ~is_called
+        frames.known[rows], frames.depth[rows], frames.is_exact[rows] = self.fields[_KNOWN], depth, ~is_return
         return SampleView(frames, self.batch.memory, self.batch.architecture, rows)
 
-    def step(self, rules: PlainRules, rule: I32 | I64, cached: Bools) -> tuple[U64, "Lanes", I64, I64]:
-        """Step samples whose rules (n,) are ``cached`` and plain.
+    def step(self, rules: SimpleRules, rule: I32 | I64, is_cached: Bools) -> tuple[U64, "SampleStates", I64, I64]:
+        """Step to the callers of all samples whose rules are known, and simple or outermost.
 
-        Returns (2, n) visits of those that stepped, ``frames_of`` and addresses; those that continue; the rows of those
-        without a caller; and the indices of samples that did not step. If all did, these lanes are invalid.
+        ``rule`` (n,) are numbers of rules, meaningless where ``is_cached`` (n,) is False. Returns
+
+        - the chain entries of the frames that were left, (2, stepped samples): chain slots and addresses;
+        - the states in the callers' frames of those samples that have a caller;
+        - the rows in the batch of those that have none: the rule is outermost, or the return address is 0;
+        - the indices of samples that did not step. The states of these samples do not change.
+
+        The object may be used again only if some samples did not step, and only for these: where all step, their new
+        states replace the old ones in place.
         """
         rule = as_intp(rule)
-        fields, of_rule = self.fields, take(rules.fields, rule, "clip", 1)
-        cfa, good = self._canonical_frame_address(of_rule)
-        good &= cached
-        offset, learned = cfa - fields[_BASE], of_rule[_LEARNED]
-        places = of_rule[_PLACES:] + offset
-        for place in places:
-            good &= place < fields[_ROOM]
-        if np.bitwise_or.reduce(offset) & _IN_WORD:
-            good &= offset & _IN_WORD == 0
-        fields[_COUNTER_THERE] = fields[_COUNTER]
+        # "clip": numbers that are not cached may be out of range
+        fields, rule_fields = self.fields, take(rules.fields, rule, "clip", 1)
+        cfa, can_step = self._canonical_frame_address(rule_fields)
+        can_step &= is_cached
+        cfa_offset, restored = cfa - fields[_DUMP_START], rule_fields[_RESTORED]
+        # (k, n): where each register is saved, first in bytes from the dump's first byte
+        saved_at = rule_fields[_SAVED_AT:] + cfa_offset
+        for offset in saved_at:
+            can_step &= offset < fields[_DUMP_SIZE]
+        if np.bitwise_or.reduce(cfa_offset) & _MISALIGNED:
+            can_step &= cfa_offset & _MISALIGNED == 0
+        fields[_FRAME_PC] = fields[_PC]
         ended = left = _NONE
-        if np.count_nonzero(good) < len(good):
-            left, which = flatnonzero(~good), flatnonzero(good)
-            is_last = cached[left] & take(rules.is_outermost, rule[left], "clip")
+        if np.count_nonzero(can_step) < len(can_step):
+            left, stepping = flatnonzero(~can_step), flatnonzero(can_step)
+            is_last = is_cached[left] & take(rules.is_outermost, rule[left], "clip")
             left, last = left[~is_last], left[is_last]
-            visits = np.concatenate([fields[:VISIT, which], fields[:VISIT, last]], axis=1)
-            ended = rows_and_depths(fields[_FRAME, last])[0]
-            fields, places = take(fields, which, axis=1), take(places, which, axis=1)
-            cfa, rule, learned = take(cfa, which), take(rule, which), take(learned, which)
+            entries = np.concatenate([fields[:ENTRY_FIELDS, stepping], fields[:ENTRY_FIELDS, last]], axis=1)
+            ended = unpack_chain_slots(fields[_CHAIN_SLOT, last])[0]
+            fields, saved_at = take(fields, stepping, axis=1), take(saved_at, stepping, axis=1)
+            cfa, rule, restored = take(cfa, stepping), take(rule, stepping), take(restored, stepping)
         else:
-            visits = fields[:VISIT].copy()
-        places >>= _BYTES_OF_WORD
-        places += fields[_FIRST]
-        value = take(self.batch.memory.words, places.view(np.int64), "clip")
+            entries = fields[:ENTRY_FIELDS].copy()
+        saved_at >>= _WORD_SHIFT
+        saved_at += fields[_FIRST_WORD]  # from here on, indices in StackMemory.words
+        value = take(self.batch.memory.words, saved_at.view(np.int64), "clip")
         value[0] &= np.uint64(self.batch.architecture.address_mask)
-        np.copyto(fields[_COUNTER + 1 :], value[1:], where=take(rules.saved, rule, "clip", 1))
-        fields[_COUNTER], fields[_STACK] = value[0], cfa
-        fields[_KNOWN] |= learned
-        fields[_FRAME] |= _CALLED
-        fields[_FRAME] += _DEEPER
-        going = Lanes(self.batch, self.registers, fields)
+        np.copyto(fields[_PC + 1 :], value[1:], where=take(rules.is_restored, rule, "clip", 1))
+        fields[_PC], fields[_SP] = value[0], cfa
+        fields[_KNOWN] |= restored
+        fields[_CHAIN_SLOT] |= _RETURN_FLAG
+        fields[_CHAIN_SLOT] += _ONE_DEEPER
+        callers = SampleStates(self.batch, self.registers, fields)
         if np.count_nonzero(value[0]) == len(cfa):
-            return visits, going, ended, left
+            return entries, callers, ended, left
         is_last = value[0] == 0
-        return visits, going.some(~is_last), np.append(ended, going.rows[is_last]), left
+        return entries, callers.select(~is_last), np.append(ended, callers.rows[is_last]), left
 
-    def _canonical_frame_address(self, of_rule: U64) -> tuple[U64, Bools]:
-        """Return (n,) CFAs, and which are known and in the possible range of a caller's frame."""
-        fields, stack = self.fields, self.fields[_STACK]
-        cfa, least = stack + of_rule[_VALUE], stack + (fields[_FRAME] & _CALLED)
-        good = cfa >= least
-        others = flatnonzero(of_rule[_OF_CFA] != _STACK)
+    def _canonical_frame_address(self, rule_fields: U64) -> tuple[U64, Bools]:
+        """Return the CFA of each sample, and whether it is known and plausible.
+
+        A plausible CFA is above the stack pointer. In a sampled frame it may be equal: nothing is on the stack yet.
+        Shapes: ``rule_fields`` (3 + k, n); returns (n,).
+        """
+        fields, sp = self.fields, self.fields[_SP]
+        cfa, least = sp + rule_fields[_CFA_OFFSET], sp + (fields[_CHAIN_SLOT] & _RETURN_FLAG)
+        is_good = cfa >= least
+        # the few CFAs that are relative to another register than the stack pointer
+        others = flatnonzero(rule_fields[_CFA_FIELD] != _SP)
         if len(others):
-            row = as_int64(of_rule[_OF_CFA, others])
-            cfa[others] = found = fields[row, others] + of_rule[_VALUE, others]
-            register = as_uint64(self.registers)[row - _COUNTER]
+            field = as_int64(rule_fields[_CFA_FIELD, others])
+            cfa[others] = other_cfa = fields[field, others] + rule_fields[_CFA_OFFSET, others]
+            register = as_uint64(self.registers)[field - _PC]
             is_known = fields[_KNOWN, others] >> register & np.uint64(1) != 0
-            good[others] = is_known & (found >= least[others])
-        return cfa, good
+            is_good[others] = is_known & (other_cfa >= least[others])
+        return cfa, is_good

@@ -1,6 +1,9 @@
 """Unwinds batches of samples: converts user registers and stack dumps to user chains.
 
-Keeps state across batches: opened objects, decoded functions, rules by code key. The steps themselves have no state.
+All samples of a batch are unwound together, frame by frame. A step takes many samples from a frame to its caller; each
+frame that is left becomes an *entry* of the sample's chain. Entries come out step by step, so at the end they are
+sorted by sample and depth. What is learned about code (opened objects, decoded functions, rules by address) is kept for
+further batches.
 """
 
 from collections.abc import Iterator
@@ -32,10 +35,15 @@ from perf2x.stitcher.call_graph_options import MAX_DEPTH
 from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.any_rule_steps import step_by_frame_pointer, step_by_rules
 from perf2x.stitcher.unwind.architecture import Architecture
-from perf2x.stitcher.unwind.go_ends import may_be_settled
+from perf2x.stitcher.unwind.go_ends import may_be_refined
 from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers, stack_memory
 from perf2x.stitcher.unwind.rule_by_address import CodeMap, FindObject
-from perf2x.stitcher.unwind.simple_rule_steps import VISIT, Lanes, frames_of, rows_and_depths
+from perf2x.stitcher.unwind.simple_rule_steps import (
+    ENTRY_FIELDS,
+    SampleStates,
+    pack_chain_slots,
+    unpack_chain_slots,
+)
 from perf2x.stitcher.unwind.unwound_chains import End, MappingFinder, UserChains, UserMappings
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 
@@ -49,7 +57,7 @@ _BY_ABI: dict[str, dict[int, Architecture]] = {
 
 
 class Unwinder(Struct):
-    """Unwinds the batches of one recording; finders return ids of ``mappings``."""
+    """Unwinds the batches of one recording; a `MappingFinder` given to it returns rows of ``mappings``."""
 
     mappings: UserMappings
     find_object: FindObject
@@ -57,34 +65,35 @@ class Unwinder(Struct):
     """uname -m of the recording machine."""
     max_depth: int = MAX_DEPTH
     _code: dict[str, CodeMap] = field(default_factory=dict)
+    """By the name of the architecture."""
 
     def unwind(self, stacks: UserStacks, finder: MappingFinder) -> UserChains:
         """Unwind a batch of samples; ``finder`` finds their mappings."""
         count = len(stacks.abi)
         end = np.full(count, End.NO_REGISTERS, np.uint8)
         guesses = _Guesses(zeros(count), zeros(count), falses(count))
-        visits: list[U64] = []
+        entries: list[U64] = []
         for abi, architecture in _BY_ABI.get(self.machine, {}).items():
             rows = flatnonzero(stacks.abi == abi)
             if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
-                run = _BatchUnwinder(self._code_map(architecture), stacks, finder, end, guesses, self.max_depth)
-                visits += run.all_visits(rows)
-        chain, exact = _chains_of_visits(visits, count)
-        self._settle(end, chain, exact, finder)
-        return UserChains(chain, exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
+                batch = _BatchUnwinder(self._code_map(architecture), stacks, finder, end, guesses, self.max_depth)
+                entries += batch.unwind(rows)
+        chain, is_exact = _chains_of_entries(entries, count)
+        self._refine_ends(end, chain, is_exact, finder)
+        return UserChains(chain, is_exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
 
-    def _settle(self, end: U8, chain: ListArray, exact: Bools, finder: MappingFinder) -> None:
-        """Refine ``end`` (n,) by the outermost functions; without Go programs nothing is looked up."""
-        maps = [code for code in self._code.values() if code.has_go]
-        if not maps:
+    def _refine_ends(self, end: U8, chain: ListArray, is_exact: Bools, finder: MappingFinder) -> None:
+        """Correct ``end`` (n,) by the outermost functions of the chains; without Go programs nothing is looked up."""
+        go_maps = [code for code in self._code.values() if code.has_go]
+        if not go_maps:
             return
-        rows = flatnonzero(may_be_settled(end) & (chain.lengths > 0))
+        rows = flatnonzero(may_be_refined(end) & (chain.lengths > 0))
         last = chain.offsets[1:][rows] - 1
-        address = chain.values[last] - as_uint64(~exact[last])
+        address = chain.values[last] - as_uint64(~is_exact[last])
         mapping, _ = finder.find(rows, address)
-        for code in maps:
-            kept = flatnonzero(code.is_code(mapping))
-            end[rows[kept]] = code.ends(mapping[kept], address[kept], end[rows[kept]])
+        for code in go_maps:
+            in_code = flatnonzero(code.is_code(mapping))
+            end[rows[in_code]] = code.ends(mapping[in_code], address[in_code], end[rows[in_code]])
 
     @property
     def knows_arch(self) -> bool:
@@ -103,21 +112,21 @@ class Unwinder(Struct):
 
 
 class _Guesses(Frozen):
-    """Frames of each sample that no unwind information covers; see ``UserChains``."""
+    """Counts, for each sample, frames that no unwind information covers; the columns of `UserChains`."""
 
     frames: I64
     in_jit: I64
     cut_in_jit: Bools
 
-    def forget(self, rows: I64) -> None:
-        """Reset ``rows``."""
+    def reset(self, rows: I64) -> None:
+        """Set the counts of ``rows`` to zero."""
         for column in (self.frames, self.in_jit, self.cut_in_jit):
             column[rows] = 0
 
     def add(self, rows: I64, is_jit: Bools, goes_on: Bools) -> None:
         """Count one frame for each of ``rows`` (distinct).
 
-        ``goes_on``: the frame pointer leads on; otherwise the chain is cut off.
+        ``goes_on``: a caller was guessed; otherwise the chain ends at this frame.
         """
         self.frames[rows[goes_on]] += 1
         self.in_jit[rows[goes_on & is_jit]] += 1
@@ -125,7 +134,7 @@ class _Guesses(Frozen):
 
 
 class _BatchUnwinder(Struct):
-    """Unwinds the samples of one architecture in a batch; fills in ``end`` and ``guesses``."""
+    """Unwinds the samples of one architecture in a batch; fills in their rows of ``end`` and ``guesses``."""
 
     code: CodeMap
     stacks: UserStacks
@@ -134,134 +143,149 @@ class _BatchUnwinder(Struct):
     guesses: _Guesses
     max_depth: int
 
-    def all_visits(self, rows: I64) -> list[U64]:
-        """Return the visits (2, m) of ``rows``, as in `Lanes.step`; restarts when a rule needs another register.
+    def unwind(self, rows: I64) -> list[U64]:
+        """Unwind ``rows`` to their ends; return their chain entries as `SampleStates.step` does, (2, m) per step.
 
-        Most rules need only the stack pointer and the frame pointer, so the other registers, which are saved and
-        restored in every frame, are ignored until a rule needs one; that happens once or twice in a recording.
+        Most rules need only the stack pointer and the frame pointer. So the other registers, which nearly every
+        function saves and restores, are ignored until a rule reads one of them. Then all of ``rows`` are unwound again,
+        with this register; that happens once or twice in a recording.
         """
         while True:
             needed = self.code.table.needed
-            self.guesses.forget(rows)
-            visits = list(self.visits(rows, needed))
+            self.guesses.reset(rows)
+            entries = list(self._entries(rows, needed))
             if self.code.table.needed == needed:
-                return visits
+                return entries
 
-    def visits(self, rows: I64, needed: int) -> Iterator[U64]:
-        """Unwind ``rows`` to their ends, or until other registers are ``needed``; yield frames, innermost first.
+    def _entries(self, rows: I64, needed: int) -> Iterator[U64]:
+        """Unwind ``rows``, and yield the chain entries of each step; stop where a new rule reads a further register.
 
-        Samples in new code wait until there are as many of them as of those that continue, and samples in unusual code
-        until they outnumber all others, because their steps cost per call, and functions are decoded by the hundred.
+        ``needed`` are the registers that rules read so far, as bits. Each sample is in one of three queues:
+
+        - ``ready``: its next rule is probably cached, and simple or outermost;
+        - ``uncached``: its next rule is not in the cache;
+        - ``unusual``: it needs a step by rules of any kind, a guess, or a mapping that does not stay.
+
+        The cost of a step depends on the number of numpy calls, not of samples. So ``ready`` samples step as long as
+        they outnumber the others. Then the rules of all ``uncached`` samples are learned at once, because functions are
+        decoded by the hundred. ``unusual`` samples step when there is nothing to learn.
         """
         architecture = self.code.architecture
         frames = initial_registers(self.stacks, architecture)
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
         batch = SampleView(frames, memory, architecture, rows)
-        lanes, steps = self._lanes(batch), 0
-        new = odd = none = lanes.some(rows[:0])
-        while len(lanes) or len(new) or len(odd):
-            if len(lanes) > len(new) + len(odd):
-                before = lanes
-                visits, lanes, left, is_cached = self._quick_step(lanes)
-                yield visits
+        ready, steps = self._states_of(batch), 0
+        uncached = unusual = none = ready.select(rows[:0])
+        while len(ready) or len(uncached) or len(unusual):
+            if len(ready) > len(uncached) + len(unusual):
+                before = ready
+                entries, ready, left, is_cached = self._simple_step(ready)
+                yield entries
                 if len(left):
-                    new = new.with_others([before.some(left[~is_cached])])
-                    odd = odd.with_others([before.some(left[is_cached])])
-            elif len(new):
-                found, rest = self._learn(new)
+                    uncached = uncached.with_others([before.select(left[~is_cached])])
+                    unusual = unusual.with_others([before.select(left[is_cached])])
+            elif len(uncached):
+                learned, others = self._learn_rules(uncached)
                 if self.code.table.needed != needed:
                     return
-                lanes, new, odd = lanes.with_others([found]), none, odd.with_others([rest])
+                ready, uncached, unusual = ready.with_others([learned]), none, unusual.with_others([others])
             else:
-                visits, going = self._whole_step(odd.put_back())
+                entries, going = self._unusual_step(unusual.put_back())
                 if self.code.table.needed != needed:
                     return
-                yield visits
-                lanes, odd = lanes.with_others([self._lanes(replace(batch, rows=going))]), none
+                yield entries
+                ready, unusual = ready.with_others([self._states_of(replace(batch, rows=going))]), none
             steps += 1
-            if steps >= self.max_depth:
-                deepest = lanes.depth >= self.max_depth
-                self.end[lanes.rows[deepest]] = End.TOO_DEEP
-                lanes = lanes.some(~deepest)
+            if steps >= self.max_depth:  # before that, no sample can have so many frames
+                is_too_deep = ready.depth >= self.max_depth
+                self.end[ready.rows[is_too_deep]] = End.TOO_DEEP
+                ready = ready.select(~is_too_deep)
 
-    def _lanes(self, view: SampleView) -> Lanes:
-        return Lanes.of(view, self.finder, self.code.plain.rules())
+    def _states_of(self, view: SampleView) -> SampleStates:
+        return SampleStates.of(view, self.finder, self.code.simple_rules.rules())
 
-    def _quick_step(self, lanes: Lanes) -> tuple[U64, Lanes, I64, Bools]:
-        """Step the samples whose rules are known and plain.
+    def _simple_step(self, states: SampleStates) -> tuple[U64, SampleStates, I64, Bools]:
+        """Step the samples whose rules are cached, and simple or outermost.
 
-        Also returns those that continue, those that do not, and whether the latter's rules are known.
+        Returns the chain entries, the states of samples that continue, the indices in ``states`` of samples that did
+        not step, and whether the rule of each of the latter is cached.
         """
-        rule, cached = self.code.places.cached(*lanes.place)
-        visits, going, ended, left = lanes.step(self.code.plain.rules(), rule, cached)
+        rule, is_cached = self.code.rule_cache.cached(*states.lookup_keys)
+        entries, going, ended, left = states.step(self.code.simple_rules.rules(), rule, is_cached)
         if len(ended):
             self.end[ended] = End.COMPLETE
-        return visits, going, left, cached[left]
+        return entries, going, left, is_cached[left]
 
-    def _learn(self, lanes: Lanes) -> tuple[Lanes, Lanes]:
-        """Look up the rules of unknown places; return the samples whose rules are now known, and the others."""
-        image, moment, address = lanes.place
+    def _learn_rules(self, states: SampleStates) -> tuple[SampleStates, SampleStates]:
+        """Look up the rules of samples' addresses; return the states whose rules are now cached, and the others."""
+        image, sequence, address = states.lookup_keys
         first, _ = group_rows([image, address])
-        rows, look = lanes.rows[first], address[first]
-        mapping, stays = self._code_mapping(rows, look)
-        self._rules(rows, look, mapping, stays)
-        _, cached = self.code.places.cached(image, moment, address)
-        return lanes.some(cached), lanes.some(~cached)
+        rows, distinct = states.rows[first], address[first]
+        mapping, stays = self._code_mapping(rows, distinct)
+        self._rules(rows, distinct, mapping, stays)
+        _, is_cached = self.code.rule_cache.cached(image, sequence, address)
+        return states.select(is_cached), states.select(~is_cached)
 
-    def _whole_step(self, view: SampleView) -> tuple[U64, I64]:
-        """Step any samples; return the unfinished rows."""
-        address, exact, look = _where(view)
-        mapping, stays = self._code_mapping(view.rows, look)
-        # a return address in no mapping is not one; the sampled address itself may be in unknown code
-        lost = (mapping < 0) & ~exact
-        self.end[view.rows[lost]] = End.NOT_MAPPED
-        here = flatnonzero(~lost)
-        rows, mapping, stays, look = view.rows[here], mapping[here], stays[here], look[here]
-        rule = self._rules(rows, look, mapping, stays)
-        address, exact, signal = address[here], exact[here], self._is_trampoline(rule)
-        called = flatnonzero(signal & ~exact)
-        called = called[self.code.may_return_to(mapping[called], address[called])]
-        signal[called] = False
+    def _unusual_step(self, view: SampleView) -> tuple[U64, I64]:
+        """Step the samples of a view by rules of any kind or by guesses.
+
+        Returns the chain entries of the frames that were left, and the rows of samples that continue.
+        """
+        pc, is_exact, lookup = _program_counters(view)
+        mapping, stays = self._code_mapping(view.rows, lookup)
+        # A word outside all mappings is not a return address. The sampled instruction itself may be in unknown code.
+        is_lost = (mapping < 0) & ~is_exact
+        self.end[view.rows[is_lost]] = End.NOT_MAPPED
+        here = flatnonzero(~is_lost)
+        rows, mapping, stays, lookup = view.rows[here], mapping[here], stays[here], lookup[here]
+        rule = self._rules(rows, lookup, mapping, stays)
+        pc, is_exact, is_trampoline = pc[here], is_exact[here], self._has_signal_rule(rule)
+        # Some runtimes describe a switch of stacks as a signal frame, although it made a call (OCaml's
+        # caml_start_program). If a call precedes the address, then this and the next address are return addresses.
+        called = flatnonzero(is_trampoline & ~is_exact)
+        called = called[self.code.may_return_to(mapping[called], pc[called])]
+        is_trampoline[called] = False
         depth = take(view.frames.depth, rows)
         going = self._step(replace(view, rows=rows), rule, mapping)
         view.frames.is_exact[rows[called]], view.frames.depth[rows] = False, depth + 1
-        return as_uint64([frames_of(rows, depth, ~(exact | signal)), address]), going
+        return as_uint64([pack_chain_slots(rows, depth, ~(is_exact | is_trampoline)), pc]), going
 
     def _rules(self, rows: I64, address: U64, mapping: I32, stays: Bools) -> I32:
-        """Return (n,) rules at addresses; rules in mappings that stay are cached."""
+        """Return (n,) rules at addresses, and cache those in mappings that stay until the ends of their images."""
         rule = self.code.rules(mapping, address)
-        self.code.places.learn(self.finder, rows[stays], address[stays], mapping[stays], rule[stays])
+        self.code.rule_cache.learn(self.finder, rows[stays], address[stays], mapping[stays], rule[stays])
         return rule
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
-        """Return (n,) mappings that may have code, −1 for none, and whether they stay until the ends of the images."""
+        """Return the mapping of each address, and whether it stays until the end of the image; shapes (n,).
+
+        Mappings that certainly hold no code count as none (−1).
+        """
         mapping, stays = self.finder.find(rows, address)
         return np.where(self.code.is_code(mapping), mapping, np.int32(-1)), stays
 
-    def _is_trampoline(self, rule: I32) -> Bools:
-        """Return (n,) bool: whether each frame is a signal trampoline or similar, returned to without having called.
-
-        Some runtimes describe switches of the stack this way, after a call (OCaml's caml_start_program).
-        """
-        signal = self.code.table.columns().is_signal_frame
-        if not signal.any():
+    def _has_signal_rule(self, rule: I32) -> Bools:
+        """Return (n,) bool: whether each rule is that of a signal frame, such as a trampoline, which calls nothing."""
+        is_signal_frame = self.code.table.columns().is_signal_frame
+        if not is_signal_frame.any():
             return falses(len(rule))
-        found: Bools = signal[rule] & (rule != NO_RULE)
+        found: Bools = is_signal_frame[rule] & (rule != NO_RULE)
         return found
 
     def _step(self, view: SampleView, rule: I32, mapping: I32) -> I64:
-        """Step all samples; return the unfinished rows."""
+        """Step all samples, by their rules or by guesses; return the rows of samples that continue."""
         end = np.full(len(rule), UNFINISHED, np.uint8)
-        ruled, guess = flatnonzero(rule != NO_RULE), flatnonzero(rule == NO_RULE)
+        ruled, unruled = flatnonzero(rule != NO_RULE), flatnonzero(rule == NO_RULE)
         if len(ruled):
-            end[ruled] = self._by_rules(view.part(ruled), rule[ruled])
-        if len(guess):
-            end[guess] = self._guess(view.part(guess), mapping[guess])
+            end[ruled] = self._step_by_rules(view.part(ruled), rule[ruled])
+        if len(unruled):
+            end[unruled] = self._guess(view.part(unruled), mapping[unruled])
         self.end[view.rows] = end
         return view.rows[flatnonzero(end == UNFINISHED)]
 
-    def _by_rules(self, view: SampleView, rule: I32) -> U8:
-        _, going, ended, left = self._lanes(view).step(self.code.plain.rules(), rule, rule != NO_RULE)
+    def _step_by_rules(self, view: SampleView, rule: I32) -> U8:
+        """Step all samples by their rules, simple ones first; return (n,) UNFINISHED or an ``End``."""
+        _, going, ended, left = self._states_of(view).step(self.code.simple_rules.rules(), rule, rule != NO_RULE)
         going.put_back()
         self.end[view.rows] = UNFINISHED
         self.end[ended] = End.COMPLETE
@@ -271,74 +295,79 @@ class _BatchUnwinder(Struct):
         return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
-        """Leave code without call frame information by its instructions or else by frame pointer, except in a vDSO.
+        """Guess the callers of code without unwind information; return (n,) UNFINISHED or an ``End``.
 
-        This includes functions whose code leads to no call. OpenJDK's method_entry_barrier has a word of its own
-        between the frame pointer and the return address.
+        The code's instructions are tried first, then the frame pointer, which a vDSO uses for other things. A guess is
+        rejected if no call precedes the return address.
         """
-        address, exact, _ = _where(view)
-        rule = self.code.rules_by_code(mapping, address, exact)
+        pc, is_exact, _ = _program_counters(view)
+        rule = self.code.rules_by_code(mapping, pc, is_exact)
         end = np.full(len(rule), End.NO_UNWIND_INFO, np.uint8)
-        ruled, before = flatnonzero(rule >= 0), view.saved()
-        end[ruled] = self._to_calls(view.part(ruled), step_by_rules(view.part(ruled), self.code.table, rule[ruled]))
-        end[(end == End.COMPLETE) & exact] = End.NO_UNWIND_INFO
+        ruled, before = flatnonzero(rule >= 0), view.copy_state()
+        end[ruled] = self._checked(view.part(ruled), step_by_rules(view.part(ruled), self.code.table, rule[ruled]))
+        # a return address of 0 in the sampled frame may be any word
+        end[(end == End.COMPLETE) & is_exact] = End.NO_UNWIND_INFO
         others = flatnonzero((end == End.NO_UNWIND_INFO) & ~self.code.is_vdso(mapping))
-        view.restore(before, others)
-        end[others] = self._to_calls(view.part(others), step_by_frame_pointer(view.part(others)))
+        view.restore_state(before, others)
+        end[others] = self._checked(view.part(others), step_by_frame_pointer(view.part(others)))
+        # code that returns to a caller is not outermost
         end[others[(end[others] == End.COMPLETE) & (rule[others] != NO_RULE)]] = End.NO_UNWIND_INFO
+        # OpenJDK's method_entry_barrier has a word of its own between the frame pointer and the return address
         others = others[end[others] == End.NO_UNWIND_INFO]
-        view.restore(before, others)
-        further = self._to_calls(view.part(others), step_by_frame_pointer(view.part(others), between=1))
-        end[others[further == UNFINISHED]] = UNFINISHED
+        view.restore_state(before, others)
+        barrier_end = self._checked(view.part(others), step_by_frame_pointer(view.part(others), between=1))
+        end[others[barrier_end == UNFINISHED]] = UNFINISHED
         goes_on = end == UNFINISHED
         counted = flatnonzero(goes_on | (end == End.NO_UNWIND_INFO))
         self.guesses.add(view.rows[counted], self.code.is_jit(mapping[counted]), goes_on[counted])
         return end
 
-    def _to_calls(self, view: SampleView, end: U8) -> U8:
-        """Return (n,) ends after a guessed step; a step to an address without a preceding call is rejected."""
-        address, _, _ = _where(view)
+    def _checked(self, view: SampleView, end: U8) -> U8:
+        """Return (n,) the ends after a guessed step, with NO_UNWIND_INFO for those that cannot be right.
+
+        These are steps to an address that no call precedes, or to an impossible frame.
+        """
+        pc, _, _ = _program_counters(view)
         going = flatnonzero(end == UNFINISHED)
-        end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
+        end[going[~self._may_return_to(view.rows[going], pc[going])]] = End.NO_UNWIND_INFO
         end[end == End.BROKEN] = End.NO_UNWIND_INFO
         return end
 
     def _may_return_to(self, rows: I64, address: U64) -> Bools:
-        """Return (n,) whether addresses follow a call, or belong to a signal trampoline or similar."""
-        look = address - np.uint64(1)
-        mapping, _ = self._code_mapping(rows, look)
+        """Return (n,) whether each address follows a call, or is one of a signal trampoline or similar."""
+        lookup = address - np.uint64(1)
+        mapping, _ = self._code_mapping(rows, lookup)
         found: Bools = mapping >= 0
-        inside = flatnonzero(found)
-        uncalled = inside[~self.code.may_return_to(mapping[inside], address[inside])]
+        mapped = flatnonzero(found)
+        uncalled = mapped[~self.code.may_return_to(mapping[mapped], address[mapped])]
         if len(uncalled):
-            found[uncalled] = self._is_trampoline(self.code.rules(mapping[uncalled], look[uncalled]))
+            found[uncalled] = self._has_signal_rule(self.code.rules(mapping[uncalled], lookup[uncalled]))
         return found
 
 
-def _where(view: SampleView) -> tuple[U64, Bools, U64]:
-    """Return (n,) the program counters of samples, whether they are exact, and the addresses to look up."""
-    address = take(view.frames.registers[view.architecture.program_counter], view.rows)
-    exact = take(view.frames.is_exact, view.rows)
-    return address, exact, address - as_uint64(~exact)
+def _program_counters(view: SampleView) -> tuple[U64, Bools, U64]:
+    """Return the program counters of samples, whether they are exact, and the addresses to look up; shapes (n,)."""
+    pc = take(view.frames.registers[view.architecture.program_counter], view.rows)
+    is_exact = take(view.frames.is_exact, view.rows)
+    return pc, is_exact, pc - as_uint64(~is_exact)
 
 
 def _bits(mask: int) -> set[int]:
     return {bit for bit in range(64) if mask >> bit & 1}
 
 
-def _chains_of_visits(visits: list[U64], count: int) -> tuple[ListArray, Bools]:
-    """Convert frames in order of depth to one chain per sample; returns chains, and whether each entry is exact.
+def _chains_of_entries(entries: list[U64], count: int) -> tuple[ListArray, Bools]:
+    """Sort chain entries, each (2, m) from one step, into ``count`` chains; also return whether each address is exact.
 
-    ::
+    An entry's place is its depth plus where the chain of its row begins::
 
-        depth 0    a0 b0 c0        rows 0 1 2
-        depth 1    a1    c1        rows 0   2
-        chains     a0 a1 b0 c0 c1
+        entries    a0 b0 c0 a1 c1        of rows 0 1 2 0 2, at depths 0 0 0 1 1
+        chains     a0 a1 b0 c0 c1        of rows 0 0 1 2 2
     """
-    frame, address = np.concatenate([np.zeros((VISIT, 0), np.uint64), *visits], axis=1)
-    rows, depth, is_called = rows_and_depths(frame)
+    slot, address = np.concatenate([np.zeros((ENTRY_FIELDS, 0), np.uint64), *entries], axis=1)
+    rows, place, is_return = unpack_chain_slots(slot)  # so far, each place is that in its own chain
     offsets = offsets_of(bincount(rows, count))
-    depth += take(offsets, rows)
-    chain, exact = np.empty(len(depth), np.uint64), np.empty(len(depth), np.bool_)
-    chain[depth], exact[depth] = address, ~is_called
-    return ListArray(offsets, chain), exact
+    place += take(offsets, rows)
+    chain, is_exact = np.empty(len(place), np.uint64), np.empty(len(place), np.bool_)
+    chain[place], is_exact[place] = address, ~is_return
+    return ListArray(offsets, chain), is_exact

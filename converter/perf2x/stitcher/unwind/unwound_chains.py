@@ -1,4 +1,4 @@
-"""Input and output of the unwinder, as columns."""
+"""What goes into the unwinder (mappings) and what comes out (chains, and why they end), as columns."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -19,14 +19,14 @@ from perf2x.base.columnar import (
 )
 
 LEAF_FRAMES = 2
-"""A leaf function and its caller: all that registers reveal without a stack dump."""
+"""A leaf function and its caller: registers reveal no more without a stack dump."""
 
 
 class End(IntEnum):
     """Why a chain ends."""
 
     COMPLETE = 0
-    """At the outermost frame: its return address is undefined, or 0, or it is a coroutine's start."""
+    """The outermost frame was reached: its return address is undefined or 0, or the frame starts a coroutine."""
     TRUNCATED = 1
     """The caller's frame is beyond the bytes that the kernel copied."""
     NO_UNWIND_INFO = 2
@@ -34,12 +34,12 @@ class End(IntEnum):
     BROKEN = 3
     """The caller's frame would be where no stack can be."""
     NOT_MAPPED = 4
-    """The return address is in no mapping, and not part of the chain."""
+    """The return address is in no mapping, and so is not in the chain."""
     OTHER_STACK = 5
     """The chain continues in memory that the kernel did not copy.
 
-    This is the stack of a thread whose signal handler runs on an alternate stack, that of the old program in a sample
-    inside execve, or the part after a page that was not in memory.
+    It is the stack that a signal interrupted, where the handler runs on an alternate stack; the old program's stack, in
+    a sample inside execve; or the rest of the same stack, above a page that was not in memory.
     """
     REGISTERS_MISSING = 6
     """A rule needs a register that was not recorded."""
@@ -50,7 +50,7 @@ class End(IntEnum):
 
 
 class UserMappings(ColumnTable):
-    """Mappings by the ids that FindMapping returns."""
+    """The mappings of a recording that the unwinder may open; `FindMapping` returns rows of this table."""
 
     start: U64
     pgoff: U64
@@ -76,44 +76,47 @@ class UserChains(Frozen):
     end: U8
     """(n,) ``End`` of each chain."""
     guessed: I64
-    """(n,) frames that were left by frame pointer, because there was no unwind information."""
+    """(n,) number of frames whose caller was guessed, because no unwind information covers them."""
     guessed_in_jit: I64
-    """(n,) the frames in ``guessed`` that are JIT-compiled code."""
+    """(n,) how many of the ``guessed`` frames are JIT-compiled code."""
     cut_in_jit: Bools
-    """(n,) whether the last frame is JIT-compiled code, and the end NO_UNWIND_INFO."""
+    """(n,) whether the chain ends with NO_UNWIND_INFO at a frame of JIT-compiled code."""
 
 
 FindMapping = Callable[[I64, U64], I32]
-"""Maps (sample rows, addresses) to ids of mappings, −1 for none.
+"""Maps (rows of samples, addresses) to mappings, as rows of `UserMappings`; −1 for none.
 
 A callback, not a table, because the step out of a function decides which address comes next.
 """
 
 
 class MappingFinder(Frozen):
-    """Mappings of the addresses of ``n`` samples, whose process images only gain mappings.
+    """Finds the mappings of addresses in ``n`` samples, whose process images only gain mappings.
 
-    A mapping at the end of an image has been valid since it was made, so one answer serves all samples of the image
-    since then, however many mappings are added.
+    A mapping that is still in effect at the end of its image has been in effect since it was made. So one answer serves
+    all samples of the image since then, however many mappings are added.
     """
 
     image: I64
-    """(n,) number of the process image; the same in all batches of a recording."""
-    moment: I64
-    """(n,) sequence number of each sample, comparable with ``made``."""
-    made: I64
+    """(n,) number of each sample's process image, the same in all batches of a recording."""
+    sequence: I64
+    """(n,) sequence number as of which each sample's addresses are looked up; comparable with ``made_at``."""
+    made_at: I64
     """(mappings + 1,) sequence number of each mapping; the last row, for none, has the lowest one."""
-    at_last: FindMapping
-    """Finds mappings at the ends of the images."""
-    at_moment: FindMapping
-    """Finds mappings as of the samples, if a later mapping covers the address."""
+    find_at_end: FindMapping
+    """Finds mappings as of the ends of the samples' images."""
+    find_at_sample: FindMapping
+    """Finds mappings as of the samples themselves, which costs more."""
 
     def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
-        """Return (n,) mappings as of the samples, and whether they stay until the end of the image."""
-        mapping = self.at_last(rows, address)
-        later = flatnonzero(take(self.made, mapping) > take(self.moment, rows))
+        """Return the mapping of each address as of its sample, and whether it stays until the end of the image.
+
+        Shapes: all (n,).
+        """
+        mapping = self.find_at_end(rows, address)
+        later = flatnonzero(take(self.made_at, mapping) > take(self.sequence, rows))
         stays = trues(len(rows))
         if len(later):
-            mapping[later] = self.at_moment(rows[later], address[later])
+            mapping[later] = self.find_at_sample(rows[later], address[later])
             stays[later] = False
         return mapping, stays

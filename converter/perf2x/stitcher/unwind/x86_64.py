@@ -20,20 +20,19 @@ _SIGNAL_RETURN = Rule(
     _RSP, 0, _RA, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, _MCONTEXT + 8 * slot)) for slot, register in enumerate(_SIGCONTEXT)),
 )  # fmt: skip
-"""The handler's ``ret`` popped the trampoline's address, so rsp points to the struct ucontext."""
+"""Rule at a signal trampoline: the handler's ``ret`` popped its address, so rsp points to the struct ucontext."""
 
 _OUTERMOST = Rule(_RSP, 0, _RA, True, ((_RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""Nothing called the code: makecontext and similar functions put its address above the coroutine's function."""
-
+"""Rule of code that nothing called: makecontext and similar functions put its address above a coroutine's function."""
 
 _FRAMED = Rule(
     _RBP, 16, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)), (_RBP, RegisterRule(RuleKind.OFFSET, -16)))
 )  # fmt: skip
-"""The frame pointer leads to the saved words next to it, whatever the stack pointer is."""
+"""Rule of a function with a frame pointer: rbp and the return address are saved where rbp points."""
 
 
 def _rule_after_call(pushed: int) -> Rule:
-    """Return the rule ``pushed`` words after a call."""
+    """Return the rule where ``pushed`` words were pushed since the call."""
     return Rule(_RSP, 8 + 8 * pushed, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)),))
 
 
@@ -58,8 +57,8 @@ X86_64 = Architecture(
         # Boost.Context, the end of make_fcontext: xor %rdi, %rdi; call _exit; hlt
         KnownCode(9, re.compile(rb"\x48\x31\xff\xe8.{4}\xf4", re.DOTALL), _OUTERMOST),
     ),
-    linkage_rule=_rule_after_call(0),
-    lazy_linkage=(_rule_after_call(0), _rule_after_call(1), _rule_after_call(2)),
+    plt_jump_rule=_rule_after_call(0),
+    lazy_plt_rules=(_rule_after_call(0), _rule_after_call(1), _rule_after_call(2)),
 )
 
 I386 = Architecture(

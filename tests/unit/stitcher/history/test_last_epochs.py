@@ -76,13 +76,13 @@ def test_last_mappings_are_those_of_all_epochs_since_they_were_made(events) -> N
     last = spaces.last_epoch(epoch)
     found = spaces.find(epoch, address, through_exec)
     at_last = spaces.find(last, address, through_exec)
-    holds = spaces.made[at_last] <= spaces.sequence(epoch)
+    holds = spaces.made_at[at_last] <= spaces.sequence(epoch)
     assert (at_last[holds] == found[holds]).all()
-    assert ((spaces.made[found] <= spaces.sequence(epoch)) | (found < 0)).all()
+    assert ((spaces.made_at[found] <= spaces.sequence(epoch)) | (found < 0)).all()
     assert (spaces.last_epoch(last) == last).all()
     is_kernel = np.isin(epoch, spaces.kernel_epochs)
     assert (last[is_kernel] == epoch[is_kernel]).all()
-    lookup = MappingLookup(spaces, len(spaces.made) - 1)
+    lookup = MappingLookup(spaces, len(spaces.made_at) - 1)
     half = len(epoch) // 2
     contexts, parts = lookup_contexts(epoch, through_exec), (slice(None, None, 2), slice(half, None), slice(None))
     for part in parts:
@@ -114,7 +114,7 @@ def test_one_image_has_one_last_epoch() -> None:
     assert last.tolist() == [epoch[2]] * 3 + [epoch[4]] * 2
     here = np.zeros(3, np.bool_)
     assert spaces.find(last[:3], np.array([5, 5, 6], np.uint64), here).tolist() == [2, 2, 0]
-    assert (spaces.made[[2, 2, 0]] <= spaces.sequence(epoch[:3])).tolist() == [False, False, True]
+    assert (spaces.made_at[[2, 2, 0]] <= spaces.sequence(epoch[:3])).tolist() == [False, False, True]
 
 
 def test_a_child_has_what_its_parent_mapped_before_the_fork_alone() -> None:

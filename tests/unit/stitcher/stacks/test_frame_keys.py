@@ -39,14 +39,14 @@ class StaticSpaces:
     def __init__(self, process: np.ndarray, start: np.ndarray, length: np.ndarray) -> None:
         row = np.arange(len(start))
         self.ranges = OverlappingRanges(process, start, end_addresses(start, length), row, row)
-        self.epoch_count, self.made = 3, np.append(row, -1)
+        self.epoch_count, self.made_at = 3, np.append(row, -1)
         self.asked = 0
 
     def last_epoch(self, epoch: np.ndarray) -> np.ndarray:
         return epoch
 
     def sequence(self, epoch: np.ndarray) -> np.ndarray:
-        return np.full(len(epoch), len(self.made))
+        return np.full(len(epoch), len(self.made_at))
 
     def find(self, epoch: np.ndarray, address: np.ndarray, through: np.ndarray) -> np.ndarray:
         self.asked += len(epoch)

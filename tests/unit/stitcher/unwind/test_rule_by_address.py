@@ -32,7 +32,7 @@ def test_addresses_of_objects_are_looked_up_once_for_all_mappings() -> None:
     maps = UserMappings(start, np.zeros(4, np.uint64), ["/a", "/a", "/b", "/lost"], [b""] * 4, start > 0, start < 0)
     code = CodeMap(maps, None, X86_64, RuleTable(17))
     code.objects += [Asked(), Asked()]
-    code._object_of = np.array([0, 0, 1, -1], np.int32)
+    code._object_of_mapping = np.array([0, 0, 1, -1], np.int32)
     assert not len(code.rules(np.zeros(0, np.int32), start[:0]))
     random = np.random.default_rng(5)
     asked = set()
@@ -41,7 +41,7 @@ def test_addresses_of_objects_are_looked_up_once_for_all_mappings() -> None:
         found = code.rules(mapping, start[mapping] + offset)
         is_read = (mapping >= 0) & (mapping < 3)
         assert found.tolist() == np.where(is_read, (offset % np.uint64(1000)).astype(np.int64), NO_RULE).tolist()
-        asked |= set(zip(code._object_of[mapping[is_read]].tolist(), offset[is_read].tolist(), strict=True))
+        asked |= set(zip(code._object_of_mapping[mapping[is_read]].tolist(), offset[is_read].tolist(), strict=True))
     assert sum(one.count for one in code.objects) == len(asked) > 1000
 
 

@@ -1,4 +1,4 @@
-"""Plain steps are those of the general rules; where anything is odd, a sample is left as it was."""
+"""Simple steps are those of the general rules; where anything is odd, a sample is left as it was."""
 
 from random import Random
 
@@ -10,8 +10,8 @@ from perf2x.base.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, 
 from perf2x.base.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.any_rule_steps import step_by_rules
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RegisterFile, SampleView, StackMemory
-from perf2x.stitcher.unwind.rule_by_address import PlaceRules
-from perf2x.stitcher.unwind.simple_rule_steps import Lanes, PlainRuleTable, rows_and_depths
+from perf2x.stitcher.unwind.rule_by_address import RuleCache
+from perf2x.stitcher.unwind.simple_rule_steps import SampleStates, SimpleRuleTable, unpack_chain_slots
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import End, MappingFinder, UserMappings
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
@@ -51,7 +51,7 @@ def copy_of(view: SampleView) -> SampleView:
 
 
 def finder_of(count: int) -> MappingFinder:
-    """One image, and nothing in it: lanes only carry what it says."""
+    """One image, and nothing in it: states only carry what it says."""
 
     def nothing(rows: object, address: object) -> np.ndarray:
         raise AssertionError
@@ -60,17 +60,17 @@ def finder_of(count: int) -> MappingFinder:
     return MappingFinder(zeros, zeros, zeros[:1], nothing, nothing)
 
 
-def stepped(view: SampleView, table: PlainRuleTable, rule, held) -> tuple[np.ndarray, dict[int, int]]:
-    """Take plain steps; returns which samples did, and the end of each by row."""
-    lanes = Lanes.of(view, finder_of(len(view.frames.known)), table.rules())
-    visits, going, ended, left = lanes.step(table.rules(), rule, held)
+def stepped(view: SampleView, table: SimpleRuleTable, rule, held) -> tuple[np.ndarray, dict[int, int]]:
+    """Take simple steps; returns which samples did, and the end of each by row."""
+    states = SampleStates.of(view, finder_of(len(view.frames.known)), table.rules())
+    entries, going, ended, left = states.step(table.rules(), rule, held)
     taken = np.setdiff1d(np.arange(len(rule), dtype=np.int64), left)
     rows, exact = view.rows[taken], view.frames.is_exact[view.rows[taken]]
     counter, depth = view.frames.registers[16, rows], view.frames.depth[rows]
-    visited, below, is_called = rows_and_depths(visits[0])
-    assert sorted(zip(visited.tolist(), visits[1].tolist(), is_called.tolist(), below.tolist(), strict=True)) == sorted(
-        zip(rows.tolist(), counter.tolist(), (~exact).tolist(), depth.tolist(), strict=True)
-    )
+    visited, below, is_return = unpack_chain_slots(entries[0])
+    assert sorted(
+        zip(visited.tolist(), entries[1].tolist(), is_return.tolist(), below.tolist(), strict=True)
+    ) == sorted(zip(rows.tolist(), counter.tolist(), (~exact).tolist(), depth.tolist(), strict=True))
     going.put_back()
     return taken, dict.fromkeys(rows.tolist(), UNFINISHED) | dict.fromkeys(ended.tolist(), int(End.COMPLETE))
 
@@ -82,7 +82,7 @@ def state(view: SampleView, rows) -> list[list[int]]:
 
 
 def some_rule(random: Random) -> Rule:
-    """A rule like those of compilers; many have one thing that is not plain."""
+    """A rule like those of compilers; many have one thing that is not simple."""
 
     def own() -> RegisterRule:
         kind = random.choice(KINDS)
@@ -96,7 +96,7 @@ def some_rule(random: Random) -> Rule:
 
 
 @pytest.mark.parametrize("all_needed", [False, True])
-def test_plain_steps_are_those_of_the_general_rules(all_needed) -> None:
+def test_simple_steps_are_those_of_the_general_rules(all_needed) -> None:
     random, table, count = Random(all_needed), RuleTable(17), 4000
     numbers = np.array([table.number(PLAIN), *(table.number(some_rule(random)) for _ in range(400))], np.int32)
     table.needed |= 2**17 - 1 if all_needed else 0
@@ -104,7 +104,7 @@ def test_plain_steps_are_those_of_the_general_rules(all_needed) -> None:
     known = np.array(random.choices([True] * 6 + [False], k=count), np.bool_)
     ours = view_of(random, count)
     before, theirs = copy_of(ours), copy_of(ours)
-    taken, ends = stepped(ours, PlainRuleTable(table, X86_64), rule, known)
+    taken, ends = stepped(ours, SimpleRuleTable(table, X86_64), rule, known)
     assert len(taken) > count // 40
     assert known[taken].all()
     going = np.array([row for row, end in ends.items() if end == UNFINISHED], np.int64)
@@ -116,21 +116,21 @@ def test_plain_steps_are_those_of_the_general_rules(all_needed) -> None:
     assert state(ours, going) == state(theirs, going)
 
 
-def test_rules_of_compilers_are_plain() -> None:
+def test_rules_of_compilers_are_simple() -> None:
     """Their steps are taken wherever the stack holds what they name, not elsewhere; on i386 words are smaller."""
     table, random = RuleTable(17), Random(1)
     table.number(PLAIN)
     view = view_of(random, 3)
     view.frames.known[:] = 2**17 - 1
-    view.memory.count[:] = COPIED
+    view.memory.word_count[:] = COPIED
     view.frames.registers[7] = BASE + 32
     view.frames.registers[7, 2] = BASE + 8 * COPIED
-    plain = PlainRuleTable(table, X86_64)
+    simple = SimpleRuleTable(table, X86_64)
     rule, known = np.zeros(3, np.int64), np.ones(3, np.bool_)
-    assert stepped(copy_of(view), plain, rule, known)[0].tolist() == [0, 2]
+    assert stepped(copy_of(view), simple, rule, known)[0].tolist() == [0, 2]
     small = RuleTable(17)
     small.number(Rule(4, 16, 8, False, ((8, RegisterRule(RuleKind.OFFSET, -8)),)))
-    assert not PlainRuleTable(small, I386).rules().is_plain.any()
+    assert not SimpleRuleTable(small, I386).rules().is_simple.any()
 
 
 def test_a_function_without_a_caller_ends_at_once() -> None:
@@ -140,23 +140,23 @@ def test_a_function_without_a_caller_ends_at_once() -> None:
     for is_signal in (False, True):
         table.number(Rule(7, 8, 16, is_signal, undefined))
     rule, held = np.array([0, 1, 0, 0], np.int64), np.array([True, True, False, True], np.bool_)
-    taken, ends = stepped(view, PlainRuleTable(table, X86_64), rule, held)
+    taken, ends = stepped(view, SimpleRuleTable(table, X86_64), rule, held)
     assert (taken.tolist(), list(ends)) == ([0, 3], view.rows[taken].tolist())
     assert set(ends.values()) == {int(End.COMPLETE)}
 
 
 def test_new_rules_and_registers_are_known_at_once() -> None:
     table = RuleTable(17)
-    plain = PlainRuleTable(table, X86_64)
-    assert len(plain.rules().is_plain) == 0
+    simple = SimpleRuleTable(table, X86_64)
+    assert len(simple.rules().is_simple) == 0
     table.number(PLAIN)
-    assert plain.rules().is_plain.tolist() == [True]
+    assert simple.rules().is_simple.tolist() == [True]
     table.number(Rule(7, 8, 16, False, ((3, RegisterRule(RuleKind.UNDEFINED, 0)), (16, PLAIN.registers[1][1]))))
-    assert plain.rules().is_plain.tolist() == [True, True]
-    assert plain.rules() is plain.rules()
+    assert simple.rules().is_simple.tolist() == [True, True]
+    assert simple.rules() is simple.rules()
     table.needed |= 1 << 3
-    assert plain.rules().is_plain.tolist() == [True, False]
-    assert plain.rules().registers == [16, 3, 6]
+    assert simple.rules().is_simple.tolist() == [True, False]
+    assert simple.rules().registers == [16, 3, 6]
 
 
 def test_registers_that_functions_need_not_give_back_are_left_to_the_general_rules() -> None:
@@ -164,8 +164,8 @@ def test_registers_that_functions_need_not_give_back_are_left_to_the_general_rul
     for register, cfa in ((5, 7), (3, 7), (3, 5)):
         table.number(Rule(cfa, 24, 16, False, ((register, RegisterRule(RuleKind.OFFSET, -16)), PLAIN.registers[1])))
     table.needed |= 1 << 5 | 1 << 3
-    rules = PlainRuleTable(table, X86_64).rules()
-    assert (rules.registers, rules.is_plain.tolist()) == ([16, 3, 6], [False, True, False])
+    rules = SimpleRuleTable(table, X86_64).rules()
+    assert (rules.registers, rules.is_simple.tolist()) == ([16, 3, 6], [False, True, False])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -220,7 +220,7 @@ def test_places_that_want_one_slot_are_told_apart(is_image) -> None:
     others, zeros, address = np.arange(1, 1 << 21, dtype=np.int64), np.zeros(1 << 21, np.int64), np.uint64(TEXT)
     image = others if is_image else zeros[1:]
     asked = np.full(len(others), address) if is_image else address + others.astype(np.uint64)
-    places, rule = PlaceRules(), np.array([5], np.int32)
+    places, rule = RuleCache(), np.array([5], np.int32)
     slots, here = places._cache._slots, np.array([address]).view(np.int64)
     twin = np.flatnonzero(slots([asked.view(np.int64), image]) == slots([here, zeros[:1]]))[:1]
     places.learn(finder_of(1), zeros[:1], np.array([address]), zeros[:1].astype(np.int32), rule)

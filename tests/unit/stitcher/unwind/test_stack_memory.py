@@ -36,7 +36,7 @@ def test_loads_agree_with_slices(copies, data) -> None:
 def test_wrong_sizes_are_bounded() -> None:
     stacks = stacks_of([bytes(64), bytes(range(64))], [1 << 40, 1 << 40])
     memory = stack_memory(stacks, np.array([0, 0], np.uint64))
-    assert memory.count.tolist() == [16, 8]
+    assert memory.word_count.tolist() == [16, 8]
     _, good = memory.load(np.array([1, 1]), np.array([56, 64], np.uint64))
     assert good.tolist() == [True, False]
 
