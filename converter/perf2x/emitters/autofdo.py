@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from perf2x.model.format_features import CodeObject, CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Format, Needs
-from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View, counted
+from perf2x.model.profile import COUNTS_CODE, FunctionCounts, LineLocation, View, describe_counts
 
 
 class Autofdo(Format):
@@ -44,7 +44,7 @@ class Autofdo(Format):
         if profile.code is None:
             return ()
         code = profile.code
-        return (f"of {code.filename}: {len(code.functions):,} functions from {counted(code)}",)
+        return (f"of {code.filename}: {len(code.functions):,} functions from {describe_counts(code)}",)
 
 
 def by_weight(profile: View) -> list[FunctionCounts]:
@@ -64,6 +64,6 @@ def _lines(function: FunctionCounts) -> Iterator[str]:
             yield f"{' ' * (depth + 1)}{_place(place)}: {count.count}{calls}\n"
 
 
-def _place(place: Place) -> str:
+def _place(place: LineLocation) -> str:
     line, discriminator = place
     return f"{line}.{discriminator}" if discriminator else str(line)

@@ -20,7 +20,7 @@ import numpy as np
 from perf2x.base.columnar import I64, U64, Bools, flatnonzero, row_slices, sum_rows
 from perf2x.model.format_features import CodeObject, CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Format, Needs
-from perf2x.model.profile import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, View, counted
+from perf2x.model.profile import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, View, describe_counts
 from perf2x.model.setting import Setting
 
 _LINES_PER_WRITE = 16_384
@@ -55,7 +55,7 @@ class Bolt(Format):
         """Return the object's name and what the lines count."""
         if profile.code is None:
             return ()
-        return (f"of {profile.code.filename}: {counted(profile.code, ' for perf2bolt -pa -nl')}",)
+        return (f"of {profile.code.filename}: {describe_counts(profile.code, ' for perf2bolt -pa -nl')}",)
 
     def _lines(self, code: CodeCounts) -> Iterator[str]:
         if not len(code.branches):

@@ -22,7 +22,7 @@ from perf2x.base.columnar import StringInterner, TextInterner, sum_of
 from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.format_features import CodeRequest, CodeSettings
 from perf2x.model.plugin_options import Needs
-from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View
+from perf2x.model.profile import COUNTS_CODE, FunctionCounts, LineLocation, View
 from perf2x.model.setting import Setting
 
 _MAGIC = 0x67636461
@@ -94,7 +94,7 @@ def _body(function: FunctionCounts, names: StringInterner) -> bytes:
     return b"".join(parts)
 
 
-def _offset(place: Place) -> int:
+def _offset(place: LineLocation) -> int:
     return place[0] << 16 | place[1]
 
 

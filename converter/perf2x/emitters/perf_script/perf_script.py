@@ -109,7 +109,7 @@ class _Writer:
         for batch in self._reader.read(self._want):
             samples = batch.samples
             time = as_uint64(samples.position) if samples.time is None else samples.time
-            yield order.add(time, samples.position, self._lines(batch), batch.behind)
+            yield order.add(time, samples.position, self._lines(batch), batch.earliest_later)
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
         """Return (n, chunks) the text of each sample."""
@@ -128,7 +128,7 @@ class _Writer:
         data = self._places.get("data") if names_data(attributes) else None
         yield from value_columns(samples, fields, self._names[event], self._memory, self._cgroups, data)
         if "trace" in fields and samples.raw is not None:
-            texts, row = self._reader.worded(attributes, samples.raw)
+            texts, row = self._reader.raw_texts(attributes, samples.raw)
             yield chunk_array([without_controls(text).encode() for text in texts])[row]
         if chained:
             unwound = bool(attributes.sample_type & SampleType.STACK_USER)

@@ -43,9 +43,9 @@ def sample_reader(
     def read(want: Want) -> Iterator[RecordedBatch]:
         for samples in filters.batches(recording.samples(want | Want.REREAD)):
             if len(samples):
-                thread, stack, behind = places_of.find(samples.position)
+                thread, stack, earliest_later = places_of.find(samples.position)
                 kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
-                yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
+                yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], earliest_later)
 
     from perf2x.features.single_samples.traced_text import TracedText
 

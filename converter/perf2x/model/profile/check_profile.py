@@ -15,7 +15,7 @@ def check_profile(profile: ProfileTables) -> None:
     _check_tree(profile.stacks)
     _check_samples(profile)
     if profile.running is not None:
-        _check_curve(profile.running)
+        _check_running_threads(profile.running)
 
 
 def _require(holds: bool | np.bool_, sentence: str) -> None:
@@ -24,6 +24,7 @@ def _require(holds: bool | np.bool_, sentence: str) -> None:
 
 
 def _require_within(column: AnyArray, low: int, high: int, sentence: str) -> None:
+    """Require every number of the column to be at least ``low`` and below ``high``."""
     _require(not len(column) or (column.min() >= low and column.max() < high), sentence)
 
 
@@ -49,13 +50,13 @@ def _check_lengths(profile: ProfileTables) -> None:
 
 
 def _check_ranges(profile: ProfileTables) -> None:
-    strings, locations = len(profile.strings), profile.locations
-    texts = (
+    string_count, locations = len(profile.strings), profile.locations
+    string_columns = (
         profile.threads.comm, profile.threads.process, profile.mappings.filename, profile.mappings.build_id,
         profile.functions.name, profile.functions.system_name, profile.functions.filename,
     )  # fmt: skip
-    for column in texts:
-        _require_within(column, 0, strings, "a string index is out of range")
+    for column in string_columns:
+        _require_within(column, 0, string_count, "a string index is out of range")
     _require_within(locations.mapping, -1, len(profile.mappings), "a location's mapping is out of range")
     _require_within(locations.line_function, 0, len(profile.functions), "a line's function is out of range")
     _require_within(np.diff(locations.line_offsets), 0, 2**31, "line_offsets decreases")
@@ -68,22 +69,22 @@ def _check_addresses(profile: ProfileTables) -> None:
     mapping = locations.mapping[mapped]
     limit = mappings.limit[mapping]
     for column in (locations.address[mapped], locations.lookup[mapped]):
-        inside = (column >= mappings.start[mapping]) & (column < limit) | (limit == 0)
-        _require(inside.all(), "an address is outside its mapping")
+        is_inside = (column >= mappings.start[mapping]) & (column < limit) | (limit == 0)  # 0: no known addresses
+        _require(is_inside.all(), "an address is outside its mapping")
 
 
 def _check_tree(stacks: Stacks) -> None:
     rows = arange(len(stacks))
     _require(np.all(stacks.parent < rows), "a parent comes after its child")
     _require_within(stacks.parent, -1, len(stacks), "a parent is out of range")
-    pairs = as_int64(stacks.parent) << 32 | stacks.location
-    _require(len(unique(pairs)) == len(stacks), "a stack is in the tree twice")
+    nodes = as_int64(stacks.parent) << 32 | stacks.location  # parent and location in one number
+    _require(len(unique(nodes)) == len(stacks), "a stack is in the tree twice")
 
 
 def _check_samples(profile: ProfileTables) -> None:
     samples = profile.samples
-    leaders = [profile.events[event.leader].leader for event in profile.events if event.leader >= 0]
-    _require(set(leaders) <= {-1}, "an event's leader has a leader")
+    leaders_of_leaders = [profile.events[event.leader].leader for event in profile.events if event.leader >= 0]
+    _require(set(leaders_of_leaders) <= {-1}, "an event's leader has a leader")
     _require_within(profile.stacks.location, 0, len(profile.locations), "a stack's location is out of range")
     _require_within(samples.event, 0, len(profile.events), "a sample's event is out of range")
     _require_within(samples.thread, 0, len(profile.threads), "a sample's thread is out of range")
@@ -96,19 +97,19 @@ def _check_samples(profile: ProfileTables) -> None:
     if samples.wait is not None:
         _check_waits(profile, samples, samples.wait)
     if samples.fields is not None:
-        rows = sum(entry.count for entry in profile.fields)
-        _require_within(samples.fields, -1, rows, "a sample's fields are out of range")
+        field_rows = sum(table.count for table in profile.fields)
+        _require_within(samples.fields, -1, field_rows, "a sample's fields are out of range")
     _require_within(samples.count, 1, 2**62, "a sample counts nothing")
     if samples.latency is not None:
         _require(samples.latency.dtype == np.int64, "latencies are not int64")
-        shares = (samples.latency >= 0) & (samples.latency <= samples.value)
-        _require(np.all(shares), "a latency is not a share of the value")
+        is_share = (samples.latency >= 0) & (samples.latency <= samples.value)
+        _require(np.all(is_share), "a latency is not a share of the value")
     _require(samples.value.dtype == np.int64 and samples.count.dtype == np.int64, "values are not int64")
     if samples.time is not None:
         _require(np.all(samples.time[1:] >= samples.time[:-1]), "a timeline is not in time order")
 
 
-def _check_curve(running: RunningThreads) -> None:
+def _check_running_threads(running: RunningThreads) -> None:
     _require(len(running.time) == len(running.threads), "the curve of running threads has columns of two lengths")
     _require(np.all(running.time[1:] > running.time[:-1]), "the curve of running threads is not in time order")
     _require_within(running.threads, 0, 2**31, "a number of running threads is negative")
@@ -117,9 +118,9 @@ def _check_curve(running: RunningThreads) -> None:
 
 def _check_waits(profile: ProfileTables, samples: ProfileSamples, wait: U8) -> None:
     _require(samples.time is not None, "a profile without times has waits")
-    _require_within(wait, 0, 5, "a sample's kind of wait is out of range")
-    rows = wait > 0
-    _require(np.all(samples.value[rows] >= 0), "a wait has a negative length")
-    _require(np.all(samples.count[rows] == 1), "a wait counts more than one")
-    of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
-    _require(not np.any(of_waits[samples.event[~rows]]), "a sample of an event of waits is not a wait")
+    _require_within(wait, 0, 5, "a sample's kind of wait is out of range")  # the values of profile.Wait
+    is_wait = wait > 0
+    _require(np.all(samples.value[is_wait] >= 0), "a wait has a negative length")
+    _require(np.all(samples.count[is_wait] == 1), "a wait counts more than one")
+    has_only_waits = np.array([event.is_wait for event in profile.events], np.bool_)
+    _require(not np.any(has_only_waits[samples.event[~is_wait]]), "a sample of an event of waits is not a wait")

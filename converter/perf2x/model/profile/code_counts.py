@@ -1,6 +1,8 @@
 """Counts of branches and samples in the code of one object, for compilers and optimizers, and sums of these counts.
 
-Counts of lines, as compilers read them, are a tree of functions and of the functions inlined into them.
+There are two forms. Formats for optimizers of binaries (BOLT) take counts by address: `BranchCounts`, `AddressCounts`.
+Formats for compilers (LLVM's and GCC's AutoFDO) take counts by source line: a tree of `FunctionCounts`, in which each
+function holds the functions that were inlined into it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,12 +14,14 @@ from msgspec.structs import replace
 from perf2x.base.columnar import I64, U64, ColumnTable, Frozen, join_tables, sum_of, sum_rows
 from perf2x.errors import SettingError
 
-Place = tuple[int, int]
-"""Line relative to the function's declaration (modulo 2¹⁶), and base discriminator."""
+# A place in a function, as in LLVM's class of this name: line and base discriminator.
+#
+# The line is relative to the function's declaration, modulo 2¹⁶.
+LineLocation = tuple[int, int]
 
 
 class LineCount(Struct):
-    """Execution count of one line of a function, and the functions called from it with their counts."""
+    """Execution count of one line of a function, and counts of the calls made from it, by called function."""
 
     count: int = 0
     calls: dict[str, int] = field(default_factory=dict)
@@ -28,72 +32,84 @@ class LineCount(Struct):
 
 
 class FunctionCounts(Struct):
-    """A function, or one inlined instance of it."""
+    """Counts of a function, or of one instance of it that was inlined into another function."""
 
     name: str
     """Linkage name."""
     total: int = 0
-    """Execution counts, summed over the bytes of the code; for plain samples, their number."""
+    """With branches: execution counts, summed over all bytes of the function's code. Without: the number of samples.
+
+    Includes the code of the functions inlined into it.
+    """
     entered: int = 0
-    """Branches to its start; 0 for inlined instances."""
-    lines: dict[Place, LineCount] = field(default_factory=dict)
-    inlined: dict[Place, dict[str, "FunctionCounts"]] = field(default_factory=dict)
+    """Number of branches to the function's start; 0 for inlined instances."""
+    lines: dict[LineLocation, LineCount] = field(default_factory=dict)
+    inlined: dict[LineLocation, dict[str, "FunctionCounts"]] = field(default_factory=dict)
+    """Inlined instances by the location of the call, then by name."""
 
-    def line(self, place: Place) -> LineCount:
-        """Return the counts of a place; a new place is added."""
-        return self.lines.setdefault(place, LineCount())
+    def line(self, location: LineLocation) -> LineCount:
+        """Return the counts of a line; zeros are added for a new one."""
+        return self.lines.setdefault(location, LineCount())
 
-    def instance(self, place: Place, name: str) -> "FunctionCounts":
-        """Return the instance inlined at a place; a new one is added."""
-        return self.inlined.setdefault(place, {}).setdefault(name, FunctionCounts(name))
+    def instance(self, location: LineLocation, name: str) -> "FunctionCounts":
+        """Return the instance of function ``name`` inlined at ``location``; zeros are added for a new one."""
+        return self.inlined.setdefault(location, {}).setdefault(name, FunctionCounts(name))
 
-    def tree(self) -> Iterator[tuple[int, Place, "FunctionCounts"]]:
-        """Yield the function and all functions inlined into it with depth and place, callers first, sorted by place."""
-        waiting = [(0, (0, 0), self)]
-        while waiting:
-            depth, place, function = waiting.pop()
-            yield depth, place, function
-            inlined = sorted((at, name) for at, instances in function.inlined.items() for name in instances)
-            waiting += ((depth + 1, at, function.inlined[at][name]) for at, name in reversed(inlined))
+    def tree(self) -> Iterator[tuple[int, LineLocation, "FunctionCounts"]]:
+        """Yield this function and all functions inlined into it, depth first, each with its depth and location.
+
+        Instances inlined into one function are sorted by location, then name. The function itself has depth 0 and
+        location (0, 0).
+        """
+        unvisited = [(0, (0, 0), self)]
+        while unvisited:
+            depth, location, function = unvisited.pop()
+            yield depth, location, function
+            inlined = sorted((call, name) for call, instances in function.inlined.items() for name in instances)
+            unvisited += ((depth + 1, call, function.inlined[call][name]) for call, name in reversed(inlined))
 
     def add(self, other: "FunctionCounts") -> None:
         """Add the counts of the same function in another recording."""
-        path: list[FunctionCounts] = []
-        for depth, at, theirs in other.tree():
-            mine = path[depth - 1].instance(at, theirs.name) if depth else self
+        path: list[FunctionCounts] = []  # the functions of this tree from the root to the one being added to
+        for depth, call, theirs in other.tree():
+            mine = path[depth - 1].instance(call, theirs.name) if depth else self
             path[depth:] = [mine]
             mine.total += theirs.total
             mine.entered += theirs.entered
-            for place, count in theirs.lines.items():
-                line = mine.line(place)
-                line.count += count.count
-                for name, calls in count.calls.items():
+            for location, counts in theirs.lines.items():
+                line = mine.line(location)
+                line.count += counts.count
+                for name, calls in counts.calls.items():
                     line.calls[name] = line.calls.get(name, 0) + calls
 
 
+# Stands for any address outside the object.
 EXTERNAL = np.uint64(2**64 - 1)
-"""Instead of an address: outside the object."""
+# Stands for an address that was not recorded.
 NOT_RECORDED = np.uint64(2**64 - 2)
-"""Instead of an address: not recorded."""
+# For formats made from these counts: the reason, in messages, why they support no options for stacks and names.
 COUNTS_CODE = "branches of one program are counted, not stacks"
-"""Why formats made from these counts support no options for stacks and names."""
+# The lowest kernel address; user code is always below.
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
-"""The lowest kernel address; user code is always below."""
 
 
 class BranchCounts(ColumnTable):
-    """Taken branches: source, target, and the source of the next branch, up to which code ran from the target."""
+    """Counts of taken branches by source, target and source of the next taken branch.
+
+    Between two taken branches, code runs straight on: from the first one's target to the second one's source.
+    """
 
     source: U64
     target: U64
     next: U64
-    """Source of the next taken branch; NOT_RECORDED or outside the object: unknown."""
+    """Source of the next taken branch; NOT_RECORDED or EXTERNAL if it is unknown how far the code ran."""
     count: I64
     mispredicted: I64
+    """How many of ``count`` were mispredicted."""
 
 
 class AddressCounts(ColumnTable):
-    """Samples taken at addresses."""
+    """Number of samples taken at each address."""
 
     address: U64
     count: I64
@@ -108,13 +124,16 @@ class CodeCounts(Frozen):
     branches: BranchCounts
     samples: AddressCounts
     functions: tuple[FunctionCounts, ...] = ()
-    """Line counts by function, if requested."""
+    """Counts by line, of every function, sorted by name; empty unless requested."""
     files: dict[str, set[str]] = field(default_factory=dict)
-    """Base names of the source files that declare each function; "" for an unknown one."""
+    """Base names of the source files that declare a function, by the function's name; "" for an unknown file."""
 
 
-def counted(code: CodeCounts, use: str = "") -> str:
-    """Return a sentence on what was counted; ``use``: what samples are good for if there are no branches."""
+def describe_counts(code: CodeCounts, use: str = "") -> str:
+    """Return what was counted: ``1,234 branches``, or how many samples if no branches were recorded.
+
+    ``use`` follows the number of samples: which command can use a file that has only samples.
+    """
     if len(code.branches):
         return f"{sum_of(code.branches.count):,} branches"
     return f"{sum_of(code.samples.count):,} samples{use}, as no branches were recorded (perf record -b)"
@@ -124,29 +143,29 @@ def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
     """Add the counts of several recordings. Raises OptionError if they are of different objects."""
     for part in parts[1:]:
         if (part.filename, part.build_id) != (parts[0].filename, parts[0].build_id):
-            names = " and ".join(f"{each.filename} {each.build_id}".strip() for each in (parts[0], part))
+            names = " and ".join(f"{code.filename} {code.build_id}".strip() for code in (parts[0], part))
             raise SettingError(f"these recordings have different objects, {names}: name one (", "object", ")")
     branches, samples = [part.branches for part in parts], [part.samples for part in parts]
     functions: dict[str, FunctionCounts] = {}
-    for each in (function for part in parts for function in part.functions):
-        functions.setdefault(each.name, FunctionCounts(each.name)).add(each)
-    summed = tuple(functions[name] for name in sorted(functions))
+    for function in (function for part in parts for function in part.functions):
+        functions.setdefault(function.name, FunctionCounts(function.name)).add(function)
+    sorted_functions = tuple(functions[name] for name in sorted(functions))
     files = {
         name: set[str]().union(*(part.files.get(name, ()) for part in parts)) for part in parts for name in part.files
     }
     sums = replace(parts[0], branches=sum_branches(branches), samples=sum_addresses(samples))
-    return replace(sums, functions=summed, files=files)
+    return replace(sums, functions=sorted_functions, files=files)
 
 
 def sum_branches(parts: list[BranchCounts]) -> BranchCounts:
-    """Add the counts of equal rows, sorted by content."""
+    """Concatenate tables and add the counts of branches that are equal; the result is sorted by content."""
     rows = join_tables(parts)
     keys, sums = sum_rows([rows.source, rows.target, rows.next], [rows.count, rows.mispredicted])
     return BranchCounts(*keys, *sums)
 
 
 def sum_addresses(parts: list[AddressCounts]) -> AddressCounts:
-    """Add the counts of equal addresses, sorted."""
+    """Concatenate tables and add the counts of equal addresses; the result is sorted by address."""
     rows = join_tables(parts)
     keys, sums = sum_rows([rows.address], [rows.count])
     return AddressCounts(*keys, *sums)

@@ -1,7 +1,14 @@
-"""Prefix trees of frames: stacks expanded by inlining, grouped (by thread, by process name), merged by displayed frame.
+"""Prefix trees of frames: what flame graphs and call trees show, made from the prefix tree of locations.
 
-Profile.stacks distinguishes locations, but viewers distinguish *texts*: two call sites of one function are one box.
-Everything here is one numpy pass per level of depth, never a loop over stacks.
+Profile.stacks distinguishes locations, that is, addresses. Viewers show names: two call sites of one function are one
+box, and a location with inlined functions is several boxes. There are two steps::
+
+    Profile.stacks  ── expand ──▶  FrameRows      a row per frame, so several for a location with inlined functions
+    FrameRows  ── merge_stacks ──▶  FrameTree     rows with the same key under the same parent become one row
+
+A frame's key is what the caller distinguishes, for example the row of its name; frames of equal keys are merged. A tree
+may have groups, such as threads: stacks of different groups are never merged. All functions process one level of the
+tree at a time, in numpy; none loops over stacks.
 """
 
 from itertools import pairwise
@@ -39,22 +46,25 @@ from perf2x.model.profile.stack_tree import path_sums
 
 
 class FrameRows(Frozen):
-    """Stacks with one row per frame instead of one per location."""
+    """The tree of stacks with one row per frame instead of one per location.
 
-    parent: I64
-    frame: I64
+    Shapes: ``parent``, ``frame`` and ``depth`` (rows,); ``row_of_stack`` (rows of Profile.stacks,).
+    """
+
+    parent: I64  # row of the calling frame, −1 for the outermost frame of a stack
+    frame: I64  # number of the frame, from the lists that `expand` was given
     row_of_stack: I64
-    """Row of the innermost frame of each row in Profile.stacks."""
+    """Row of the innermost frame of each row of Profile.stacks."""
     depth: I64
-    """Number of frames above each row."""
+    """Number of frames above each row; 0 for outermost frames."""
 
     def innermost(self, stack: I64) -> I64:
-        """Return the frame row of each stack; −1 stays −1."""
+        """Return (n,) the row of each stack's innermost frame; −1 (an empty stack) stays −1."""
         return np.append(self.row_of_stack, -1)[stack]
 
 
 class FrameTree(ColumnTable):
-    """A tree of merged frames. Rows 0 … groups − 1 are the groups themselves (key −1, parent −1, depth 0)."""
+    """A tree of merged frames, sorted by level. Rows 0 … groups − 1 are the groups: key −1, parent −1, depth 0."""
 
     parent: I64
     key: I64
@@ -62,154 +72,182 @@ class FrameTree(ColumnTable):
 
 
 def expand(stacks: Stacks, frames_of_location: ListArray) -> FrameRows:
-    """Return one row per frame; the parent of a location's outermost frame is its caller's innermost frame."""
-    rows = frames_of_location[as_int64(stacks.location)]
-    start, end = rows.offsets[:-1], rows.offsets[1:]
-    parent = arange(-1, len(rows.values) - 1)
+    """Return one row per frame.
+
+    ``frames_of_location`` lists each location's frames, outermost first. The first of them is called by the innermost
+    frame of the location's caller, the others are inlined into the frame before them::
+
+        location            L0 calls L1      frames of L0: a      of L1: b, with c inlined
+        frame, parent       a −1,  b 0,  c 1
+    """
+    frames = frames_of_location[as_int64(stacks.location)]  # a list for each row of stacks
+    start, end = frames.offsets[:-1], frames.offsets[1:]
+    parent = arange(-1, len(frames.values) - 1)  # right for inlined frames
     caller = as_int64(stacks.parent)
     parent[start] = np.where(caller >= 0, end[caller] - 1, -1) if len(stacks) else -1
-    sizes = rows.lengths
+    sizes = frames.lengths
+    # path_sums is the number of frames from the root to the end of each list, so the list's last row has one less above
     depth = arange(len(parent)) + repeat(path_sums(stacks.parent, sizes) - end, sizes)
-    return FrameRows(parent, rows.values, end - 1, depth)
+    return FrameRows(parent, frames.values, end - 1, depth)
 
 
 def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
-    """Merge frames with the same key and parent, before groups multiply the work.
+    """Merge rows with the same key under the same parent, and number the merged rows by level, parent, key.
 
-    Each row keeps one of the frames that it merges. Rows are sorted by level, parent, key.
+    A merged row keeps the frame of one of its rows. `merge_stacks` starts with this, so that rows to be merged are not
+    first multiplied by the number of groups.
     """
     order = argsort_small(rows.depth)
-    place_of = np.full(len(order) + 1, len(order), np.int64)  # the last entry is for parent −1, here and in ``row``
-    place_of[order] = arange(len(order))
-    above, frame = place_of[rows.parent[order]], rows.frame[order]
-    key, row = key_of_frame[frame], minus_ones(len(order) + 1)
+    # rows are processed in the order of their levels; the last entry of both tables stands for parent −1
+    position_of_row = np.full(len(order) + 1, len(order), np.int64)
+    position_of_row[order] = arange(len(order))
+    parent_position, frame = position_of_row[rows.parent[order]], rows.frame[order]
+    key, merged_row = key_of_frame[frame], minus_ones(len(order) + 1)
     bits = int(key.max(initial=0)).bit_length()
-    parents, kept = [zeros(0)], [zeros(0)]
-    before, count = -1, 0
+    parents, kept_positions = [zeros(0)], [zeros(0)]
+    first_above, count = -1, 0  # the first merged row of the level above, and the number of merged rows so far
     for level in _levels(rows.depth):
-        parent = row[above[level]]
-        first, place = group_pairs(parent - before, key[level], len(parents[-1]), bits)
-        row[level] = place + count
+        parent = merged_row[parent_position[level]]
+        first, place = group_pairs(parent - first_above, key[level], len(parents[-1]), bits)
+        merged_row[level] = place + count
         parents.append(parent[first])
-        kept.append(first + level.start)
-        before, count = count, count + len(first)
+        kept_positions.append(first + level.start)
+        first_above, count = count, count + len(first)
     sizes = [len(level) for level in parents[1:]]
     depth = repeat(arange(len(sizes)), sizes)
-    return FrameRows(np.concatenate(parents), frame[np.concatenate(kept)], row[place_of[rows.row_of_stack]], depth)
+    row_of_stack = merged_row[position_of_row[rows.row_of_stack]]
+    return FrameRows(np.concatenate(parents), frame[np.concatenate(kept_positions)], row_of_stack, depth)
 
 
 def merge_stacks(
     rows: FrameRows, key_of_frame: I64, stack: AnyArray, group: I64 | None = None
 ) -> tuple[FrameTree, I64]:
-    """Merge all (group, stack) pairs into one tree: frames of one key under one parent become one row.
+    """Merge the stacks of each group into one tree: frames with the same key under the same parent become one row.
 
-    ``group`` counts from 0 without gaps, None puts all pairs in one group; ``stack`` is a row of Profile.stacks or −1.
-    Also returns the tree row of each pair (the group's own row for −1). Rows are sorted by level, parent, key.
+    ``stack`` and ``group`` (n,) are pairs: a row of Profile.stacks, or −1 for an empty stack, and the group that it
+    belongs to. Groups count from 0 without gaps; None puts all stacks into one group.
+
+    Returns the tree, sorted by level, parent, key, and (n,) the tree row of each pair's innermost frame, which is the
+    group's own row for an empty stack.
     """
     rows, stack = folded(rows, key_of_frame), as_int64(stack)
     group = zeros(len(stack)) if group is None else group
     groups = int(group.max()) + 1 if len(group) else 0
-    # look up equal pairs once
-    width_of_group = int(stack.max(initial=-1)) + 2
-    distinct, place = unique_inverse(group * width_of_group + stack + 1)
-    group, stack = distinct // width_of_group, distinct % width_of_group - 1
-    of_groups = _of_one_group if groups == 1 else _of_groups
-    tree, node = of_groups(rows, key_of_frame, group, stack)
-    return tree, node[place]
+    # look up equal pairs once: as one number, group · stacks_per_group + stack + 1
+    stacks_per_group = int(stack.max(initial=-1)) + 2
+    distinct, place = unique_inverse(group * stacks_per_group + stack + 1)
+    group, stack = distinct // stacks_per_group, distinct % stacks_per_group - 1
+    merge = _merge_in_one_group if groups == 1 else _merge_in_groups
+    tree, tree_row = merge(rows, key_of_frame, group, stack)
+    return tree, tree_row[place]
 
 
 def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
-    """Merge stacks as ``merge_stacks`` does, in one group.
+    """Merge stacks as ``merge_stacks`` does, in one group; ``weight`` (n,) is the weight of each of ``stack`` (n,).
 
-    Also returns each row's own weight, and its weight including all rows below it; ``weight`` has one number per
-    ``stack``.
+    Returns the tree, and (rows of the tree,) twice: the weight of the stacks that end at each row, and that of the
+    stacks that contain it.
     """
-    tree, node = merge_stacks(rows, key_of_frame, stack)
-    own = sum_at(node, weight, len(tree))
+    tree, tree_row = merge_stacks(rows, key_of_frame, stack)
+    own = sum_at(tree_row, weight, len(tree))
     total = own.copy()
     add_to_parents(total, tree.parent, tree.depth)
     return tree, own, total
 
 
-def _of_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """Merge distinct pairs of a single group, using only the folded rows that stacks need."""
+def _merge_in_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+    """Do what `merge_stacks` does for distinct stacks of a single group.
+
+    ``rows`` are folded: they are the tree already, once rows that no stack needs are removed.
+    """
     leaf, depth = rows.innermost(stack), rows.depth
     is_used = falses(len(depth))
     is_used[leaf[leaf >= 0]] = True
-    for level in _levels(depth)[:0:-1]:
+    for level in _levels(depth)[:0:-1]:  # innermost level first, without the outermost, which has no parents
         is_used[rows.parent[level][is_used[level]]] = True
-    number = np.append(cumsum(is_used), 0)  # row 0 belongs to the group; it is the parent of the outermost frames
-    parent, key = number[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
+    # row 0 of the tree is the group, so a used row's number is the count of used rows up to and including it; the
+    # appended entry makes the group the parent of outermost frames, and the row of empty stacks
+    tree_row = np.append(cumsum(is_used), 0)
+    parent, key = tree_row[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
     tree = FrameTree(np.append(-1, parent), np.append(-1, key), np.append(0, depth[is_used] + 1))
-    return tree, number[leaf]
+    return tree, tree_row[leaf]
 
 
-def _of_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """Merge distinct pairs of several groups."""
+def _merge_in_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+    """Do what `merge_stacks` does for distinct (group, stack) pairs of several groups; ``rows`` are folded.
+
+    A group needs some of the rows, so the tree is made of (group, row) pairs, level by level.
+    """
     groups = int(group.max()) + 1 if len(group) else 0
-    levels = _closure(rows.parent, rows.depth, group, rows.innermost(stack))
+    levels = _pairs_with_ancestors(rows.parent, rows.depth, group, rows.innermost(stack))
     parents, keys, level_sizes = [minus_ones(groups)], [minus_ones(groups)], [groups]
+    # a pair is one number, group · stride + row; so are a parent and a key, parent · width + key
     stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
-    pairs_above = nodes_above = zeros(0)
-    node_of: list[tuple[I64, I64]] = []
+    pairs_above = tree_rows_above = zeros(0)
+    tree_rows_of_levels: list[tuple[I64, I64]] = []
     for pairs in levels:
         row = pairs % stride
-        above = rows.parent[row]
-        parent = np.where(above >= 0, 0, pairs // stride)
-        inner = flatnonzero(above >= 0)
-        parent[inner] = nodes_above[searchsorted(pairs_above, pairs[inner] - row[inner] + above[inner])]
-        merged, node = unique_inverse(parent * width + key_of_frame[rows.frame[row]])
-        nodes_above, pairs_above = node + sum(level_sizes), pairs
-        node_of.append((pairs, nodes_above))
+        row_above = rows.parent[row]
+        parent = np.where(row_above >= 0, 0, pairs // stride)  # an outermost frame's parent is its group
+        inner = flatnonzero(row_above >= 0)
+        parent[inner] = tree_rows_above[searchsorted(pairs_above, pairs[inner] - row[inner] + row_above[inner])]
+        merged, place = unique_inverse(parent * width + key_of_frame[rows.frame[row]])
+        tree_rows_above, pairs_above = place + sum(level_sizes), pairs
+        tree_rows_of_levels.append((pairs, tree_rows_above))
         parents.append(merged // width)
         keys.append(merged % width)
         level_sizes.append(len(merged))
     tree_depth = repeat(arange(len(level_sizes)), level_sizes)
     tree = FrameTree(np.concatenate(parents), np.concatenate(keys), tree_depth)
-    return tree, _look_up(node_of, group, stack, rows, stride)
+    return tree, _tree_rows_of_pairs(tree_rows_of_levels, group, stack, rows, stride)
 
 
-def _closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
+def _pairs_with_ancestors(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
     """Return the given (group, row) pairs and the pairs of all ancestors of the rows, by level, outermost level first.
 
-    A pair is one number, group · rows + row; the pairs of a level are sorted and unique. A row of −1 is left out.
-    ``depth_of_row`` is depths(parent).
+    A pair is one number, group · rows + row; the pairs of a level are sorted and unique. Pairs whose ``row`` is −1 are
+    left out. ``depth_of_row`` is depths(parent).
     """
     stride = max(len(parent), 1)
-    kept = row >= 0
-    pairs = unique(group[kept] * stride + row[kept])
+    has_row = row >= 0
+    pairs = unique(group[has_row] * stride + row[has_row])
     depth = depth_of_row[pairs % stride] if len(pairs) else pairs
     levels: list[I64] = []
-    below = zeros(0)
+    below = zeros(0)  # the pairs of the level below
     for level in range(int(depth.max()) if len(depth) else -1, -1, -1):
-        up = below - below % stride + parent[below % stride] if len(below) else below
-        below = unique(np.append(pairs[depth == level], up))
+        parents = below - below % stride + parent[below % stride] if len(below) else below
+        below = unique(np.append(pairs[depth == level], parents))
         levels.append(below)
     return levels[::-1]
 
 
-def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: FrameRows, stride: int) -> I64:
-    """Return the tree row of each (group, stack) pair."""
-    node = as_int64(group)
-    if not node_of:
-        return node
-    pairs = np.concatenate([level[0] for level in node_of])
-    nodes = np.concatenate([level[1] for level in node_of])
+def _tree_rows_of_pairs(
+    tree_rows_of_levels: list[tuple[I64, I64]], group: I64, stack: I64, rows: FrameRows, stride: int
+) -> I64:
+    """Return (n,) the tree row of each (group, stack) pair.
+
+    ``tree_rows_of_levels``: for each level, its (group, row) pairs, as group · ``stride`` + row, and their tree rows.
+    """
+    tree_row = as_int64(group)
+    if not tree_rows_of_levels:
+        return tree_row
+    pairs = np.concatenate([level[0] for level in tree_rows_of_levels])
+    tree_row_of_pair = np.concatenate([level[1] for level in tree_rows_of_levels])
     order = argsort_rows([pairs])
-    kept = flatnonzero(stack >= 0)
-    keys = group[kept] * stride + rows.row_of_stack[stack[kept]]
-    node[kept] = nodes[order[searchsorted(pairs[order], keys)]]
-    return node
+    has_stack = flatnonzero(stack >= 0)
+    wanted = group[has_stack] * stride + rows.row_of_stack[stack[has_stack]]
+    tree_row[has_stack] = tree_row_of_pair[order[searchsorted(pairs[order], wanted)]]
+    return tree_row
 
 
 def add_to_parents(values: I64, parent: I64, depth: I64) -> None:
-    """Add to each row's value those of all its descendants; rows are sorted by level."""
+    """Add to each row's value those of all its descendants, in place. Rows are sorted by level; shapes: (rows,)."""
     for level in _levels(depth)[:0:-1]:
         np.add.at(values, parent[level], values[level].copy())  # numpy would copy both views of one array
 
 
 def _levels(depth: I64) -> list[slice]:
-    """Return the rows of each depth, outermost first, of rows sorted by level."""
+    """Return the slice of the rows of each depth, outermost level first; ``depth`` belongs to rows sorted by level."""
     ends = cumsum(bincount(depth)).tolist() if len(depth) else []
     return [slice(begin, end) for begin, end in pairwise([0, *ends])]
 
@@ -217,25 +255,31 @@ def _levels(depth: I64) -> list[slice]:
 def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_line: Bools) -> I64:
     """Return (rows,) the position of the line that ends on each row when all lines are sorted as text.
 
-    A row has two positions among its siblings: as the last frame of its own line (``rank_of_leaf``) and as an inner
-    frame of the lines below it (``rank_of_inner``), because ``a``, ``a b;x`` and ``a;x`` sort in this order, not as a
-    tree does. ``rows`` come from ``folded``, with keys in the order of ``rank_of_inner``. Rows without a line have no
-    valid position.
+    Lines are collapsed stacks, such as ``main;f 42``. ``is_line`` (rows,) is True where a stack ends; other rows get a
+    meaningless position.
+
+    A frame sorts differently as the last of its line, before a space, and as an inner frame, before a semicolon. With
+    functions called ``a`` and ``a b``, the order is ``a 5``, ``a b;x 3``, ``a;x 2``: the line that ends on ``a`` and
+    those below ``a`` are not neighbours. So each row has two ranks among its siblings, comparable with each other:
+    ``rank_of_leaf`` and ``rank_of_inner``. ``rows`` come from `folded`, with keys in the order of ``rank_of_inner``.
     """
-    below = as_int64(is_line)
-    add_to_parents(below, rows.parent, rows.depth)
-    above, line = rows.parent + 1, flatnonzero(is_line)
+    lines_below = as_int64(is_line)  # first, the lines that end on each row or below it
+    add_to_parents(lines_below, rows.parent, rows.depth)
+    # siblings share a family, the parent's row + 1; all lines in the order of (family, rank as a leaf)
+    family, line_row = rows.parent + 1, flatnonzero(is_line)
     width = int(max(rank_of_inner.max(initial=0), rank_of_leaf.max(initial=0))) + 1
-    leaf = above[line] * width + rank_of_leaf[line]
-    by_text = argsort_rows([leaf])
-    line, leaf = line[by_text], leaf[by_text]
-    following = searchsorted(above * width + rank_of_inner, leaf)  # the row before which each line is sorted
-    before = offsets_of(below - is_line)  # number of lines below all rows before each one
-    first = np.maximum.accumulate(np.where(begins_run(above), arange(len(above)), 0))  # the first of the row's siblings
-    base = before[first] + offsets_of(bincount(above[line], len(above)))[above]
-    start = before[:-1] + cumsum(bincount(following, len(above) + 1))[:-1] - base  # lines of earlier siblings
+    leaf_key = family[line_row] * width + rank_of_leaf[line_row]
+    by_text = argsort_rows([leaf_key])
+    line_row, leaf_key = line_row[by_text], leaf_key[by_text]
+    next_inner = searchsorted(family * width + rank_of_inner, leaf_key)  # the sibling below which lines come later
+    below_before = offsets_of(lines_below - is_line)  # number of lines below all rows before each row
+    first_sibling = np.maximum.accumulate(np.where(begins_run(family), arange(len(family)), 0))
+    # lines that belong to earlier families: below their rows, and ending on their rows
+    base = below_before[first_sibling] + offsets_of(bincount(family[line_row], len(family)))[family]
+    # within the family, the lines below a row come after those below earlier siblings and those of lesser leaf rank
+    start = below_before[:-1] + cumsum(bincount(next_inner, len(family) + 1))[:-1] - base
     for level in _levels(rows.depth)[1:]:
-        start[level] += start[rows.parent[level]]
+        start[level] += start[rows.parent[level]]  # now the position of the first line below each row
     position = np.append(start, 0)[rows.parent]
-    position[line] += before[following] + arange(len(line)) - base[line]
+    position[line_row] += below_before[next_inner] + arange(len(line_row)) - base[line_row]
     return position

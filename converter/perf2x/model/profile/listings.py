@@ -1,19 +1,20 @@
 """Listings: source lines and instructions of some functions with their costs, from ``features/annotate`` to viewers.
 
-Costs are rows of numbers, one per measure of the listings: ``self`` sums samples taken at a line or instruction,
-``total`` sums samples with it anywhere in the stack, counting each stack once.
+A cost has one number for each of the listing's measures, for example the period and the number of samples of
+``cycles``. Everything listed has two costs: ``own`` sums the samples taken in it, ``total`` those that have it anywhere
+in their stack; a stack that has it twice counts once.
 """
 
 from msgspec import field
 
 from perf2x.base.columnar import U64, Frozen
 
+# One number for each of ``Listings.measures``.
 Costs = tuple[int, ...]
-"""(measures,)"""
 
 
 class Measure(Frozen):
-    """A quantity that is summed."""
+    """What a number of a cost sums: the periods, or the number, of one event's samples."""
 
     event: int
     """Row of Profile.events."""
@@ -23,9 +24,10 @@ class Measure(Frozen):
 
 
 class LineCost(Frozen):
-    """The cost of a source line; ``number`` 0: instructions without a line in debug info."""
+    """The cost of a source line."""
 
     number: int
+    """Line number; 0 stands for all instructions without a line in debug info."""
     own: Costs
     total: Costs
 
@@ -34,11 +36,11 @@ class SourceListing(Frozen):
     """The lines of one source file in which a function has costs."""
 
     path: str
-    """As recorded; "" if unknown."""
+    """Path in debug info; "" if unknown."""
     lines: tuple[LineCost, ...]
-    """Sorted by number."""
+    """Lines with costs, sorted by number."""
     text: dict[int, str]
-    """Text of lines by number, including those around lines with costs; empty if the file was not read."""
+    """Text by line number, also of lines around those with costs; empty if the file was not read."""
     reason: str
     """Why there is no text; "" if there is."""
 
@@ -49,36 +51,42 @@ class InstructionCost(Frozen):
     address: int
     """Address in the object file; for kernels, as recorded."""
     text: str
+    """The disassembled instruction."""
     note: str
-    """The target of a jump or call, or the data that it reads: ``main+0x10``; "" if unknown."""
+    """What the operand refers to: the target of a jump or call, or data, as ``main+0x10``; "" if unknown.
+
+    Also "" for jumps within the listing.
+    """
     target: int
     """Row of the jump's target in the same listing, −1 for none."""
     path: str
+    """Source file; "" if unknown."""
     line: int
     """0 if unknown."""
     function: str
-    """The innermost function, which may be one inlined into the listing's; "" if unknown."""
+    """The innermost function at the address, possibly inlined into the listed one; "" if unknown."""
     is_own: bool
-    """Whether its samples belong to the function itself, not to an inlined function."""
+    """Whether ``own`` counts for the listed function; False in code of functions that were inlined into it."""
     own: Costs
     total: Costs
 
 
 class CodeListing(Frozen):
-    """Code of a function in one place: its own, or a copy that was inlined into another function."""
+    """One copy of a function's code: that of the function itself, or one inlined into another function."""
 
     object: str
     symbol: str
-    """The linked function that contains the code."""
+    """The function in the symbol table that contains the code."""
     start: int
+    """The symbol's address."""
     rows: tuple[InstructionCost, ...]
-    """Ascending addresses; gaps are code of other functions."""
+    """Instructions by ascending address; gaps are code of other functions."""
     reason: str
     """Why there are no rows; "" if there are."""
 
 
 class FunctionListing(Frozen):
-    """A function as named in tables."""
+    """The listings of one function, identified by name and object as in the tables of ``perf2x top``."""
 
     name: str
     object: str
@@ -86,13 +94,13 @@ class FunctionListing(Frozen):
     own: Costs
     total: Costs
     sources: tuple[SourceListing, ...] = ()
-    """Sorted by cost, highest first."""
+    """Source files, highest cost first."""
     code: tuple[CodeListing, ...] = ()
-    """Sorted by cost, highest first."""
+    """The copies of the function's code with the highest costs, highest first."""
     places: int = 0
-    """Total number of places; more than in ``code`` if a function is inlined often."""
+    """The number of copies, of which ``code`` may leave some out if a function is inlined often."""
     text: dict[str, dict[int, str]] = field(default_factory=dict)
-    """Source lines of instructions by path and number, if they were read."""
+    """Text of the source lines of ``code``, by path and line number; empty if no file was read."""
 
 
 class Listings(Frozen):
@@ -101,4 +109,7 @@ class Listings(Frozen):
     measures: tuple[Measure, ...]
     functions: tuple[FunctionListing, ...]
     instructions: U64 | None = None
-    """(locations,) address of each location's instruction in its object, 0 if unknown; None unless requested."""
+    """(locations,) address, in the object, of the instruction at each of the profile's locations; 0 if unknown.
+
+    None unless requested.
+    """

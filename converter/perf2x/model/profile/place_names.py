@@ -1,26 +1,33 @@
-"""Names of code addresses before a profile contains them. A place is an address in an object."""
+"""Names of code addresses on their way from where they are known, such as a dataset, into a profile.
+
+A place is an address in an object. Places are numbered by whoever exchanges their names.
+"""
 
 from collections.abc import Sequence
 
 from perf2x.base.columnar import I64, Bools, Frozen
 
+# (displayed name, system name, file, start line), as in ``Functions``.
 FunctionRow = tuple[str, str, str, int]
-"""(displayed name, system name, file, start line)."""
 
 
 class PlaceNames(Frozen):
-    """Names of places: place i has the next ``count[i]`` rows, innermost inlined function first."""
+    """The functions and lines of ``n`` places, in two tables: a row per place, and a row per function at a place.
+
+    Place i has ``count[i]`` rows in the second table, after those of the places before it, innermost inlined function
+    first.
+    """
 
     place: I64
-    """(n,) distinct places, by number; places without names need no rows."""
+    """(n,) distinct numbers of places; places without names may be missing."""
     count: I64
-    """(n,)"""
+    """(n,) number of functions at the place."""
     is_exact: Bools
-    """(n,) whether the name shows that an assumed return address is not one, because no call precedes it."""
+    """(n,) True if the place was taken for a return address, but no call precedes it: it is an instruction's."""
     has_inlines: Bools
-    """(n,) whether inlined functions would be known for the place."""
+    """(n,) whether the source of the names reports inlined functions, too."""
     function: I64
     """(rows,) index into ``functions``."""
     line: I64
-    """(rows,) 0 if unknown."""
+    """(rows,) line number, 0 if unknown."""
     functions: Sequence[FunctionRow] = ()

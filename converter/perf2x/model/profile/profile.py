@@ -1,4 +1,4 @@
-"""A finished profile, from the stitcher to the symbolizer and the emitters; exports its tables, too.
+"""`Profile`: all tables of a finished profile, with what they have in common: events by name, waits, thread counts.
 
 With ``--off-cpu`` some rows of samples are waits, marked in ``Profile.samples.wait``: ``count`` is 1 and ``value`` the
 length in nanoseconds; in a timeline ``time`` is when the thread left the CPU, so that a wait lasts from ``time`` to
@@ -66,7 +66,7 @@ __all__ = [
 
 
 class Profile(ProfileTables):
-    """A finished profile: its tables and their invariants."""
+    """A finished profile; `check` tests what its tables guarantee."""
 
     def check(self) -> None:
         """Check every invariant. Raises ValueError naming the first one violated."""
@@ -91,34 +91,37 @@ class Wait(IntEnum):
     UNKNOWN = 3
     """Either BLOCKED or PREEMPTED: the recording does not distinguish them."""
     UNPLACED = 4
-    """A sum of waits, or a wait whose start is unknown: it cannot be drawn, and ``time`` is meaningless."""
+    """A sum of waits, or a wait whose start is unknown: it has no place in a timeline, and ``time`` is meaningless."""
 
 
 def placed_waits(samples: ProfileSamples) -> Bools:
-    """Return (samples,) True for waits with a start and an end, which are slices of a timeline."""
+    """Return (samples,) True for waits whose start and end are known, so that a timeline can draw them."""
     if samples.wait is None or samples.time is None:
         return falses(len(samples))
-    placed: Bools = (samples.wait != Wait.RAN) & (samples.wait != Wait.UNPLACED)
-    return placed
+    is_placed: Bools = (samples.wait != Wait.RAN) & (samples.wait != Wait.UNPLACED)
+    return is_placed
 
 
 def wait_ends(samples: ProfileSamples) -> U64:
-    """Return (samples,) the end of each placed wait; for other rows, and in aggregated profiles, the time column."""
+    """Return (samples,) the time at which each placed wait ends; for other rows, their ``time``.
+
+    Zeros in aggregated profiles, which have no times.
+    """
     return samples.times + as_uint64(np.where(placed_waits(samples), samples.value, 0))
 
 
 def sampled(profile: Profile) -> Bools:
-    """Return (samples,) True for samples, False for readings of perf stat."""
-    are_samples = np.array([not event.is_count for event in profile.events], np.bool_)
+    """Return (samples,) True for rows that are samples, False for readings of perf stat."""
+    has_samples = np.array([not event.is_count for event in profile.events], np.bool_)
     event = profile.samples.event
-    return trues(len(event)) if are_samples.all() else are_samples[event]
+    return trues(len(event)) if has_samples.all() else has_samples[event]
 
 
 def find_event(profile: Profile, name: str | None) -> int:
     """Return the row in profile.events of the event that the user named; for None, the profile's default.
 
-    A name without modifiers or terms (``cycles``) finds ``cycles:P`` and ``cycles/freq=99/`` if only one such event
-    exists. Raises OptionError with a list of the events.
+    A name without modifiers or terms, such as ``cycles``, finds ``cycles:P`` or ``cycles/freq=99/`` if it is the only
+    such event. Raises OptionError, which lists the events, for a name that no event or several events match.
     """
     if name is None:
         return profile.default_event
@@ -130,12 +133,17 @@ def find_event(profile: Profile, name: str | None) -> int:
 
 
 def events_called(profile: Profile, name: str) -> list[int]:
-    """Return the rows in profile.events that a name matches: as recorded, or else without optional parts."""
-    names = [event.name for event in profile.events]
-    bases = [re.split("[:/]", known)[0] for known in names]
-    ways = names, plain_names(profile.events), numbered_names(profile.events), bases
-    alike = ([row for row, known in enumerate(way) if known == name] for way in ways)
-    found = next(filter(None, alike), []) or [row for row, known in enumerate(names) if means(name, known)]
+    """Return the rows in profile.events that a name matches.
+
+    An event has several spellings. The first of these with any match counts: the recorded name, the plain name
+    (`plain_names`), the numbered name (`numbered_names`), the name up to the first colon or slash, an alias (`means`).
+    If several events match, those without samples are left out, unless none of them has samples.
+    """
+    recorded_names = [event.name for event in profile.events]
+    bases = [re.split("[:/]", recorded)[0] for recorded in recorded_names]
+    spellings = recorded_names, plain_names(profile.events), numbered_names(profile.events), bases
+    matches = ([row for row, spelled in enumerate(names) if spelled == name] for names in spellings)
+    found = next(filter(None, matches), []) or [row for row, text in enumerate(recorded_names) if means(name, text)]
     return [row for row in found if row in profile.samples.event] or found if len(found) > 1 else found
 
 
@@ -146,26 +154,27 @@ def sampled_events(profile: Profile) -> list[str]:
 
 def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
     """Return a distinct name for each event: for several ``cpu-clock``, ``cpu-clock#1`` and ``cpu-clock#2``."""
-    times, seen = Counter(event.name for event in events), Counter[str]()
+    totals, so_far = Counter(event.name for event in events), Counter[str]()
     names = []
     for event in events:
-        seen[event.name] += 1
-        names.append(event.name if times[event.name] == 1 else f"{event.name}#{seen[event.name]}")
+        so_far[event.name] += 1
+        names.append(event.name if totals[event.name] == 1 else f"{event.name}#{so_far[event.name]}")
     return names
 
 
 def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
-    """Return names without the terms that only describe recording: ``cpu-clock`` for ``cpu-clock/freq=499/``.
+    """Return the events' names without terms that only describe recording: ``cpu-clock`` for ``cpu-clock/freq=499/``.
 
-    Slashes would lead to ``cpu-clock/freq=499//nanoseconds`` in pprof's sample types. Where two events would get one
-    name, both keep the long one.
+    For formats that append to the name: pprof's sample type would be ``cpu-clock/freq=499//nanoseconds``. If two events
+    would get the same name, both keep the recorded one.
     """
-    short = [_without_terms(event.name) for event in events]
-    times = Counter(short)
-    return [name if times[name] == 1 else event.name for name, event in zip(short, events, strict=True)]
+    short_names = [_without_terms(event.name) for event in events]
+    totals = Counter(short_names)
+    return [name if totals[name] == 1 else event.name for name, event in zip(short_names, events, strict=True)]
 
 
 def _without_terms(name: str) -> str:
+    """Return ``cpu-clock:u`` for ``cpu-clock/freq=499/u``; a name with any other term unchanged."""
     parts = re.fullmatch(r"([^/]+)/([^/]*)/(\w*)", name)
     if not parts or any(term.partition("=")[0] not in RECORDING_TERMS for term in parts[2].split(",")):
         return name
@@ -173,21 +182,25 @@ def _without_terms(name: str) -> str:
 
 
 def count_threads(threads: Threads) -> int:
-    """Return the number of threads: a renamed one counts once, ids that were reused count once for each thread."""
-    ids, row = unique_inverse(as_int64(threads.pid) << 32 | as_int64(threads.tid) & 0xFFFFFFFF)
+    """Return the number of threads.
+
+    A thread that was renamed counts once. If a pid and tid were reused, each thread that had them counts.
+    """
+    ids, id_row = unique_inverse(as_int64(threads.pid) << 32 | as_int64(threads.tid) & 0xFFFFFFFF)
     starts = zeros(len(ids))
-    np.add.at(starts, row, 0 if threads.starts is None else threads.starts)
+    np.add.at(starts, id_row, 0 if threads.starts is None else threads.starts)
     return sum_of(np.maximum(starts, 1))
 
 
-_OF_LINES = ("line_function", "line_number")
+# Columns of Locations with an entry for each line, not for each location.
+_LINE_COLUMNS = ("line_function", "line_number")
 
 
 def take_locations(locations: Locations, rows: I64) -> Locations:
-    """Return these locations, in this order."""
+    """Return the locations in the given rows, in the given order."""
     lines = ListArray(locations.line_offsets, arange(len(locations.line_function)))[rows]
     names = (name for name in Locations.__struct_fields__ if name != "line_offsets")
-    columns = {name: getattr(locations, name)[lines.values if name in _OF_LINES else rows] for name in names}
+    columns = {name: getattr(locations, name)[lines.values if name in _LINE_COLUMNS else rows] for name in names}
     return Locations(**columns, line_offsets=lines.offsets)
 
 

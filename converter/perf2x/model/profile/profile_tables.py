@@ -1,7 +1,8 @@
-"""Profile tables, from the stitcher to the symbolizer and the emitters: full stacks in pprof's terms.
+"""Profile tables, from the stitcher to the symbolizer and the emitters: stacks in pprof's terms.
 
-Strings, functions, mappings, locations and threads are tables; stacks are a prefix tree; samples refer to them by row.
-The order of rows depends only on the content, so the same input gives the same bytes.
+Samples refer to rows of events, threads and stacks; stacks, a prefix tree, to locations; locations to mappings and
+functions; threads, mappings and functions to strings. A reference is a row number, −1 if there is none. The order of
+rows depends only on their contents, so the same input gives the same bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,21 +24,21 @@ class ProfileEvent(Frozen):
     unit: str
     """Unit of ``samples.value``: ``nanoseconds`` for cpu-clock and task-clock, else ``count``."""
     period: int
-    """Fixed period, 0 for frequency events."""
+    """Fixed period, 0 for events that are sampled at a frequency."""
     frequency: int
-    """Hz, 0 for fixed-period events."""
+    """Samples per second, 0 for events with a fixed period."""
     is_wait: bool = False
-    """All samples are waits, or times between two tracepoints: ``value`` is their length in nanoseconds."""
+    """True if all samples are waits, or times between two tracepoints: ``value`` is a length in nanoseconds."""
     leader: int = -1
-    """Row of the event whose samples read this one's counter (``{a,b}:S``); −1: it has its own samples."""
+    """Row of the event whose samples read this event's counter (``{a,b}:S``); −1 if the event has its own samples."""
     is_count: bool = False
-    """All samples are readings of perf stat: ``value`` is the count since the previous reading; there are no stacks."""
+    """True if all samples are readings of perf stat, without stacks: ``value`` is the count since the last reading."""
 
 
 class Threads(ColumnTable):
     """Unique (pid, tid, comm): a renamed thread has several rows, ``count_threads`` counts it once.
 
-    ``comm`` and ``process`` (the main thread's comm) index strings; pid −1: unknown.
+    ``pid`` is −1 if unknown. ``comm``, the thread's name, and ``process``, that of its main thread, are string indices.
     """
 
     pid: I32
@@ -45,7 +46,7 @@ class Threads(ColumnTable):
     comm: I32
     process: I32
     starts: I32 | None = None
-    """How many threads had these ids, one after another, and this name first; None if unknown."""
+    """How many threads began with this pid, tid and name: more than one if ids were reused; None if unknown."""
 
 
 class Mappings(ColumnTable):
@@ -53,7 +54,8 @@ class Mappings(ColumnTable):
 
     start: U64
     limit: U64
-    """First address past the mapping; 0 if the address is unknown, so that its locations have none."""
+    """First address past the mapping; 0 if it is unknown where the file was mapped, so that locations have no address.
+    """
     offset: U64
     """File offset of ``start``."""
     filename: I32
@@ -63,7 +65,7 @@ class Mappings(ColumnTable):
     pid: I32
     """A process that has the mapping (for perf-PID.map and /proc/PID/root); −1 for the kernel, and for data."""
     is_kernel: Bools
-    has_functions: Bools
+    has_functions: Bools  # this column and the next three are pprof's: what is known of the code in the mapping
     has_filenames: Bools
     has_line_numbers: Bools
     has_inline_frames: Bools
@@ -72,8 +74,9 @@ class Mappings(ColumnTable):
 class Functions(ColumnTable):
     """Unique (name, system_name, filename, start_line); the first three index strings.
 
-    ``name`` is displayed, in the requested style. Several functions may share a ``name``: instances of a template,
-    overloads. Their ``system_name`` differs: the name in the symbol table or from a JIT compiler.
+    ``name`` is displayed, in the style of ``--names``; ``system_name`` is the name in the symbol table, or from a JIT
+    compiler. Functions that share a ``name``, such as overloads and instances of a template, differ in their
+    ``system_name``.
     """
 
     name: I32
@@ -85,13 +88,16 @@ class Functions(ColumnTable):
 class Locations(ColumnTable):
     """Unique (mapping, address, lookup, mode).
 
-    ``address`` is the recorded virtual address. ``lookup`` equals it for instruction pointers and is one less for
-    return addresses, so that it is inside the call. ``mapping`` is −1 for addresses outside all mappings. ``mode`` is a
-    uapi.CpuMode. A synthetic location (``[user stack missing]``) has address 0, mapping −1, ``synthetic`` True and one
-    line.
+    - ``address``: the recorded virtual address;
+    - ``lookup``: the address to look up: ``address``, or one less for return addresses, so that it is inside the call;
+    - ``mapping``: −1 for addresses outside all mappings;
+    - ``mode``: a uapi.CpuMode;
+    - ``synthetic``: True for a frame that perf2x adds, such as ``[user stack missing]``; it has address 0, mapping −1
+      and one line.
 
-    Lines of location i are ``line_function[line_offsets[i]:line_offsets[i + 1]]``, innermost inlined function first; no
-    lines: unresolved.
+    Location i has the lines ``line_offsets[i]`` to ``line_offsets[i + 1]`` − 1, innermost inlined function first;
+    without lines, its name is unknown. Each line is a row in Functions and a line number, 0 if unknown. Shapes:
+    ``line_offsets`` (locations + 1,), ``line_function`` and ``line_number`` (lines,).
     """
 
     address: U64
@@ -102,14 +108,13 @@ class Locations(ColumnTable):
     line_offsets: I64
     line_function: I32
     line_number: I32
-    """0 if unknown."""
 
 
 class Stacks(ColumnTable):
-    """A prefix tree, root first: row i is ``location[i]`` called from row ``parent[i]``, −1 for outermost frames.
+    """A prefix tree of stacks: row i is ``location[i]``, called from row ``parent[i]`` (−1 for outermost frames).
 
-    A parent precedes its children, so one pass forwards (or backwards) suffices to fold. An empty stack is the index −1
-    in samples.
+    A parent precedes its children, so that sums along all stacks take one pass. Samples refer to the row of their
+    innermost frame; −1 is an empty stack.
     """
 
     parent: I32
@@ -117,10 +122,10 @@ class Stacks(ColumnTable):
 
 
 class ProfileSamples(SampleColumns):
-    """Rows of samples.
+    """The samples: summed, or one by one.
 
-    Aggregated profiles: unique (event, thread, stack) and any extra label columns requested, summed; ``time`` is None.
-    Timeline profiles: one row per sample in time order.
+    In an aggregated profile, ``time`` is None, and a row sums all samples that are equal in every column but ``value``,
+    ``count`` and ``latency``. In a timeline, a row is one sample; rows are in time order.
     """
 
     event: I32
@@ -148,13 +153,13 @@ class ProfileSamples(SampleColumns):
     None in aggregated profiles and without ``--off-cpu``.
     """
     fields: I32 | None = None
-    """Row in the concatenated tables of Profile.fields; −1: none. None unless fields of tracepoints are needed."""
+    """Row in the concatenated tables of Profile.fields, −1 for none; None unless a format needs fields."""
     position: I64 | None = None
-    """Position of each sample's record in the recording, used to find its fields; None once they are there."""
+    """Position of each sample's record in the recording, by which ``fields`` is filled; None after that."""
 
     @property
     def waits(self) -> U8:
-        """Return (n,) the kind of wait of each row, 0 without the column."""
+        """Return (n,) the `Wait` of each row; zeros if the column is missing."""
         return self._column("wait", np.uint8(0))
 
 
@@ -169,13 +174,13 @@ class ThreadSwitches(ColumnTable):
     is_preempted: Bools
     """The thread was preempted and still runnable; False for switches in, and if unknown."""
     state: I64
-    """prev_state of threads that left, from sched_switch, and EXIT_DEAD for exits; else −1."""
+    """For a thread that left: prev_state of sched_switch, or EXIT_DEAD if it exited. −1 if unknown, and on entry."""
 
 
 class RunningThreads(ColumnTable):
-    """Number of running threads over time, as steps: ``threads`` (n,) from ``time`` (n,) to the next row's time.
+    """Number of running threads over time: from ``time[i]`` to ``time[i + 1]``, ``threads[i]`` threads are running.
 
-    It counts all threads, or those of the selected processes, without the idle task; it is 0 before the first row.
+    It counts all threads, or those of the selected processes, without the idle task. Before the first row, it is 0.
     Neighbouring rows differ.
     """
 
@@ -192,20 +197,20 @@ class Losses(ColumnTable):
     """−1: unknown."""
     lost: U64
     samples_only: Bools
-    """True: ``lost`` counts samples; else records of any kind."""
+    """True if ``lost`` counts samples; False if it counts records of any kind."""
 
 
 class Meta(Frozen):
     """Properties of the recording that formats write as header fields or comments."""
 
-    source: str = ""
+    source: str = ""  # name of the input, or of several, separated by commas
     start_ns: int = 0
     """Time of the first sample on the recording's clock; 0 without timestamps."""
     duration_ns: int = 0
     wall_start_ns: int = 0
     """``start_ns`` as nanoseconds since the epoch; 0 if unknown."""
     clock_id: int = -1
-    """The recording's clock (``ClockId``); −1: perf's own, or several that differ."""
+    """The recording's clock (``ClockId``); −1 for perf's own clock, and for recordings with different clocks."""
     hostname: str = ""
     os_release: str = ""
     arch: str = ""
@@ -235,19 +240,23 @@ class ProfileTables(Frozen):
     running: RunningThreads | None = None
     """None in aggregated profiles, and without recorded context switches."""
     losses: Losses | None = None
-    """None in aggregated profiles, and in merged ones, whose clocks differ; likewise ``switches``."""
+    """None in aggregated profiles, and in profiles merged from several, as the clocks of these may differ.
+
+    The same holds for ``switches``.
+    """
     parents: I32 | None = None
-    """(threads,) a row of Threads of the process that forked each thread's process, −1: unknown; for timelines."""
+    """(threads,) for each thread, a row of the process that forked its process, −1 if unknown; only in timelines."""
     recorded: RecordedRows | None = None
-    """The single samples; None unless requested."""
+    """Thread and stack of every single sample; None unless requested."""
     default_event: int = 0
-    """The event shown first: the first one with samples unless the user chose one."""
+    """Row of the event shown first: the first event with samples, unless the user chose one."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of all samples (``--tag key=value``)."""
     tag_sets: tuple[Mapping[str, str], ...] = ()
-    """Labels of the samples of one input among several (``samples.tags``)."""
+    """Distinct sets of labels, to which ``samples.tags`` refers: samples of several inputs may differ in their labels.
+    """
     fields: tuple[TracepointFields, ...] = ()
-    """Fields of tracepoints (``samples.fields``)."""
+    """Tables of tracepoints' fields, to which ``samples.fields`` refers."""
     own_roots: bool = False
     """Whether the user chose the root frames (``--root``), so that formats add none."""
     full_names: Mapping[str, str] = field(default_factory=dict)

@@ -13,14 +13,17 @@ from perf2x.model.recording import Event, Samples, Session, Sideband, Want
 
 
 class RecordedBatch(Frozen):
-    """A run of samples, in file order, that pass all filters."""
+    """Some of the samples that pass all filters, in file order."""
 
     samples: Samples
     thread: I32
+    """(samples,) row in Profile.threads."""
     stack: I32
-    """Leaf row in Stacks, −1 for an empty stack."""
-    behind: int
-    """The earliest time in later batches, or the earliest position if samples have no time; NEVER after the last batch.
+    """(samples,) leaf row in Stacks, −1 for an empty stack."""
+    earliest_later: int
+    """The earliest time in all later batches, or the earliest position if samples have no time.
+
+    Samples before it can be written in time order. NEVER in the last batch.
     """
 
 
@@ -33,23 +36,31 @@ def names_data(event: Event) -> bool:
 
 
 class NamedPlaces(Frozen):
-    """Names of recorded addresses outside stacks."""
+    """Names of recorded addresses that are not in stacks: those of branches, or of data."""
 
     profile: Profile
+    """A symbolized profile, separate from the main one, whose locations are these addresses."""
     symbol_start: U64
-    """As in SampleReader, for this profile's locations."""
+    """(locations,) as in SampleReader, for the locations of ``profile``."""
     locate: Callable[[Samples], I32]
-    """Returns the location of each sample's data address, or of all sources and all targets of branches."""
+    """Returns the row, in ``profile.locations``, of each address in a batch.
+
+    Data: one address for each sample. Branches: the sources of all branches, then the targets of all.
+    """
 
 
 class SampleReader(Frozen):
-    """Reads the samples again, with all their columns."""
+    """Reads the samples of a recording a second time, with all their columns."""
 
     read: Callable[[Want], Iterator[RecordedBatch]]
-    worded: Callable[[Event, ListArray], tuple[list[str], I64]]
-    """Returns distinct texts for the raw bytes of a tracepoint's samples, and (n,) the text of each."""
+    """Yields the samples batch by batch, with the given optional columns."""
+    raw_texts: Callable[[Event, ListArray], tuple[list[str], I64]]
+    """Formats a tracepoint's raw data (PERF_SAMPLE_RAW) with its print format.
+
+    Takes the event and the bytes of ``n`` samples; returns distinct texts, and (n,) the index of each sample's text.
+    """
     places: Mapping[str, NamedPlaces]
-    """By kind; see Needs.places."""
+    """Named addresses outside stacks: ``branches``, ``data``, or both, as requested (`SingleSampleSettings`)."""
     session: Session
     sideband: Sideband
     symbol_start: U64
@@ -57,18 +68,18 @@ class SampleReader(Frozen):
 
 
 class View(Profile):
-    """A profile and the additional data of a format."""
+    """A profile with the additional data that a format requested; data that was not requested is missing."""
 
     code: CodeCounts | None = None
     """Counts of one object's code."""
     listings: Listings | None = None
     """Costs of lines and instructions."""
     single_samples: SampleReader | None = None
-    """The samples one by one."""
+    """Reads the samples one by one."""
     original: bytes = b""
-    """The recording itself, unpacked."""
+    """The recording itself, uncompressed."""
 
 
 def view_of(profile: Profile, code: CodeCounts | None = None) -> View:
-    """Return a view of only the profile, or with counts of code."""
+    """Return a view without additional data except, if given, counts of code."""
     return View(**{**asdict(profile), "code": code})

@@ -1,4 +1,8 @@
-"""Thread and stack of every single sample, in file order, for formats that read the samples again."""
+"""Thread and stack of every single sample, in file order, for formats that read the samples a second time.
+
+A pair of numbers is stored for each sample while it is stitched. Later steps renumber threads and stacks, by sorting,
+merging or filtering them. The stored numbers stay; instead, each run of them has a table from stored to current number.
+"""
 
 from collections.abc import Sequence
 from zlib import crc32
@@ -9,33 +13,39 @@ from msgspec.structs import replace
 from perf2x.base.columnar import I32, I64, U64, Frozen, as_int32
 from perf2x.base.files.row_spool import RowSpool
 
+# A time later than all samples.
 NEVER = 2**64 - 1
-"""A time later than all samples."""
 
 
+# The stack number of samples that a filter dropped with their stacks; −1 is an empty stack.
 DROPPED = -2
-"""The stack of samples that a transformation of stacks dropped."""
 
 
 class RecordedPart(Frozen):
-    """A run of rows in one spool, and the mapping from their stored numbers to current ones."""
+    """A run of samples in one spool, with tables from stored to current numbers of threads and stacks."""
 
     spool: int
     """Index of the spool in RecordedRows."""
     start: int
+    """The run's first row in the spool."""
     stop: int
+    """One past its last row."""
     thread: I32 | None = None
+    """(stored numbers,) current number of each thread; None: the stored numbers are current."""
     stack: I32 | None = None
-    """Current number of each stored number, as in ``thread``; None: the stored numbers are current."""
+    """The same for stacks."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedPart":
-        """Replace number i by ``thread[i]`` and ``stack[i]``."""
-        threads = self.thread if thread is None else _renumbered(self.thread, thread)
-        return replace(self, thread=threads, stack=_renumbered(self.stack, stack))
+        """Replace current number i by ``thread[i]`` and ``stack[i]``; None: threads keep their numbers."""
+        new_thread = self.thread if thread is None else _renumbered(self.thread, thread)
+        return replace(self, thread=new_thread, stack=_renumbered(self.stack, stack))
 
 
 class RecordedRows(Frozen):
-    """Thread and stack of each sample in file order, spooled to disk if there are many."""
+    """Thread and stack of each sample in file order, spooled to disk if there are many.
+
+    The stitcher's batches are kept, too, so that a second reading can find its samples here by position.
+    """
 
     parts: list[RecordedPart]
     batch_end: I64
@@ -45,32 +55,34 @@ class RecordedRows(Frozen):
     batch_position: I64
     """(batches,) position of each batch's first sample."""
     batch_check: I64
-    """(batches,) ``check_of`` the positions of each batch's samples."""
+    """(batches,) checksum (``check_of``) of the positions of each batch's samples."""
     spools: Sequence[RowSpool] = ()
+    """Each stores two rows of int32, thread and stack."""
 
     def renumber(self, thread: I32 | None, stack: I32) -> "RecordedRows":
-        """Replace number i by ``thread[i]`` and ``stack[i]``; −1 stays."""
+        """Replace current number i by ``thread[i]`` and ``stack[i]``; −1 stays, and threads stay if None."""
         return replace(self, parts=[part.renumber(thread, stack) for part in self.parts])
 
     def rows(self, start: int, stop: int) -> tuple[I32, I32]:
-        """Return (n,) thread and (n,) stack of the rows from ``start`` to ``stop``; dropped samples have thread −1."""
+        """Return (n,) thread and (n,) stack of samples ``start`` to ``stop`` − 1; dropped samples have thread −1."""
         found, end = [np.zeros((2, 0), np.int32)], 0
         for part in self.parts:
             begin, end = end, end + part.stop - part.start
             first, last = max(start, begin), min(stop, end)
             if first < last:
-                rows = self.spools[part.spool].read(first - begin + part.start, last - begin + part.start)
-                for row, number in zip(rows, (part.thread, part.stack), strict=True):
-                    row[:] = row if number is None else np.append(number, np.int32(-1))[row]
-                found.append(rows)
+                columns = self.spools[part.spool].read(first - begin + part.start, last - begin + part.start)
+                for column, current in zip(columns, (part.thread, part.stack), strict=True):
+                    column[:] = column if current is None else np.append(current, np.int32(-1))[column]  # −1 stays −1
+                found.append(columns)
         thread, stack = np.concatenate(found, axis=1)
         return np.where(stack == DROPPED, np.int32(-1), thread), stack
 
 
 def check_of(position: I64) -> int:
-    """Return a checksum of positions: a second reading must see the same samples."""
+    """Return a checksum of positions, to check that a second reading sees the same samples."""
     return crc32(position.tobytes())
 
 
-def _renumbered(number: I32 | None, new: I32) -> I32:
-    return new if number is None else np.append(new, as_int32([DROPPED, -1]))[number]
+def _renumbered(current: I32 | None, new: I32) -> I32:
+    """Return a table from stored to new numbers, given those from stored to current and from current to new ones."""
+    return new if current is None else np.append(new, as_int32([DROPPED, -1]))[current]  # −2 and −1 stay

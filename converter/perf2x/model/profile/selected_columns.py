@@ -1,4 +1,4 @@
-"""Columns of other events, and ratios of two events, by the names that users type."""
+"""Finds the events and ratios that users name as additional columns of a table: ``page-faults``, ``ipc``, ``a/b``."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,13 +6,14 @@ from perf2x.base.columnar import Frozen, bincount, flatnonzero
 from perf2x.errors import SettingError
 from perf2x.model.profile.profile import Profile, events_called, plain_names
 
+# Named ratios: possible names of the dividend, of the divisor, and the factor of the quotient.
 _RATIOS = {
     "ipc": (("instructions",), ("cycles", "cpu-cycles"), 1),
     "mpki": (("cache-misses", "LLC-load-misses"), ("instructions",), 1000),
     "mispredicts": (("branch-misses",), ("branches", "branch-instructions"), 1),
 }
+# Factor of ratios to an event in nanoseconds, such as task-clock, which become counts per second.
 _SECOND = 1_000_000_000
-"""Ratios to a clock are per second."""
 
 
 class SelectedColumn(Frozen):
@@ -21,55 +22,63 @@ class SelectedColumn(Frozen):
     name: str
     """As typed."""
     events: tuple[int, ...]
-    """One event, or the two of a ratio."""
+    """Row in Profile.events of the event, or those of the ratio's dividend and divisor."""
     factor: int = 1
+    """The ratio is multiplied by it."""
 
 
 def selected_columns(profile: Profile, names: Sequence[str]) -> list[SelectedColumn]:
-    """Parse event names (``all``: each but the default one), ratio names and ``A/B``.
+    """Return the columns that users name: an event, a named ratio, ``A/B``, or ``all``.
 
-    Raises SettingError for unknown ones.
+    ``all`` stands for each event with samples but the default one. Raises SettingError for a name that matches nothing,
+    or more than one event or ratio.
     """
-    return [one for name in names for one in _wanted(profile, name)]
+    return [column for name in names for column in _columns_named(profile, name)]
 
 
 def offered_columns(profile: Profile) -> list[SelectedColumn]:
     """Return every event with samples, and the named ratios of two events with samples."""
-    sampled = list(_sampled(profile))
-    known = {row for one in sampled for row in one.events}
-    found = (_called(profile, name) for name in _RATIOS)
-    return [*sampled, *(each[0] for each in found if len(each) == 1 and known.issuperset(each[0].events))]
+    event_columns = list(_event_columns(profile))
+    rows = {row for column in event_columns for row in column.events}
+    ratios = (_matches(profile, name) for name in _RATIOS)
+    return [*event_columns, *(found[0] for found in ratios if len(found) == 1 and rows.issuperset(found[0].events))]
 
 
-def _sampled(profile: Profile) -> Iterator[SelectedColumn]:
-    known = plain_names(profile.events)
-    return (SelectedColumn(known[row], (row,)) for row in flatnonzero(bincount(profile.samples.event)).tolist())
+def _event_columns(profile: Profile) -> Iterator[SelectedColumn]:
+    """Yield a column for each event with samples."""
+    names = plain_names(profile.events)
+    return (SelectedColumn(names[row], (row,)) for row in flatnonzero(bincount(profile.samples.event)).tolist())
 
 
-def _wanted(profile: Profile, name: str) -> list[SelectedColumn]:
+def _columns_named(profile: Profile, name: str) -> list[SelectedColumn]:
+    """Return the column of one typed name, or those of ``all``."""
     if name == "all":
-        return [one for one in _sampled(profile) if one.events != (profile.default_event,)]
-    found = _called(profile, name)
+        return [column for column in _event_columns(profile) if column.events != (profile.default_event,)]
+    found = _matches(profile, name)
     if len(found) != 1:
         needs = " ({} by {})".format(*map(" or ".join, _RATIOS[name][:2])) if name in _RATIOS else ""
-        what = "could be several" if found else "is not in this recording"
-        listed = ", ".join(event.name for event in profile.events) or "none"
-        raise SettingError("", "columns", f" {name}{needs} {what}; it has {listed}")
+        problem = "could be several" if found else "is not in this recording"
+        event_list = ", ".join(event.name for event in profile.events) or "none"
+        raise SettingError("", "columns", f" {name}{needs} {problem}; it has {event_list}")
     return found
 
 
-def _called(profile: Profile, name: str) -> list[SelectedColumn]:
-    """Return all events and ratios that a name matches."""
-    ways = [_RATIOS[name]] if name in _RATIOS else [
-        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # names may have slashes
+def _matches(profile: Profile, name: str) -> list[SelectedColumn]:
+    """Return all events that a name matches or, if there are none, all ratios.
+
+    A ratio may be ambiguous: event names may have slashes, so any slash in the name may be the division.
+    """
+    ratios = [_RATIOS[name]] if name in _RATIOS else [
+        ((name[:index],), (name[index + 1 :],), 1) for index, character in enumerate(name) if character == "/"
     ]  # fmt: skip
     return [SelectedColumn(name, (row,)) for row in events_called(profile, name)] or [
-        SelectedColumn(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
-        for parts, wholes, factor in ways
-        for part in _first(profile, parts)
-        for whole in _first(profile, wholes)
+        SelectedColumn(name, (dividend, divisor), _SECOND if profile.events[divisor].unit == "nanoseconds" else factor)
+        for dividends, divisors, factor in ratios
+        for dividend in _first_found(profile, dividends)
+        for divisor in _first_found(profile, divisors)
     ]
 
 
-def _first(profile: Profile, names: Sequence[str]) -> list[int]:
+def _first_found(profile: Profile, names: Sequence[str]) -> list[int]:
+    """Return the events that match the first of ``names`` with any match."""
     return next(filter(None, (events_called(profile, name) for name in names)), [])

@@ -1,6 +1,8 @@
-"""Converts locations to frames, the boxes of viewers: inlined functions are expanded, unresolved addresses get names.
+"""Converts locations to frames, which viewers draw as boxes.
 
-All formats except pprof draw frames, not locations, so expansion and fallback names are implemented here.
+A location is an address. It has one frame for its function and one for each function inlined there; if its function is
+unknown, its one frame is named after the object. Locations with equal frames share them. pprof has locations; all other
+formats draw frames.
 """
 
 import re
@@ -26,57 +28,59 @@ from perf2x.base.columnar import (
 from perf2x.model.printable_text import base_name, bracketed
 from perf2x.model.profile.profile import Functions, Locations, Profile
 
+# Name of the frame of samples without a stack, in formats that need a frame.
 NO_STACK = "[no stack]"
-"""Placeholder frame of samples without a stack, for formats that need one."""
 
+# recorded names of mappings without a file, in which compilers put code, and of files that describe such code
 _JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
 class LocationFrames(ColumnTable):
-    """Unique (name, object, source file, mode, inlined); all columns have one row per frame."""
+    """Distinct frames: a row for each (name, object, source file, mode, inlined)."""
 
     name: Sequence[str]
-    """Function name, ``[libfoo.so]`` for addresses known only by their object, or ``[unknown]``."""
+    """Function name; ``[libfoo.so]`` if only the object is known; ``[unknown]`` if nothing is."""
     object: Sequence[str]
     """Base name of the mapped file, "" if there is none."""
     mapping: I64
-    """A mapping that contains the frame, −1 for none."""
+    """Row in Profile.mappings of one mapping that contains the frame, −1 if none does."""
     function: I64
-    """First row in Profile.functions with the frame's name and source file, −1 for unresolved frames."""
+    """First row in Profile.functions with the frame's name and source file, −1 if the function is unknown."""
     mode: U8
     """uapi.CpuMode"""
     inlined: Bools
     """True for a function inlined into the next outer frame of the same location."""
     of_location: ListArray
-    """Frame rows of each location, outermost first; never empty."""
+    """The frames of each location, outermost first, at least one: a row per location, not per frame."""
 
 
 def location_frames(profile: Profile) -> LocationFrames:
     """Return the frames of every location, sorted by function, then object, mode and inlining.
 
-    Functions with the same name and source file are one frame: template instances and overloads in short names, copies
-    of a constructor in any style. With ``--names full`` instances stay separate.
+    Functions with the same name and source file are one frame. In short names, these are overloads and the instances of
+    a template, which ``--names full`` keeps separate; in any style, the copies of a C++ constructor.
 
     ::
 
-        lines of locations, innermost first      c a      c b
-        entries, outermost first                 a c*     b c*         * inlined into the one before
-        frames: distinct entries                 a b c*
-        of_location                              0 2      1 2
+        lines of two locations, innermost first      c a      c b
+        entries, outermost first                     a c*     b c*         * inlined into the entry before
+        frames: distinct entries                     a b c*
+        of_location: the frame of each entry         0 2      1 2
     """
     line, offsets = lines_outermost_first(profile.locations)
+    # from here on, all columns have a row for each entry
     function = np.append(_first_alike(profile.functions), -1)[functions_of(profile.locations, line)]
     inlined = trues(len(line))
     inlined[offsets[:-1]] = False
-    owner = row_numbers(np.diff(offsets))
-    mapping = as_int64(profile.locations.mapping[owner])
-    mode = as_int64(profile.locations.mode[owner])
-    object_of_mapping, objects = _objects(profile)
-    mapped = np.where(mapping >= 0, object_of_mapping[mapping], 0)
-    first, frame = group_rows([function, mapped, mode, inlined])
+    location = row_numbers(np.diff(offsets))
+    mapping = as_int64(profile.locations.mapping[location])
+    mode = as_int64(profile.locations.mode[location])
+    object_of_mapping, object_names = _objects(profile)
+    object_row = np.where(mapping >= 0, object_of_mapping[mapping], 0)
+    first, frame = group_rows([function, object_row, mode, inlined])
     return LocationFrames(
         [frame_name(profile, *pair) for pair in zip(function[first].tolist(), mapping[first].tolist(), strict=True)],
-        [objects[row] for row in mapped[first].tolist()],
+        [object_names[row] for row in object_row[first].tolist()],
         mapping[first],
         function[first],
         mode[first].astype(np.uint8),
@@ -86,24 +90,25 @@ def location_frames(profile: Profile) -> LocationFrames:
 
 
 def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
-    """Return (frames,) full names from Profile.full_names, "" if there is none.
+    """Return (frames,) the full name of each frame's function from Profile.full_names, "" if it has none.
 
-    A frame with several names gets the first one, and the number of others.
+    A frame of several functions, such as instances of a template, gets the full name of the first, and the number of
+    the others.
     """
     if not profile.full_names:
         return [""] * len(frames)
-    known: dict[int, dict[str, None]] = {}
+    names_by_function: dict[int, dict[str, None]] = {}  # by first function of the same name and file
     functions = zip(_first_alike(profile.functions).tolist(), profile.functions.system_name.tolist(), strict=True)
     for first, system_name in functions:
-        if full := profile.full_names.get(profile.strings[system_name]):
-            known.setdefault(first, {})[full] = None
-    return [_with_number([*known.get(function, ())]) for function in frames.function.tolist()]
+        if full_name := profile.full_names.get(profile.strings[system_name]):
+            names_by_function.setdefault(first, {})[full_name] = None
+    return [_first_and_count([*names_by_function.get(function, ())]) for function in frames.function.tolist()]
 
 
-def _with_number(texts: list[str]) -> str:
-    if len(texts) < 2:
-        return "".join(texts)
-    return f"{texts[0]} (and {len(texts) - 1} more of this name)"
+def _first_and_count(names: list[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{names[0]} (and {len(names) - 1} more of this name)"
 
 
 def _first_alike(functions: Functions) -> I64:
@@ -113,58 +118,65 @@ def _first_alike(functions: Functions) -> I64:
 
 
 def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
-    """Return (frames,) True for named functions of JIT-compiled code."""
+    """Return (frames,) True for JIT-compiled functions whose names are known."""
     return in_memory(profile)[frames.mapping] & (frames.function >= 0)
 
 
 def in_memory(profile: Profile) -> Bools:
-    """Return (mappings + 1,) True for code without a file, such as a JIT compiler's; the last entry is for −1."""
+    """Return (mappings + 1,) True for code that is in no file, such as a JIT compiler's; the last entry is for −1.
+
+    A memfd with a build id is an ELF file, such as a library that was unpacked into memory.
+    """
     mappings, strings = profile.mappings, profile.strings
     rows = zip(mappings.filename.tolist(), mappings.build_id.tolist(), strict=True)
-    found = (_JIT_OBJECT.match(strings[row]) and not (own and strings[row].startswith("/memfd:")) for row, own in rows)
-    return np.array([*map(bool, found), False], np.bool_)
+    are_jit_objects = (
+        _JIT_OBJECT.match(strings[filename]) and not (build_id and strings[filename].startswith("/memfd:"))
+        for filename, build_id in rows
+    )
+    return np.array([*map(bool, are_jit_objects), False], np.bool_)
 
 
 def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
-    """Return the row in the table of lines of each entry (−1: unresolved), and the offsets of each location's entries.
+    """Reverse the lines of each location, and give locations without lines one entry, −1.
 
-    ::
+    Returns (entries,) the line of each entry, an index into ``line_function`` and ``line_number``, and (locations + 1,)
+    the offsets of each location's entries::
 
         lines of a location, innermost first    c  b  a        none
         entries, outermost first                a  b  c        -1
     """
-    lines = np.diff(locations.line_offsets)
-    offsets = offsets_of(np.maximum(lines, 1))
+    counts = np.diff(locations.line_offsets)
+    offsets = offsets_of(np.maximum(counts, 1))
     line = minus_ones(offsets[-1])
-    has_lines = lines > 0
-    into = ranges(offsets[:-1][has_lines], lines[has_lines])
-    # entry j of n takes line n - 1 - j: mirror each location's range onto itself
-    ends = repeat(locations.line_offsets[1:][has_lines], lines[has_lines])
-    starts = repeat(offsets[:-1][has_lines], lines[has_lines])
-    line[into] = ends - 1 - (into - starts)
+    has_lines = counts > 0
+    entries = ranges(offsets[:-1][has_lines], counts[has_lines])
+    # entry j of a location with n lines gets its line n - 1 - j
+    line_ends = repeat(locations.line_offsets[1:][has_lines], counts[has_lines])
+    entry_starts = repeat(offsets[:-1][has_lines], counts[has_lines])
+    line[entries] = line_ends - 1 - (entries - entry_starts)
     return line, offsets
 
 
 def functions_of(locations: Locations, line: I64) -> I64:
-    """Return the function of each row of the table of lines; −1 for −1."""
+    """Return (n,) the function of each line, given as an index into ``line_function``; −1 for −1."""
     return np.append(as_int64(locations.line_function), -1)[line]
 
 
 def outermost_functions(locations: Locations) -> I64:
-    """Return (locations,) the function that contains the address, which is the last line's; −1 for none."""
+    """Return (locations,) the function whose code contains the address, which is that of the last line; −1 for none."""
     ends = locations.line_offsets[1:]
     return functions_of(locations, np.where(np.diff(locations.line_offsets) > 0, ends - 1, -1))
 
 
 def _objects(profile: Profile) -> tuple[I64, list[str]]:
-    """Return the object of each mapping, and the names of objects; row 0 is "" (none)."""
-    names = {"": 0}
-    rows = [names.setdefault(base_name(profile.strings[text]), len(names)) for text in profile.mappings.filename]
-    return as_int64(rows or [0]), list(names)
+    """Return (mappings,) the object of each mapping, and the objects' base names; object 0 is "" (none)."""
+    numbers = {"": 0}
+    rows = [numbers.setdefault(base_name(profile.strings[text]), len(numbers)) for text in profile.mappings.filename]
+    return as_int64(rows or [0]), list(numbers)
 
 
 def frame_name(profile: Profile, function: int, mapping: int) -> str:
-    """Return the name of a function (−1: none); without one, a name made from its mapping (−1: none)."""
+    """Return the name of a function; if it has none, or is −1, a name made from its mapping (−1: none)."""
     if function >= 0 and profile.functions.name[function]:
         return str(profile.strings[profile.functions.name[function]])
     return bracketed(profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else "")

@@ -1,4 +1,9 @@
-"""Walks the prefix tree of stacks, and rebuilds it when stacks change; one numpy pass per level, never per stack."""
+"""Walks the prefix tree of stacks, and rebuilds it when stacks change; one numpy pass per level, never per stack.
+
+In the tree (`Stacks`), row i is a frame called from row ``parent[i]``, −1 for a root. A parent has a smaller number
+than its children. A stack is named by its innermost row, its leaf; −1 is an empty stack. Trees that are built here
+are also sorted by level, as by `prefix_tree`. Some functions take any such tree, as ``parent`` (rows,).
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -36,20 +41,23 @@ from perf2x.base.columnar import (
 from perf2x.model.profile.profile import Profile, ProfileSamples, Stacks
 from perf2x.model.profile.recorded_samples import DROPPED
 
+# Columns of samples that are summed when samples are equal in all other columns.
 _SUMMED = frozenset({"value", "count", "latency"})
+# Stacks to expand at a time, which bounds the memory for their paths.
 _LEAVES_AT_ONCE = 1 << 15
+# `path_sums` sums this many runs one by one; beyond, passes over all remaining rows together are cheaper.
 _RUNS = 2048
-"""Number of runs that are summed one by one; after these, passes over all remaining rows together are cheaper."""
 
 
 def depths(parent: AnyArray) -> I64:
-    """Return the distance of every row from its root (0 for roots).
+    """Return (rows,) the number of rows between each row and its root, 0 for roots.
 
-    In trees sorted by level, as from `prefix_tree`, parents are ascending: a level ends at the first row whose parent
-    is in it.
+    In trees sorted by level, parents are ascending: a level ends before the first row whose parent is in it. So a
+    search in ``parent`` finds the end of each level.
     """
     if not (parent[1:] >= parent[:-1]).all():
         return path_sums(parent, np.ones(len(parent), np.int64)) - 1
+    # searchsorted would convert all of ``parent`` if the number had another dtype
     number, ends = parent.dtype.type, [0, int(parent.searchsorted(parent.dtype.type(0)))]
     while ends[-1] > ends[-2]:
         ends.append(int(parent.searchsorted(number(ends[-1]))))
@@ -57,20 +65,22 @@ def depths(parent: AnyArray) -> I64:
 
 
 def path_sums(parent: AnyArray, own: I64) -> I64:
-    """Return (rows,) the sum of ``own`` over each row and all its ancestors.
+    """Return (rows,) the sum of ``own`` (rows,) over each row and all its ancestors.
 
-    A run of rows whose parents all precede the run, such as a level, takes one pass. If there are more than ``_RUNS``
-    runs, the remaining rows are summed by pointer doubling, in log(depth) passes::
+    A run is the longest sequence of rows whose parents all precede it; in a tree sorted by level, it is a level. Runs
+    are summed one after another, each in one pass. Rows after the first ``_RUNS`` runs are summed by pointer doubling,
+    in log(depth) passes::
 
         parent    -1 0 1 2 3
-        pass 1     1 2 2 2 2     one number added, ancestor = the parent's parent
-        pass 2     1 2 3 4 4     the ancestor's sum added, ancestor = its ancestor
+        own        1 1 1 1 1     each row's ancestor is its parent
+        pass 1     1 2 2 2 2     the ancestor's number is added; the ancestor's ancestor becomes the row's ancestor
+        pass 2     1 2 3 4 4     the same
         pass 3     1 2 3 4 5
     """
-    total, farthest = np.append(own, 0), np.maximum.accumulate(parent)
-    begin, kind = 0, parent.dtype.type
+    total, last_parent = np.append(own, 0), np.maximum.accumulate(parent)  # the appended 0 is for parent −1
+    begin, number = 0, parent.dtype.type
     for _ in range(_RUNS):
-        end = int(farthest.searchsorted(kind(begin)))
+        end = int(last_parent.searchsorted(number(begin)))
         if end == begin:
             break
         total[begin:end] += total[parent[begin:end]]
@@ -86,7 +96,7 @@ def path_sums(parent: AnyArray, own: I64) -> I64:
 
 
 def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
-    """Return (rows of the tree,) True for the given rows and all their ancestors.
+    """Return (rows of the tree,) True for the given rows and all their ancestors; −1 is ignored.
 
     Each pass goes up one step for all rows.
     """
@@ -100,51 +110,59 @@ def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
 
 
 def merged_tree(parent: I64, location: I32, depth: I64, is_used: Bools) -> tuple[Stacks, I32]:
-    """Merge several concatenated trees into one: equal rows with equal parents become one.
+    """Merge several concatenated trees into one: rows of one location under the same merged parent become one row.
 
-    Returns the tree, sorted as by `prefix_tree`, and the new row of each old row, −1 for rows that are not ``is_used``.
-    Shape of the new rows: (rows + 1,); the last entry, for row −1, is −1.
+    ``depth`` is depths(parent). Rows whose ``is_used`` is False are left out. Returns the tree, sorted as by
+    `prefix_tree`, and (rows + 1,) the new row of each old row, −1 for those left out; the last entry, for row −1, is
+    −1, too.
     """
     rows = flatnonzero(is_used)
     rows = rows[argsort_small(depth[rows])]
-    number, bits = np.full(len(parent) + 1, -1, np.int32), int(location.max(initial=0)).bit_length()
-    parents, items = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    above = total = 0
+    new_row, bits = np.full(len(parent) + 1, -1, np.int32), int(location.max(initial=0)).bit_length()
+    parents, locations = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    first_above = total = 0  # the first new row of the level above, and the number of new rows so far
     for level in np.split(rows, cumsum(bincount(depth[rows]))[:-1]) if len(rows) else ():
-        up, item = number[parent[level]], location[level]
-        kept, place = group_pairs(as_int64(np.maximum(up - above, 0)), as_int64(item), len(parents[-1]), bits)
-        number[level] = total + place
-        parents.append(up[kept])
-        items.append(item[kept])
-        above, total = total, total + len(kept)
-    return Stacks(np.concatenate(parents), np.concatenate(items)), number
+        new_parent, own = new_row[parent[level]], location[level]
+        # parents count from the first row of their level; roots, whose parent is −1, count as 0
+        numbers = as_int64(np.maximum(new_parent - first_above, 0)), as_int64(own)
+        kept, place = group_pairs(*numbers, len(parents[-1]), bits)
+        new_row[level] = total + place
+        parents.append(new_parent[kept])
+        locations.append(own[kept])
+        first_above, total = total, total + len(kept)
+    return Stacks(np.concatenate(parents), np.concatenate(locations)), new_row
 
 
 def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool) -> ListArray:
-    """Return the rows from each given row to its root, both included, innermost or outermost first.
+    """Return a list for each given row: all rows from it to its root, both included.
 
-    Row −1 has an empty path. ``depth`` is depths(parent).
+    A list begins with the root if ``outermost_first``, otherwise it ends with the root. Row −1 has an empty list.
+    ``depth`` is depths(parent).
     """
     lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else zeros(len(rows))
     return paths_of_length(parent, rows, lengths, outermost_first)
 
 
 def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: bool = False) -> ListArray:
-    """Return the first ``lengths`` rows of the path from each given row towards its root."""
+    """Return a list for each given row: the row itself and the rows above it, ``lengths`` (n,) rows in all.
+
+    A list begins with the given row, or ends with it if ``outermost_first``.
+    """
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
     order = argsort_small(lengths)  # by length, so that unfinished paths are always the last ones
     cursor = as_int64(rows[order])
-    at, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
-    for number, done in enumerate(cumsum(bincount(lengths, 1))[:-1].tolist()):
-        values[at[done:] + step * number] = cursor[done:]
+    first, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
+    # after each step up, ``done`` paths have reached their length
+    for steps, done in enumerate(cumsum(bincount(lengths, 1))[:-1].tolist()):
+        values[first[done:] + step * steps] = cursor[done:]
         cursor[done:] = parent[cursor[done:]]
     return ListArray(offsets, values)
 
 
 def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
-    """Return the ancestor ``steps`` above each given row."""
-    order = argsort_small(steps)
+    """Return (n,) the ancestor of each given row that is ``steps`` (n,) above it; 0 steps: the row itself."""
+    order = argsort_small(steps)  # as in `paths_of_length`
     cursor = as_int64(rows[order])
     for done in cumsum(bincount(steps, 1))[:-1].tolist():
         cursor[done:] = parent[cursor[done:]]
@@ -153,24 +171,27 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
     return result
 
 
-def stack_weights(samples: ProfileSamples, rows: int, counted: Bools | None = None) -> I64:
-    """Return (rows,) the number of samples whose leaf is each row of the tree.
+def stack_weights(samples: ProfileSamples, rows: int, is_counted: Bools | None = None) -> I64:
+    """Return (rows,) the number of samples whose leaf is each row of the tree, which has ``rows`` rows.
 
-    ``counted`` (samples,): which samples to count; None: all.
+    ``is_counted`` (samples,): which rows of samples to count; None: all.
     """
-    # floating point is exact below 2**53 samples
-    count = samples.count if counted is None else samples.count * counted
+    # np.bincount adds floating-point numbers, which are exact below 2**53 samples
+    count = samples.count if is_counted is None else samples.count * is_counted
     return as_int64(np.bincount(as_intp(samples.stack) + 1, count, rows + 1)[1:])
 
 
 def used_stacks(profile: Profile) -> tuple[I64, I64]:
-    """Return the distinct leaf rows of the samples (may include −1), and the index of each sample's leaf."""
+    """Return the distinct leaves of the samples, ascending, which may include −1, and the index of each sample's leaf.
+
+    Shape of the index: (samples,).
+    """
     leaves, place = unique_inverse(as_int64(profile.samples.stack) + 1)
     return leaves - 1, place
 
 
 def location_rows(profile: Profile, leaves: I64) -> ListArray:
-    """Return (leaves,) rows of location numbers, outermost first; empty for −1."""
+    """Return a list for each leaf: the locations of its stack, outermost first; empty for −1."""
     parent = as_int64(profile.stacks.parent)
     path = paths(parent, depths(parent), leaves, outermost_first=True)
     return ListArray(path.offsets, as_int64(profile.stacks.location[path.values]))
@@ -179,16 +200,19 @@ def location_rows(profile: Profile, leaves: I64) -> ListArray:
 def kinds_in_stacks(
     profile: Profile, leaves: I64, kinds: ListArray, count: int
 ) -> Iterator[tuple[slice, I64, I64, I64]]:
-    """Find the kinds of frame (for example functions, or objects) in each stack, for some stacks at a time.
+    """Find out which kinds of frame each stack contains. A kind is whatever frames are grouped by, such as functions.
 
-    ``kinds`` lists the kinds of each location, from 0 to ``count`` − 1, outermost first. Yields the span of ``leaves``;
-    the innermost kind of each stack in it (−1: none); and every pair of stack, counted from the span's start, and kind
-    that it contains, as two columns.
+    ``kinds`` lists the kinds of each location, numbers below ``count``, outermost frame first. Stacks are processed in
+    spans of ``leaves``, to save memory. Yields for each span:
+
+    - the slice of ``leaves``;
+    - (stacks of the span,) the kind of each stack's innermost frame, −1 for an empty stack;
+    - (pairs,) and (pairs,): each distinct pair of a stack, numbered from the span's start, and a kind that it contains.
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
         rows = location_rows(profile, leaves[span])
-        found = kinds[rows.values]
-        ends = found.offsets[rows.offsets]
+        found = kinds[rows.values]  # a list for each location of each stack
+        ends = found.offsets[rows.offsets]  # where in found.values each stack begins, and the last one ends
         stack, kind = np.divmod(unique(row_numbers(np.diff(ends)) * count + found.values), count)
         last = np.where(np.diff(ends) > 0, ends[1:] - 1, -1)
         yield span, np.append(found.values, -1)[last], stack, kind
@@ -197,15 +221,17 @@ def kinds_in_stacks(
 def costs_of_kinds(
     profile: Profile, leaves: I64, kinds: ListArray, count: int, columns: Sequence[AnyArray]
 ) -> list[tuple[AnyArray, AnyArray]]:
-    """Sum each column of weights by kind: over the stacks that end in the kind, and over all that contain it.
+    """Return the self and the total cost of each kind of frame, for each column of weights.
 
-    Kinds are those of `kinds_in_stacks`; a stack that contains a kind twice counts once. Shapes: columns (stacks, …);
-    both sums (count, …).
+    ``leaves``, ``kinds`` and ``count`` are as in `kinds_in_stacks`. A column (leaves, …) has the weight of each stack.
+    A kind's self cost sums the stacks whose innermost frame is of this kind, its total cost all stacks that contain it;
+    a stack that contains it twice counts once. Shape of both costs: (count, …).
     """
+    # the last entry takes the stacks without a kind, whose number is −1
     sums = [tuple(np.zeros((count + 1, *column.shape[1:]), column.dtype) for _ in range(2)) for column in columns]
-    for span, leaf, stack, kind in kinds_in_stacks(profile, leaves, kinds, count):
+    for span, innermost, stack, kind in kinds_in_stacks(profile, leaves, kinds, count):
         for (own, total), column in zip(sums, columns, strict=True):
-            np.add.at(own, leaf, column[span])
+            np.add.at(own, innermost, column[span])
             np.add.at(total, kind, column[span][stack])
     return [(own[:-1], total[:-1]) for own, total in sums]
 
@@ -213,55 +239,56 @@ def costs_of_kinds(
 def rewrite_stacks(profile: Profile, change: Callable[[ListArray], ListArray]) -> Profile:
     """Change every stack that samples use; samples that become equal are summed.
 
-    ``change`` takes rows of location numbers, outermost first, and returns the same number of rows. Samples of a
-    timeline are not summed: each keeps its row.
+    ``change`` takes the distinct stacks, each a list of locations, outermost first, and returns a list for each of
+    them. Samples of a timeline are not summed: each keeps its row.
     """
     leaves, place = used_stacks(profile)
-    parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
-    stack = leaf[place] if len(leaves) else profile.samples.stack
+    parent, location, new_leaf = prefix_tree(change(location_rows(profile, leaves)))
+    stack = new_leaf[place] if len(leaves) else profile.samples.stack
     samples = replace(profile.samples, stack=as_int32(stack))
     recorded = profile.recorded
     if recorded is not None:
-        number = np.full(len(profile.stacks.parent), DROPPED, np.int32)
-        number[leaves[leaves >= 0]] = leaf[leaves >= 0]
-        recorded = recorded.renumber(None, number)
+        new_row = np.full(len(profile.stacks.parent), DROPPED, np.int32)
+        new_row[leaves[leaves >= 0]] = new_leaf[leaves >= 0]
+        recorded = recorded.renumber(None, new_row)
     return sum_samples(replace(profile, stacks=Stacks(parent, location), samples=samples, recorded=recorded))
 
 
 def select_entries(rows: ListArray, keep: Bools) -> ListArray:
-    """Keep the entries where ``keep`` is True; rows may become empty."""
+    """Keep the entries of lists where ``keep`` (entries of all lists,) is True; lists may become empty."""
     lengths = bincount(row_numbers(rows.lengths)[keep], len(rows))
     return ListArray(offsets_of(lengths), rows.values[keep])
 
 
 def sum_samples(profile: Profile) -> Profile:
-    """Sum equal samples, sorted by content; a timeline is unchanged."""
+    """Sum samples that are equal, and sort them by content; a timeline is returned unchanged."""
     if profile.samples.time is not None:
         return profile
     return replace(profile, samples=sum_sample_rows(profile.samples))
 
 
 def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
-    """Sum equal rows of samples without times, sorted by content."""
+    """Sum rows that are equal in all columns but those of ``_SUMMED``, and sort them by content; there are no times."""
     columns = {name: getattr(samples, name) for name in ProfileSamples.__struct_fields__ if name != "time"}
     present = {name: column for name, column in columns.items() if column is not None}
     keys = {name: column for name, column in present.items() if name not in _SUMMED}
     order, begins = sorted_runs(list(keys.values()))
     first = order[begins]
-    changed = {name: column[first] for name, column in keys.items()}
-    changed |= {name: sum_runs(present[name], order, begins) for name in _SUMMED & present.keys()}
-    return replace(samples, **changed)
+    summed = {name: column[first] for name, column in keys.items()}
+    summed |= {name: sum_runs(present[name], order, begins) for name in _SUMMED & present.keys()}
+    return replace(samples, **summed)
 
 
 def keep_samples(profile: Profile, rows: I64 | Bools) -> Profile:
-    """Keep only these rows of samples, in the order given."""
+    """Keep only the given rows of samples: row numbers, in the order to keep them in, or (samples,) a mask."""
     return replace(profile, samples=take_rows_of(profile.samples, rows))
 
 
 def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) -> Profile:
     """Convert a timeline to an aggregated profile: drop everything that has a time, and sum equal samples.
 
-    With ``keep_wait``, waits stay separate from samples that ran, for `without_scheduler_frames`.
+    Samples of different CPUs are equal unless ``keep_cpu``. With ``keep_wait``, waits stay separate from samples of
+    threads that ran, for `without_scheduler_frames`.
     """
     cpu = profile.samples.cpu if keep_cpu else None
     wait = profile.samples.wait if keep_wait else None
@@ -272,19 +299,22 @@ def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) 
 
 
 def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
-    """Return (rows,) the first row of the tree that equals each row, after the location of ``changed`` rows changed.
+    """Find rows that became equal because the locations of the ``changed`` rows were replaced.
 
-    Rows are equal if their parents and locations are. So the children of equal rows may become equal, which takes one
-    round per level. Only siblings of changed rows are compared.
+    Two rows are equal if they have the same location, and their parents are the same row or equal rows. Returns (rows,)
+    for each row the first row that it equals, itself if there is no other.
+
+    Only siblings of changed rows can become equal. If some do, their children become siblings, as if their parents had
+    changed, and are compared in the next round: one round per level at most.
     """
-    same = arange(len(parent))
+    first_equal = arange(len(parent))
     while len(changed):
         is_parent = falses(len(parent) + 1)  # the last entry is for −1
         is_parent[parent[changed]] = True
         rows = flatnonzero(is_parent[parent])
         first, group = group_rows([parent[rows], location[rows]])
-        stands_for = arange(len(parent) + 1)
-        stands_for[rows], stands_for[-1] = rows[first[group]], -1
-        same, above = stands_for[same], stands_for[parent]
-        parent, changed = above, flatnonzero(above != parent)
-    return same
+        replacement = arange(len(parent) + 1)
+        replacement[rows], replacement[-1] = rows[first[group]], -1
+        first_equal, new_parent = replacement[first_equal], replacement[parent]
+        parent, changed = new_parent, flatnonzero(new_parent != parent)
+    return first_equal

@@ -1,4 +1,4 @@
-"""Frames without an address: roots that name a process or something missing, leaves that show why a stack ends."""
+"""Frames that perf2x adds to stacks, without an address: a root that groups samples, or says why a stack ends there."""
 
 from enum import IntEnum
 
@@ -21,34 +21,40 @@ from perf2x.model.profile.profile import Functions, Locations, Profile, join_loc
 
 
 def with_synthetic_frames(profile: Profile, names: list[str]) -> tuple[Profile, int]:
-    """Return the profile with one synthetic location per name appended to its table, and the first new row."""
+    """Append a synthetic location and a function for each name.
+
+    Returns the profile, and the row of the first new location; the others follow in the order of ``names``.
+    """
     strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
-    text, count = strings.add_all(names), len(names)
+    name_rows, count = strings.add_all(names), len(names)
     old, functions = profile.locations, profile.functions
-    nowhere, none = np.zeros(count, np.uint64), np.zeros(count, np.int32)
-    made = Locations(
-        address=nowhere,
-        lookup=nowhere,
+    no_address, no_line = np.zeros(count, np.uint64), np.zeros(count, np.int32)
+    added = Locations(
+        address=no_address,
+        lookup=no_address,
         mapping=np.full(count, -1, np.int32),
         mode=np.zeros(count, np.uint8),
         synthetic=trues(count),
         line_offsets=arange(count + 1),
         line_function=np.arange(count, dtype=np.int32) + len(functions),
-        line_number=none,
+        line_number=no_line,
     )
-    grown = join_tables([functions, named_functions(text)])
-    locations = join_locations([old, made])
-    return replace(profile, strings=strings.table(), functions=grown, locations=locations), len(old)
+    all_functions = join_tables([functions, named_functions(name_rows)])
+    locations = join_locations([old, added])
+    return replace(profile, strings=strings.table(), functions=all_functions, locations=locations), len(old)
 
 
 def named_functions(names: I32) -> Functions:
-    """Return functions with only a name (n,)."""
-    none = np.zeros(len(names), np.int32)
-    return Functions(names, names, none, none)
+    """Return functions that have a name but no file or line; ``names`` (n,) are string indices."""
+    nothing = np.zeros(len(names), np.int32)
+    return Functions(names, names, nothing, nothing)
 
 
 class RootFrame(IntEnum):
-    """Why a stack ends; ROOT_FRAME_NAMES has the texts. NONE adds no frame."""
+    """The root frame of a stack that ends before its outermost function: the reason. NONE: the stack is complete.
+
+    ROOT_FRAME_NAMES has the names of the frames.
+    """
 
     NONE = 0
     USER_MISSING = 1
@@ -78,7 +84,11 @@ ROOT_FRAME_NAMES = {
 
 
 def root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
-    """Return one function per kind of root frame, and the function of each location of these kinds."""
+    """Return a function for each kind of root frame in ``root``, and the index of the function of each root frame.
+
+    ``root`` (locations,) holds a RootFrame, or 0 for locations that are not root frames. The functions are ordered by
+    kind, their names are added to ``strings``. Shape of the index: (number of root frames,).
+    """
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
     return named_functions(names), as_int32(searchsorted(kinds, root[root > 0]))

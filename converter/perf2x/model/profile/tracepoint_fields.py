@@ -6,18 +6,20 @@ from perf2x.base.columnar import AnyArray, Frozen
 
 
 class FieldColumn(Frozen):
-    """One field of all samples of a tracepoint."""
+    """The values of one field in all samples of a tracepoint."""
 
     name: str
     kind: str
     """``integer`` or ``text``."""
     values: AnyArray
-    """(n,) int64 or uint64 numbers; for texts, rows of ``texts``."""
+    """(n,) int64 or uint64: the field's numbers or, if it has texts, indices into ``texts``."""
     texts: Sequence[str] = ()
+    """Distinct texts; empty for integers."""
 
 
 class TracepointFields(Frozen):
-    """Fields of the samples of one event of one recording; all columns have ``count`` rows."""
+    """The fields of one tracepoint in one recording: a row for each sample, a column for each field."""
 
     count: int
+    """Number of rows."""
     columns: tuple[FieldColumn, ...]

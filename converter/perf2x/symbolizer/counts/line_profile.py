@@ -39,7 +39,15 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import SettingError
-from perf2x.model.profile import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts, FunctionCounts, Place
+from perf2x.model.profile import (
+    EXTERNAL,
+    NOT_RECORDED,
+    AddressCounts,
+    BranchCounts,
+    CodeCounts,
+    FunctionCounts,
+    LineLocation,
+)
 from perf2x.symbolizer.counts.discriminators import Gcc, Llvm
 from perf2x.symbolizer.sources.dwarf_units import code_lines
 from perf2x.symbolizer.sources.symbol_source import Context
@@ -141,7 +149,7 @@ class LineProfile(Struct):
             function.total += total
         return function
 
-    def _place(self, frame: CodeFrame) -> Place:
+    def _place(self, frame: CodeFrame) -> LineLocation:
         return frame.line, self._compiler.base(frame.discriminator)
 
     def _top(self, name: str) -> FunctionCounts:
