@@ -63,7 +63,7 @@ def _image(dump: JitDump, session: Session) -> ElfObject | None:
     from perf2x.stitcher.unwind.jit_image import JitFrames, jit_image
     from perf2x.symbolizer.sources.parse_jitdump import machine_of
 
-    frames = [JitFrames(code.offset, code.size, code.unwinding) for code in dump.codes if code.unwinding]
+    frames = [JitFrames(code.offset, code.size, code.eh_frame) for code in dump.codes if code.eh_frame]
     machine = machine_of(dump, session.arch)
     with contextlib.suppress(OSError):
         return jit_image(Path(dump.name).read_bytes(), machine, frames, dump.name) if frames else None

@@ -23,7 +23,7 @@ from perf2x.symbolizer.make_object_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.name_tables import ProfileLineBuilder
 from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult, full_names
-from perf2x.symbolizer.sources.remembered_lines import place_of
+from perf2x.symbolizer.sources.remembered_lines import cache_path_of
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
@@ -105,7 +105,7 @@ class ProfileSymbolizer:
         if mapped.key.kind is not DsoKind.FILE or not self._context.options.lines:
             return 0
         file = self._context.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
-        place = place_of(file, self._context.options) if file is not None else None
+        place = cache_path_of(file, self._context.options) if file is not None else None
         if file is None or (place is not None and place.is_file()):
             return 0
         info = file.section(".debug_info")

@@ -12,7 +12,7 @@ from perf2x.kernel.registry import load_symbol_sources
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import in_memory
 from perf2x.symbolizer.make_object_finder import make_context, make_finder
-from perf2x.symbolizer.sources.remembered_lines import place_of
+from perf2x.symbolizer.sources.remembered_lines import cache_path_of
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import SymbolReport
 from perf2x.symbolizer.symbolize import UNIT_MICROSECONDS, ProfileSymbolizer, symbolize
@@ -284,7 +284,7 @@ def test_debug_info_that_nobody_has_read_yet_is_work(tmp_path) -> None:
     few = symbolizer.costs()[1]
     assert few < symbolizer.costs()[0] <= few + UNIT_MICROSECONDS
     symbolizer.resolve(0)
-    assert place_of(file, options).is_file()
+    assert cache_path_of(file, options).is_file()
     assert symbolizer.costs() == [few, few]
 
 

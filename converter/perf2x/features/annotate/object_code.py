@@ -124,12 +124,12 @@ class DumpedCode:
         if row < 0:
             return 0
         code = self._pieces.codes[row]
-        return (code.first - code.offset) % 2**64
+        return (code.load_address - code.offset) % 2**64
 
     def offsets_of(self, address: U64) -> U64:
         """Return the file offset of the code loaded at each address; 2**64 - 1 for no function or several functions."""
         codes = self._pieces.codes
-        first = as_uint64([code.first for code in codes])
+        first = as_uint64([code.load_address for code in codes])
         moved = self._pieces.start - first
         begun, moved_of_begun = _up_to(address, first, moved)
         ended, moved_of_ended = _up_to(address, first + self._pieces.size, moved)

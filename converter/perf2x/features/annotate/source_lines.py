@@ -66,7 +66,7 @@ class Sources:
         if key.kind is DsoKind.KERNEL:
             kernel = VmlinuxSource(context)
             file = kernel.files.dwarf if kernel.files is not None else None
-            return file is not None and any(is_own(places, name, file) for name in kernel.names)
+            return file is not None and any(is_own(places, name, file) for name in kernel.usual_paths)
         if key.kind is DsoKind.FILE and is_jitdump(key.name):
             dump = JitdumpFiles.of(context).open(key.name, pid)
             return dump is not None and dump.name == str(next(places.on_disk(key.name)))

@@ -1,6 +1,8 @@
 """Reads source locations from the debug info units that contain addresses.
 
-Units are in the debug file itself, in ``.dwo`` files, in packages of these (``.dwp``) and in dwz files.
+A unit may be in the debug file itself or, if that has only a skeleton of it (``-gsplit-dwarf``), in a ``.dwo`` file or
+in a package of these (``.dwp``). The tool dwz moves what several debug files have in common to another file, called
+supplementary in DWARF, to which their units then refer.
 """
 
 from functools import cached_property, partial
@@ -20,83 +22,90 @@ from perf2x.base.binaries.find.object_finder import ObjectFiles
 from perf2x.base.columnar import U64, argsort, flatnonzero
 from perf2x.base.files.sysroot import is_file
 from perf2x.symbolizer.sources.elf_symbols import count_broken, counting_broken
-from perf2x.symbolizer.sources.remembered_lines import place_of, recall, remember
+from perf2x.symbolizer.sources.remembered_lines import cache_path_of, read_cached_lines, write_cached_lines
 from perf2x.symbolizer.sources.symbol_source import Context
 
 
-def locations_from_units(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:
-    """Return functions and lines at each address, from the debug file in ``found`` and the files it refers to.
+def locations_from_units(context: Context, files: ObjectFiles, recorded_path: str, svma: U64) -> SourceLocations:
+    """Return functions and lines at ``svma`` (n,), from the debug file in ``files`` and the files that it refers to.
 
-    Addresses that were looked up before are not read again. Unreadable units are counted and skipped. Raises
-    ObjectError if the whole file is unreadable.
+    Locations are taken from the cache if they are there, and added to it if they are not. Unreadable units are counted
+    and skipped. Raises ObjectError if the whole file is unreadable.
     """
-    assert found.dwarf is not None
-    reader = _UnitReader(context, found, found.dwarf, recorded)
-    place, beside = place_of(found.dwarf, context.options), reader.beside
-    known, order = recall(place, beside), argsort(svma)
+    assert files.dwarf is not None
+    reader = _UnitReader(context, files, files.dwarf, recorded_path)
+    cache_path, other_files = cache_path_of(files.dwarf, context.options), reader.other_files
+    cached, order = read_cached_lines(cache_path, other_files), argsort(svma)
     address = svma[order]
-    missing = flatnonzero(known.rows(address) < 0)
+    missing = flatnonzero(cached.rows(address) < 0)
     if len(missing):
         try:
             with context.diagnostics.apart() as counts:
                 read = reader.lines().find(address[missing])
         finally:
             context.diagnostics.absorb(counts.values())
-        known = known.joined(address[missing], read)
-        # if diagnostics were counted, the next run must read and count again
+        cached = cached.joined(address[missing], read)
+        # if damage was counted, the next run must find and count it, too
         if not counts and not reader.has_read_dwo:
-            remember(place, beside, known)
-    return known.locations.take(known.rows(address)[argsort(order)])
+            write_cached_lines(cache_path, other_files, cached)
+    return cached.locations.take(cached.rows(address)[argsort(order)])  # in the order of ``svma``
 
 
-def code_lines(context: Context, found: ObjectFiles, recorded: str) -> CodeLines:
-    """Return functions, lines and discriminators, from the debug file in ``found`` and the files it refers to."""
-    assert found.dwarf is not None
-    return CodeLines(_UnitReader(context, found, found.dwarf, recorded).lines())
+def code_lines(context: Context, files: ObjectFiles, recorded_path: str) -> CodeLines:
+    """Return what finds functions, lines and discriminators, in the debug file of ``files`` and those it refers to."""
+    assert files.dwarf is not None
+    return CodeLines(_UnitReader(context, files, files.dwarf, recorded_path).lines())
 
 
 class _UnitReader(Struct, dict=True):
-    """Reads one object and the files that belong to it, each opened when first needed."""
+    """Opens the debug file of one object, and each file with another part of its debug info when that is needed."""
 
     _context: Context
-    _found: ObjectFiles
+    _files: ObjectFiles
     _file: ElfObject
-    _recorded: str
-    _split_files: DwoFiles = field(default_factory=DwoFiles)
+    """The debug file."""
+    _recorded_path: str
+    """The object's path as recorded; its ``.dwp`` may be next to that path."""
+    _dwo_files: DwoFiles = field(default_factory=DwoFiles)
     has_read_dwo: bool = False
     """Whether a result depends on ``.dwo`` files. It is then not cached: there may be thousands of them to identify."""
 
     @property
-    def beside(self) -> str:
-        """Identities of the other files that results depend on, except ``.dwo`` files."""
+    def other_files(self) -> str:
+        """Identities of the dwz file and the package, which results depend on, too; "none" for a missing one."""
         files = self._supplementary, self._package_file
         return " ".join(file.identity if file is not None else "none" for file in files)
 
     def lines(self) -> UnitLines:
+        """Return what looks addresses up in the units of all files."""
         file = self._file
-        if file.type == "ET_REL":
+        if file.type == "ET_REL":  # a kernel module: references between its debug sections are relocations
             file = open_elf(relocate_debug_info(file), file.name)
-        other = DebugFile(DebugSections(self._supplementary)) if self._supplementary is not None else None
-        debug_file = DebugFile(DebugSections(file), other)
-        return UnitLines(debug_file, self._split, partial(count_broken, self._context.diagnostics))
+        dwz_file = DebugFile(DebugSections(self._supplementary)) if self._supplementary is not None else None
+        debug_file = DebugFile(DebugSections(file), dwz_file)
+        return UnitLines(debug_file, self._split_unit, partial(count_broken, self._context.diagnostics))
 
     @cached_property
     def _supplementary(self) -> ElfObject | None:
+        """The dwz file; None if the debug file refers to none, or if it is missing or unreadable."""
         if not has_supplementary(self._file):
             return None
         with counting_broken(self._context.diagnostics):
-            other = supplementary_file(self._context.finder, self._file)
-            if other is None:
+            dwz_file = supplementary_file(self._context.finder, self._file)
+            if dwz_file is None:
                 advice = (
                     "part of the debug info is in a dwz file that was not found; some inlined functions have no name. "
                     "Install debug packages, or use --debug-dir or --debuginfod."
                 )
                 self._context.diagnostics.add("debug_info_in_dwz", advice, where=self._file.name)
-            return other
+            return dwz_file
         return None
 
-    def _split(self, skeleton: Unit) -> Unit | None:
-        """Return the unit that a skeleton stands for, from the package or from the ``.dwo`` file that it names."""
+    def _split_unit(self, skeleton: Unit) -> Unit | None:
+        """Return the unit of which the debug file has a skeleton, from the package or else from a ``.dwo`` file.
+
+        Returns None, and reports it, if neither was found.
+        """
         unit = self._package.unit(skeleton.dwo_id) if self._package is not None else None
         unit = unit or self._from_dwo_file(skeleton)
         if unit is not None:
@@ -111,8 +120,9 @@ class _UnitReader(Struct, dict=True):
 
     @cached_property
     def _package_file(self) -> ElfObject | None:
+        """The ``.dwp`` file; None if there is none."""
         with counting_broken(self._context.diagnostics):
-            return package_file(self._context.finder, self._found, self._recorded)
+            return package_file(self._context.finder, self._files, self._recorded_path)
         return None
 
     @cached_property
@@ -122,10 +132,11 @@ class _UnitReader(Struct, dict=True):
         return None
 
     def _from_dwo_file(self, skeleton: Unit) -> Unit | None:
+        """Return the unit from the first readable ``.dwo`` file with the skeleton's name and id; None without one."""
         for path in split_paths(self._context.finder, self._file, skeleton.comp_dir, skeleton.dwo_name):
             if is_file(path):
                 with counting_broken(self._context.diagnostics):
-                    unit = self._split_files.unit(path, skeleton.dwo_id)
+                    unit = self._dwo_files.unit(path, skeleton.dwo_id)
                     if unit is not None:
                         self.has_read_dwo = True
                         return unit

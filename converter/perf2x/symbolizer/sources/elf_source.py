@@ -1,4 +1,8 @@
-"""Names for addresses in ELF files: symbol tables first, then lines and inlined frames if debug info has them."""
+"""Names for addresses in ELF files, with lines and inlined functions if there is debug info.
+
+Both a symbol table and debug info name functions. ``merge_debug_info`` shows which name wins: the function that a
+symbol names keeps this name, and debug info adds what the symbol table lacks.
+"""
 
 import re
 from collections.abc import Sequence
@@ -47,8 +51,8 @@ from perf2x.symbolizer.sources.symbol_source import (
     symbols_from_names,
 )
 
-_TYPES = re.compile(r"\[.*\]")
-"""Type arguments of a generic function, which Go's table of functions omits."""
+_TYPE_ARGUMENTS = re.compile(r"\[.*\]")
+"""Type arguments of a generic Go function, which the runtime's table of functions writes as ``[...]``."""
 STRIPPED = "stripped: it has no symbol table, and no debug file was found"
 
 
@@ -62,35 +66,35 @@ class ElfSource(BuiltInSource):
         return dso.kind in (DsoKind.FILE, DsoKind.VDSO) and bool(dso.found.files)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return functions by svma, with lines if there is debug info."""
+        """Return functions, with lines if there is debug info; ``address`` (n,) has svmas."""
         names = ElfNames(dso.found, self._context.diagnostics)
         if not is_injected(dso.name):
             return symbols_of(self._context, dso.found, names, address, dso.name)
-        rows = unique_known(names.find(address))[0]
-        shift = V8_SHIFT if any(is_v8(names.name(row)) for row in rows.tolist()) else 0
-        return injected_symbols(symbols_of(self._context, dso.found, names, address, dso.name, shift))
+        symbols = unique_known(names.find(address))[0]
+        line_shift = V8_SHIFT if any(is_v8(names.name(row)) for row in symbols.tolist()) else 0
+        return injected_symbols(symbols_of(self._context, dso.found, names, address, dso.name, line_shift))
 
 
 def symbols_of(
-    context: Context, found: ObjectFiles, names: ElfNames, svma: U64, recorded: str = "", shift: int = 0
+    context: Context, files: ObjectFiles, names: ElfNames, svma: U64, recorded_path: str = "", line_shift: int = 0
 ) -> Symbols:
-    """Return functions by svma from ``names``, with lines and inlined frames if a file of ``found`` has debug info.
+    """Return the functions at ``svma`` (n,), with lines and inlined functions if one of ``files`` has debug info.
 
-    ``recorded`` is the object's recorded path; the rest of split debug info may be next to it. Lines are those of the
-    addresses ``shift`` bytes further on.
+    ``recorded_path``: path of the object as recorded; its ``.dwp`` may be next to that path. ``line_shift``: in debug
+    info, each address is this many bytes higher than in the symbol table (V8's code, see ``V8_SHIFT``).
     """
-    row = names.find(svma)
+    symbol = names.find(svma)
     missing = "" if names.has_symtab else STRIPPED
-    if found.dwarf is not None and (context.options.lines or not names.has_symtab):
-        locations = _source_locations(context, found, recorded, svma + np.uint64(shift))
-        if found.code is not None:
+    if files.dwarf is not None and (context.options.lines or not names.has_symtab):
+        locations = _source_locations(context, files, recorded_path, svma + np.uint64(line_shift))
+        if files.code is not None:
             with counting_broken(context.diagnostics):
-                locations = with_go_start_lines(locations, found.code, found.symbols, svma)
-        return merge_debug_info(names, row, locations, context.options.inline, missing)
-    rows, function = unique_known(row)
-    if not len(rows):
+                locations = with_go_start_lines(locations, files.code, files.symbols, svma)
+        return merge_debug_info(names, symbol, locations, context.options.inline, missing)
+    distinct, name_index = unique_known(symbol)
+    if not len(distinct):
         return no_symbols(len(svma), missing)
-    return symbols_from_names([names.name(one) for one in rows.tolist()], function, missing)
+    return symbols_from_names([names.name(row) for row in distinct.tolist()], name_index, missing)
 
 
 def with_go_start_lines(
@@ -98,34 +102,35 @@ def with_go_start_lines(
 ) -> SourceLocations:
     """Replace start lines by those of Go's table for the functions at ``svma`` and those inlined into them.
 
-    ``go build -pgo`` counts the lines of calls from the start line of the function. Functions that are not in the table
-    keep their start lines. Raises ObjectError if the table is damaged.
+    ``go build -pgo`` identifies a call by its line relative to the start line of its function, and takes start lines
+    from this table. Functions that are not in the table keep their start lines. Raises ObjectError if the table is
+    damaged.
     """
     table = go_functions(code)
     if table is None:
         return locations
     row = unique(table.find(svma))
-    line_of = start_lines(table, row[row >= 0].tolist(), code, symbols)
+    start_line = start_lines(table, row[row >= 0].tolist(), code, symbols)
     functions = [
-        replace(one, start_line=line_of.get(_TYPES.sub("[...]", one.symbol), one.start_line))
-        for one in locations.functions
+        replace(function, start_line=start_line.get(_TYPE_ARGUMENTS.sub("[...]", function.symbol), function.start_line))
+        for function in locations.functions
     ]
     return replace(locations, functions=functions)
 
 
-def _source_locations(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:
+def _source_locations(context: Context, files: ObjectFiles, recorded_path: str, svma: U64) -> SourceLocations:
     from perf2x.symbolizer.sources.dwarf_units import locations_from_units  # most objects have no debug info
 
     with counting_broken(context.diagnostics):
-        return locations_from_units(context, found, recorded, svma)
+        return locations_from_units(context, files, recorded_path, svma)
     return source_locations_of([[]] * len(svma))
 
 
-def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inline: bool, missing: str) -> Symbols:
-    """Merge the symbol table of an ELF file with the lines and inlined frames of its debug info.
+def merge_debug_info(names: ElfNames, symbol: I64, locations: SourceLocations, inline: bool, missing: str) -> Symbols:
+    """Merge the symbol table of an ELF file with the lines and inlined functions of its debug info.
 
-    The outermost frame keeps its name from the symbol table, as in perf; file, line and inlined functions come
-    from debug info::
+    The outermost frame of an address is the function that all others were inlined into. It keeps its name from the
+    symbol table, as in perf; file, line and inlined functions come from debug info::
 
         address  symbol table   debug info, innermost first           result, innermost first
         0x10     main           get a.h:3, run a.c:9, _main b.c:7     get a.h:3, run a.c:9, main b.c:7
@@ -135,16 +140,17 @@ def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inli
         0x40     –              f, no line  (a gap after f)           no rows if the file has a .symtab, else f
         0x50     –              one function without a name           no rows
 
-    ``row`` (n,) is each address's symbol, −1 for none. ``missing`` is the reason for addresses that stay unnamed.
+    ``symbol`` (n,) is each address's row in ``names``, −1 for none. ``inline``: keep inlined functions; otherwise, only
+    the outermost frame stays. ``missing`` is the reason for addresses that stay unnamed.
     """
-    frames = _merged_frames(row, locations, _trusted_counts(row, locations, names.has_symtab), inline)
-    # pack (symbol, debug function) into one word, with 0 for −1
+    frames = _merged_frames(symbol, locations, _trusted_counts(symbol, locations, names.has_symtab), inline)
+    # a function is a distinct pair (symbol, debug function), packed into one word; + 1, so that −1 becomes 0
     word = as_uint64(frames.symbol + 1) << np.uint64(32) | as_uint64(frames.debug_function + 1)
     pairs, function = unique_inverse(word)
-    symbol, debug_function = pairs >> np.uint64(32), pairs & np.uint64(2**32 - 1)
+    symbols, debug_functions = pairs >> np.uint64(32), pairs & np.uint64(2**32 - 1)
     functions = [
-        _function(names, locations.functions, symbol - 1, debug_function - 1)
-        for symbol, debug_function in zip(symbol.tolist(), debug_function.tolist(), strict=True)
+        _function(names, locations.functions, symbol_row - 1, debug_function - 1)
+        for symbol_row, debug_function in zip(symbols.tolist(), debug_functions.tolist(), strict=True)
     ]
     return Symbols(frames.offsets, as_int32(function), frames.line, functions, has_inlines=inline, missing=missing)
 
@@ -155,69 +161,81 @@ class _Frames(Frozen):
     offsets: I64
     """(n + 1,)"""
     symbol: I64
-    """(rows,) symbol of the outermost frame of an address, −1 for inlined frames and if there is no symbol."""
+    """(rows,) row of the symbol of an address's outermost frame; −1 for inlined frames, and if there is no symbol."""
     debug_function: I64
-    """(rows,) function in debug info, −1 for none."""
+    """(rows,) index of the function in debug info, −1 for none."""
     line: I32
-    """(rows,) 0 if unknown."""
+    """(rows,) source line, 0 if unknown."""
 
 
-def _trusted_counts(row: I64, locations: SourceLocations, has_symtab: bool) -> I64:
-    """Return (n,) number of debug info frames to keep of each address: all or none."""
+def _trusted_counts(symbol: I64, locations: SourceLocations, has_symtab: bool) -> I64:
+    """Return (n,) how many frames in debug info each address has, or 0 if they are not to be used.
+
+    They are dropped for an address without a symbol in two cases. If the file has a .symtab and there is no line, the
+    address is in a gap between functions, which a range in debug info spans. If the only frame has no name, it says
+    nothing.
+    """
     count = np.diff(locations.offsets)
     if has_symtab:
-        # neither a symbol nor a line: a gap between functions
-        count = np.where((row >= 0) | locations.has_line, count, 0)
-    nameless = np.array([not function.symbol for function in locations.functions], np.bool_)
-    single = flatnonzero((count == 1) & (row < 0))
-    count[single[nameless[locations.function[locations.offsets[single]]]]] = 0
+        count = np.where((symbol >= 0) | locations.has_line, count, 0)
+    is_nameless = np.array([not function.symbol for function in locations.functions], np.bool_)
+    single = flatnonzero((count == 1) & (symbol < 0))
+    count[single[is_nameless[locations.function[locations.offsets[single]]]]] = 0
     return count
 
 
-def _merged_frames(row: I64, locations: SourceLocations, count: I64, inline: bool) -> _Frames:
-    """Return the last ``count`` debug info frames of each address, the outermost one with its symbol.
+def _merged_frames(symbol: I64, locations: SourceLocations, count: I64, inline: bool) -> _Frames:
+    """Return the frames of each address from debug info, the outermost one with its symbol.
 
-    An address that is only in the symbol table gets one frame without a line.
+    ``count`` (n,) is 0 where debug info is not to be used, otherwise the number of the address's frames there. An
+    address that is only in the symbol table gets one frame without a line.
     """
     kept = count if inline else np.minimum(count, 1)
-    symbol_only = (row >= 0) & (count == 0)
-    size = kept + symbol_only
+    is_symbol_only = (symbol >= 0) & (count == 0)
+    size = kept + is_symbol_only
     offsets = offsets_of(size)
-    source = ranges(locations.offsets[:-1] + count - kept, kept)
+    debug_rows = ranges(locations.offsets[:-1] + count - kept, kept)  # the last ``kept`` frames, which are outermost
 
-    from_debug_info = trues(int(offsets[-1]))
-    from_debug_info[offsets[:-1][symbol_only]] = False
-    debug_function, line = minus_ones(len(from_debug_info)), np.zeros(len(from_debug_info), np.int32)
-    debug_function[from_debug_info], line[from_debug_info] = locations.function[source], locations.line[source]
+    # every row is copied from debug info, except the one row of an address that has only a symbol
+    is_from_debug_info = trues(int(offsets[-1]))
+    is_from_debug_info[offsets[:-1][is_symbol_only]] = False
+    debug_function, line = minus_ones(len(is_from_debug_info)), np.zeros(len(is_from_debug_info), np.int32)
+    debug_function[is_from_debug_info] = locations.function[debug_rows]
+    line[is_from_debug_info] = locations.line[debug_rows]
 
-    symbol = minus_ones(len(from_debug_info))
+    # the last row of an address is its outermost frame, to which the symbol belongs
+    row_symbol = minus_ones(len(is_from_debug_info))
     has_frames = size > 0
-    symbol[offsets[1:][has_frames] - 1] = row[has_frames]
-    return _Frames(offsets, symbol, debug_function, line)
+    row_symbol[offsets[1:][has_frames] - 1] = symbol[has_frames]
+    return _Frames(offsets, row_symbol, debug_function, line)
 
 
 def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, debug_function: int) -> Function:
-    """Return one function; ``symbol`` is −1 for inlined functions and for those outside the symbol table."""
-    described = functions[debug_function] if debug_function >= 0 else DebugFunction("", "")
-    if symbol >= 0:
-        return Function(names.name(symbol) or "??", "", described.path, described.start_line)
-    return Function(described.symbol or "??", _short_name(described), described.path, described.start_line)
+    """Return the function of a symbol (its row in ``names``) and an index into ``functions``; −1 means neither.
 
-
-def _short_name(described: DebugFunction) -> str:
-    """Return the short form of a name that is not mangled, "" for others.
-
-    GCC gives no linkage names to functions with internal linkage. A call operator without a class is usually a
-    lambda's; its enclosing function, or its file, distinguishes it from others.
+    The symbol's name wins; "??" is perf's name for a function without one.
     """
-    name, is_lambda = described.symbol, is_nameless_call_operator(described.symbol)
-    if not described.inside and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):
+    debug = functions[debug_function] if debug_function >= 0 else DebugFunction("", "")
+    if symbol >= 0:
+        return Function(names.name(symbol) or "??", "", debug.path, debug.start_line)
+    return Function(debug.symbol or "??", _short_name(debug), debug.path, debug.start_line)
+
+
+def _short_name(function: DebugFunction) -> str:
+    """Return the short name of a function if it cannot be derived from its symbol, otherwise "".
+
+    GCC gives no linkage names to functions with internal linkage, so ``symbol`` may be a plain name with template
+    arguments, which are abbreviated. A call operator without a class is usually a lambda's; its enclosing function, or
+    its file, distinguishes it from others.
+    """
+    name, is_lambda = function.symbol, is_nameless_call_operator(function.symbol)
+    if not function.inside and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):
         return ""
     from perf2x.symbolizer.demangle.brackets import abbreviate  # not needed for C programs
 
     short = abbreviate(name)
-    if described.inside:
-        outer = described.inside.partition(".")[0]  # without suffixes of clones: main.cold
+    if function.inside:
+        outer = function.inside.partition(".")[0]  # without suffixes of clones, as in main.cold
         outer = _short_name(DebugFunction(outer, "")) or short_name(outer)
         return f"{outer}::{'{lambda}' if is_lambda else short}"
-    return f"{short} {base_name(described.path)}" if is_lambda else short
+    return f"{short} {base_name(function.path)}" if is_lambda else short

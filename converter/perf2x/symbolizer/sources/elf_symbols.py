@@ -1,4 +1,7 @@
-"""Function names from symbol tables of ELF files, and from PLTs, which have no symbols of their own."""
+"""Function names from the symbol tables of ELF files and from their PLTs.
+
+PLT entries have no symbols of their own; they are named after the functions that they jump to (``puts@plt``).
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,81 +22,89 @@ from perf2x.symbolizer.symbols_by_address import SymbolColumns, SymbolIndex
 
 
 class _SymbolTables:
-    """Several symbol tables and the entries of PLTs as one table, in perf's order of insertion.
+    """Several symbol tables and the entries of PLTs, one after the other as one table, in perf's order of insertion.
 
     It does not keep its index, which refers to these names: a reference cycle would not be freed with the object.
     """
 
-    def __init__(self, parts: list[SymbolRows], linkage: LinkageTable | None = None) -> None:
-        ends = list(accumulate(map(len, parts), initial=0))
-        self._spans = list(zip(ends[:-1], ends[1:], parts, strict=True))
-        self.parts, self.linkage, self.first_linkage_row = parts, linkage, ends[-1]
+    def __init__(self, tables: list[SymbolRows], plt: LinkageTable | None = None) -> None:
+        ends = list(accumulate(map(len, tables), initial=0))
+        self._spans = list(zip(ends[:-1], ends[1:], tables, strict=True))
+        # rows from first_plt_row on are those of the PLTs
+        self.tables, self.plt, self.first_plt_row = tables, plt, ends[-1]
 
     def name(self, row: int) -> str:
         """Return the name of a symbol as in the file. Raises ObjectError if a PLT's names cannot be read."""
-        for start, end, part in self._spans:
+        for start, end, table in self._spans:
             if row < end:
-                return part.name(row - start)
-        assert self.linkage is not None
-        return self.linkage.name(row - self.first_linkage_row)
+                return table.name(row - start)
+        assert self.plt is not None
+        return self.plt.name(row - self.first_plt_row)
 
     def index(self) -> SymbolIndex:
         none = np.zeros(0, np.uint64)
-        start, size = (none, none) if self.linkage is None else (self.linkage.start, self.linkage.size)
-        starts = np.concatenate([*(part.start for part in self.parts), start])
-        ends = starts + np.concatenate([*(part.size for part in self.parts), size])
-        kind = np.concatenate([*(part.type for part in self.parts), np.full(len(start), STT_FUNC, np.uint8)])
-        binding = np.concatenate([*(part.binding for part in self.parts), np.full(len(start), STB_GLOBAL, np.uint8)])
-        return SymbolIndex(SymbolColumns(starts, ends, kind, binding, self.name, full_name))
+        plt_start, plt_size = (none, none) if self.plt is None else (self.plt.start, self.plt.size)
+        start = np.concatenate([*(table.start for table in self.tables), plt_start])
+        end = start + np.concatenate([*(table.size for table in self.tables), plt_size])
+        plt_type, plt_binding = (np.full(len(plt_start), value, np.uint8) for value in (STT_FUNC, STB_GLOBAL))
+        kind = np.concatenate([*(table.type for table in self.tables), plt_type])
+        binding = np.concatenate([*(table.binding for table in self.tables), plt_binding])
+        return SymbolIndex(SymbolColumns(start, end, kind, binding, self.name, full_name))
 
 
 class _FunctionStarts:
-    """Finds functions that start exactly at an address, in symbol tables only."""
+    """Finds the function that starts exactly at an address, for PLT entries of ifuncs, which refer to it by address.
 
-    def __init__(self, parts: list[SymbolRows]) -> None:
-        self._symbols = _SymbolTables(parts)
+    Only symbol tables are searched, not the PLTs that are to be named.
+    """
+
+    def __init__(self, tables: list[SymbolRows]) -> None:
+        self._symbols = _SymbolTables(tables)
 
     @cached_property
     def _index(self) -> SymbolIndex:
         return self._symbols.index()
 
     def name_at(self, address: int) -> str:
+        """Return the function's name; "" if no function starts there."""
         row = int(self._index.find(as_uint64([address]))[0])
-        exact = row >= 0 and int(np.concatenate([part.start for part in self._symbols.parts])[row]) == address
-        return self._symbols.name(row) if exact else ""
+        starts_here = row >= 0 and int(np.concatenate([table.start for table in self._symbols.tables])[row]) == address
+        return self._symbols.name(row) if starts_here else ""
 
 
 class ElfNames:
-    """All function names of one object, from those of its files that have symbols."""
+    """All function names of one object, from the symbol tables of its files and from its PLTs."""
 
     def __init__(
         self,
-        found: ObjectFiles,
+        files: ObjectFiles,
         diagnostics: Diagnostics,
         section_addresses: Mapping[int, int] | None = None,
     ) -> None:
-        """``section_addresses``: for a relocatable file, the addresses of its sections by number."""
+        """``section_addresses``: the assumed addresses of a kernel module's sections, by section number."""
         self._diagnostics = diagnostics
-        tables = list(_function_tables(found, diagnostics, section_addresses))
-        parts = [rows for _, rows in tables]
-        self.has_symtab = any(name == ".symtab" for name, _ in tables)
-        linkage = _linkage_table(found.code, parts, diagnostics) if section_addresses is None else None
-        self._symbols = _SymbolTables(parts, linkage)
+        named_tables = list(_function_tables(files, diagnostics, section_addresses))
+        tables = [table for _, table in named_tables]
+        self.has_symtab = any(section == ".symtab" for section, _ in named_tables)
+        plt = _linkage_table(files.code, tables, diagnostics) if section_addresses is None else None
+        self._symbols = _SymbolTables(tables, plt)
         self._index = self._symbols.index()
 
     def find(self, svma: U64) -> I64:
-        """Return (n,) row of the symbol that contains each address, −1 for none; see ``name``.
+        """Return (n,) row of the symbol that contains each address, −1 for none; ``name`` has the row's name.
 
-        PLTs whose names cannot be read are counted and left out.
+        PLTs are left out, and counted as damaged, if their names cannot be read.
         """
         try:
             row = self._index.find(svma)
-            linked = row[row >= self._symbols.first_linkage_row]
-            for one in (linked.min(), linked.max()) if len(linked) else ():  # an entry of each kind of PLT
-                self.name(int(one))
+            plt_rows = row[row >= self._symbols.first_plt_row]
+            # names of PLTs are read on first use, which shows damage; .plt.got, which has the first rows, and .plt are
+            # read separately, so the lowest and the highest row are tried
+            for plt_row in (plt_rows.min(), plt_rows.max()) if len(plt_rows) else ():
+                self.name(int(plt_row))
         except ObjectError as error:
             count_broken(self._diagnostics, error)
-            self._symbols = _SymbolTables(self._symbols.parts)
+            self._symbols = _SymbolTables(self._symbols.tables)
             self._index = self._symbols.index()
             row = self._index.find(svma)
         return row
@@ -103,42 +114,42 @@ class ElfNames:
         return self._symbols.name(row)
 
     def extents(self, svma: U64) -> tuple[U64, U64]:
-        """Return (n,) first byte, and one past the last, of the symbol that contains each address.
+        """Return (n,) start and end of the symbol that contains each address: its first byte, and one past its last.
 
-        Both 0 without one.
+        Both are 0 for an address without a symbol.
         """
         return self._index.extents(svma)
 
 
 def _function_tables(
-    found: ObjectFiles, diagnostics: Diagnostics, section_addresses: Mapping[int, int] | None
+    files: ObjectFiles, diagnostics: Diagnostics, section_addresses: Mapping[int, int] | None
 ) -> Iterator[tuple[str, SymbolRows]]:
-    """Yield (section, functions) of each readable symbol table, in the order of dso__load_sym.
+    """Yield (section name, functions) of each readable symbol table, in the order of perf's dso__load_sym.
 
-    They are .symtab and .dynsym of the file with symbols, then those of the running file if it is a different file, as
-    with mini debug info.
+    These are .symtab and .dynsym of the file with symbols, then those of the file with the code if that is another one:
+    mini debug info, for example, leaves .dynsym in the latter.
     """
-    files = [found.symbols] if found.symbols else []
-    if found.code is not None and found.code is not found.symbols:
-        files.append(found.code)
-    for file in files:
+    elf_files = [files.symbols] if files.symbols else []
+    if files.code is not None and files.code is not files.symbols:
+        elf_files.append(files.code)
+    for file in elf_files:
         for section in (".symtab", ".dynsym"):
             with counting_broken(diagnostics):
-                rows = function_symbols(file, section, section_addresses)
-                if rows is not None:
-                    yield section, rows
+                table = function_symbols(file, section, section_addresses)
+                if table is not None:
+                    yield section, table
 
 
-def _linkage_table(code: ElfObject | None, parts: list[SymbolRows], diagnostics: Diagnostics) -> LinkageTable | None:
-    """Return the entries of the running file's PLT; None if there is none or it cannot be read."""
+def _linkage_table(code: ElfObject | None, tables: list[SymbolRows], diagnostics: Diagnostics) -> LinkageTable | None:
+    """Return the PLT entries of the file with the code; None without that file, or if its PLT cannot be read."""
     with counting_broken(diagnostics):
-        return LinkageTable(code, _FunctionStarts(parts).name_at) if code is not None else None
+        return LinkageTable(code, _FunctionStarts(tables).name_at) if code is not None else None
     return None
 
 
 @contextmanager
 def counting_broken(diagnostics: Diagnostics) -> Iterator[None]:
-    """Count an unreadable object, or part of one, in the block, and continue after it."""
+    """Turn an ObjectError raised in the block into a count of an unreadable object, or part of one; end the block."""
     try:
         yield
     except ObjectError as error:

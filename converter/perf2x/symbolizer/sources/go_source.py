@@ -1,7 +1,7 @@
-"""Names and lines of Go programs that were linked without symbols, from the runtime's own table.
+"""Names and lines of Go programs that were linked without symbols, from the table of the Go runtime (.gopclntab).
 
-perf shows their frames as unknown. Programs with a symbol table are left to elf_source.py: their symbols name the types
-of generic functions, which this table writes as ``[...]``.
+perf does not read this table, and shows the frames of these programs as unknown. Programs with a symbol table are left
+to elf_source.py: their symbols name the type arguments of generic functions, which this table writes as ``[...]``.
 """
 
 import numpy as np
@@ -21,54 +21,59 @@ from perf2x.symbolizer.sources.symbol_source import (
 
 
 class GoSource(BuiltInSource):
-    """Functions and lines from ``.gopclntab``; addresses outside it (C code of cgo) are left to the next source."""
+    """Functions and lines from .gopclntab; addresses that it does not contain (C code of cgo) are left to others."""
 
     order = 18
 
     def covers(self, dso: Dso) -> bool:
         """Return True for Go programs with neither symbols nor debug info."""
-        found = dso.found
-        if dso.kind is not DsoKind.FILE or found.code is None or found.dwarf is not None:
+        files = dso.found
+        if dso.kind is not DsoKind.FILE or files.code is None or files.dwarf is not None:
             return False
-        return not any(file.section(".symtab") for file in found.files) and has_go_table(found.code)
+        return not any(file.section(".symtab") for file in files.files) and has_go_table(files.code)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return functions by svma."""
+        """Return functions and lines; ``address`` (n,) has svmas."""
         table = go_functions(dso.found.code) if dso.found.code is not None else None
         if table is None:
             return no_symbols(len(address))
-        rows, which = unique_inverse(table.find(address))
+        rows, row_index = unique_inverse(table.find(address))
+        # None for addresses outside the table, and for damaged rows
         decoded = [table.function(row) if row >= 0 else None for row in rows.tolist()]
-        is_known = np.array([one is not None for one in decoded], np.bool_)
-        index = as_int64(new_rows(is_known)[which])
-        functions, line = _functions_and_lines(table, [one for one in decoded if one is not None], index, address)
+        is_decoded = np.array([function is not None for function in decoded], np.bool_)
+        index = as_int64(new_rows(is_decoded)[row_index])  # (n,) index among the decoded functions, −1 for None
+        go_functions_hit = [function for function in decoded if function is not None]
+        functions, line = _functions_and_lines(table, go_functions_hit, index, address)
         return symbols_from_functions(functions, index, "no function of the Go program", line)
 
 
 def _functions_and_lines(
     table: GoFunctions, decoded: list[GoFunction], index: I64, address: U64
 ) -> tuple[list[Function], I64]:
-    """Return the functions, and the line of each address; ``index`` (n,) is its function in ``decoded``, −1 for none.
+    """Convert the functions ``decoded`` of a Go table, and find the line of each address.
 
-    The line is 0 if it was inlined from another file.
+    ``index`` (n,) is the function of each ``address`` (n,), −1 for none. Returns the functions, and (n,) the lines. A
+    line is 0 if it is unknown, or if the code was inlined from another file, to which its number would belong.
     """
-    entry = as_uint64([one.entry for one in decoded])
-    own, inside = arange(len(decoded)), flatnonzero(index >= 0)
-    row = np.concatenate([own, index[inside]])
-    svma = np.concatenate([entry, address[inside]])
-    file = table.values(as_int64([one.file_at for one in decoded]), entry, row, svma)
-    line = table.values(as_int64([one.line_at for one in decoded]), entry, row, svma)
-    valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
-    result = zeros(len(address))
-    result[inside] = np.where(valid, line, 0)[len(decoded) :]
+    entry = as_uint64([function.entry for function in decoded])
+    own, known = arange(len(decoded)), flatnonzero(index >= 0)
+    # file and line are looked up together at every function's entry, then at all addresses in known functions
+    row = np.concatenate([own, index[known]])
+    svma = np.concatenate([entry, address[known]])
+    file = table.values(as_int64([function.file_at for function in decoded]), entry, row, svma)
+    line = table.values(as_int64([function.line_at for function in decoded]), entry, row, svma)
+    # the first rows are those of entries, so file[row] is the file of the function
+    is_valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
+    address_line = zeros(len(address))
+    address_line[known] = np.where(is_valid, line, 0)[len(decoded) :]
     rows = zip(decoded, file.tolist(), line.tolist(), strict=False)
     functions = [
         Function(
-            one.name,
+            function.name,
             "",
-            table.filename(number, one.first_file),
-            min(one.start_line or max(first, 0), MAX_LINE),
+            table.filename(file_number, function.first_file),
+            min(function.start_line or max(entry_line, 0), MAX_LINE),
         )
-        for one, number, first in rows
+        for function, file_number, entry_line in rows
     ]
-    return functions, result
+    return functions, address_line

@@ -1,4 +1,4 @@
-"""Functions of JIT-compiled code, from the names in perf maps, jitdumps, and ELF files made from these."""
+"""Functions of JIT-compiled code, from the names in perf maps, in jitdumps, and in ELF files made from jitdumps."""
 
 from msgspec.structs import replace
 
@@ -6,24 +6,30 @@ from perf2x.model.jit_display_names import read_compiled_name
 from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 
 V8_SHIFT = 64
-"""Bytes that V8 adds to the addresses of lines, to allow for the ELF header that perf inject puts before the code."""
+"""Bytes by which V8 moves the addresses of source lines: the size of the ELF header that perf inject puts before code.
+
+perf inject allows for that header as well, so lines of V8's code are off by this distance there and in the jitdump.
+"""
 
 
 def jit_function(name: str) -> Function:
-    """Convert a name in a perf map or jitdump to a function; model/jit_display_names.py names it for display."""
+    """Convert a name in a perf map or jitdump to a function, with display name, file and line if the name has them."""
     compiled = read_compiled_name(name)
     return Function(name, compiled.shown, compiled.file, compiled.line)
 
 
 def is_v8(name: str) -> bool:
-    """Return whether a name has the form that V8 uses for functions of scripts."""
+    """Return whether a name has the form that V8 uses for functions of scripts, which includes their line."""
     compiled = read_compiled_name(name)
     return compiled.language == "v8js" and compiled.line > 0
 
 
-def injected_symbols(found: Symbols) -> Symbols:
-    """Return the symbols of an ELF file written by ``perf inject --jit``, named as in the original dump."""
-    return replace(found, functions=[_injected(function) for function in found.functions])
+def injected_symbols(elf_symbols: Symbols) -> Symbols:
+    """Name the functions of an ELF file written by ``perf inject --jit`` as those of the original jitdump.
+
+    The ELF file's symbols have the jitdump's names; debug info has the file names that these lack.
+    """
+    return replace(elf_symbols, functions=[_injected(function) for function in elf_symbols.functions])
 
 
 def _injected(function: Function) -> Function:

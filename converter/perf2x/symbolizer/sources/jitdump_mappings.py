@@ -1,11 +1,11 @@
-"""Adds mappings for the code in jitdump files to the recording, before it is stitched.
+"""Finds the jitdump files that a recording names, and adds mappings of their code before the recording is stitched.
 
 Each function becomes a mapping of the dump file itself, at the file offset of its bytes, from its load time on. Code
 that is replaced at the same address then needs no special case: a sample finds the mapping of its time, and the file
-offset identifies the function. Programs announce a dump by mapping its first page executable (tools/perf/util/jitdump.c
-jit_detect), which perf records.
+offset identifies the function.
 
-Also finds and opens the jitdump files that a recording names.
+A program announces its dump by mapping the first page executable, which perf records (tools/perf/util/jitdump.c
+jit_detect). Such a mapping contains no code; it is called a *marker* here.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
 
 def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
-    """Yield candidate paths of a dump, best first.
+    """Yield the paths at which a dump may be, best first.
 
-    They are in the directory that the user named, below the root of the process if it is alive, and the recorded path.
+    These are in --perf-map-dir, below the root directory of the process if it is alive, and at the recorded path
+    ``filename`` on this machine or below --symfs.
     """
     if options.perf_map_dir is not None:
         yield options.perf_map_dir / filename.rpartition("/")[2]
@@ -50,30 +51,31 @@ def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder)
 
 
 class JitdumpFiles(Struct):
-    """Opens dumps and reads each file once, because several processes and names may refer to one file."""
+    """Opens jitdumps. Each file is read once, although several processes and names may refer to it."""
 
     _options: SymbolOptions
     _finder: Finder
     _diagnostics: Diagnostics
     _recorded: RecordedFiles
     _by_inode: dict[tuple[int, int], JitDump | None] = {}
+    """Dumps by device and inode number; None for unreadable files."""
 
     @classmethod
     def of(cls, context: Context) -> JitdumpFiles:
-        """Return the dumps for a context of symbol sources."""
+        """Make what opens dumps for symbol sources."""
         return cls(context.options, context.finder, context.diagnostics, context.recorded)
 
     def open(self, filename: str, pid: int) -> JitDump | None:
-        """Return the dump recorded as ``filename``.
+        """Return the dump that process ``pid`` mapped as ``filename``; None if it was not found.
 
-        Returns None if it is missing, unreadable (which is counted) or another machine's.
-
-        If the recording was made elsewhere, a dump at the recorded path must name the recorded process.
+        Unreadable files are counted and skipped. If the recording was made on another machine, a file at the recorded
+        path may be of this machine, so its header must have the recorded process id. In directories that the user
+        named, any id will do.
         """
         for path in _dump_paths(filename, pid, self._options, self._finder):
             dump = self._read(path) if is_file(path) else None
-            is_named = self._options.symfs is not None or path.parent == self._options.perf_map_dir
-            if dump is not None and (is_named or not self._recorded.made_elsewhere or dump.pid == pid):
+            is_in_named_folder = self._options.symfs is not None or path.parent == self._options.perf_map_dir
+            if dump is not None and (is_in_named_folder or not self._recorded.made_elsewhere or dump.pid == pid):
                 return dump
         return None
 
@@ -94,15 +96,16 @@ class JitdumpFiles(Struct):
 
 _PROT_READ_EXEC = 5
 MAX_SHARED_CODE = 1 << 18
-"""Maximum number of functions to add for further processes that share a dump.
+"""Maximum number of mappings to add for all but the first process of each dump.
 
-Forked workers share the dump of their parent.
+Forked workers share the dump of their parent, and a mapping is needed for each function in each process.
 """
 _INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
+"""Name of an ELF file that ``perf inject --jit`` wrote for one function; the group is the process id."""
 
 
 class _CodeMapping(Frozen):
-    """A mapping to be added; ``marker`` is the row of the mapping that announced the dump."""
+    """A mapping to be added for ``code``, from ``time`` on; ``marker`` is the row of its dump's marker."""
 
     marker: int
     time: int
@@ -110,7 +113,7 @@ class _CodeMapping(Frozen):
 
 
 class AnnouncedDump(Frozen):
-    """A dump under the name by which a process announced it."""
+    """A dump, and the file name under which a process announced it."""
 
     name: str
     dump: JitDump
@@ -119,10 +122,12 @@ class AnnouncedDump(Frozen):
 def with_jitdump_mappings(
     sideband: Sideband, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder
 ) -> tuple[Sideband, list[AnnouncedDump]]:
-    """Add a mapping for each piece of code in each dump that can be found; call this before stitching.
+    """Add a mapping for all code in all dumps that can be found; call this before stitching.
 
-    Processes that went through ``perf inject --jit`` already have their mappings. Without dumps, ``sideband`` itself is
-    returned. Also returns the dumps, in the order in which they were announced.
+    Processes whose dumps ``perf inject --jit`` has converted already have mappings of their code, and are skipped.
+
+    Returns the side-band with the new mappings (``sideband`` itself if there are none), and the dumps in the order in
+    which they were announced.
     """
     mmaps = sideband.mmaps
     markers = _markers(mmaps)
@@ -131,37 +136,37 @@ def with_jitdump_mappings(
     recorded = RecordedFiles(session, mmaps)
     added: list[_CodeMapping] = []
     dumps: list[AnnouncedDump] = []
-    for row, dump in _open_dumps(markers, mmaps, JitdumpFiles(options, finder, diagnostics, recorded), diagnostics):
-        added += _code_mappings(dump, row, mmaps, session, diagnostics)
-        dumps.append(AnnouncedDump(mmaps.filename[row], dump))
+    for marker, dump in _open_dumps(markers, mmaps, JitdumpFiles(options, finder, diagnostics, recorded), diagnostics):
+        added += _code_mappings(dump, marker, mmaps, session, diagnostics)
+        dumps.append(AnnouncedDump(mmaps.filename[marker], dump))
     if added:
         sideband = replace(sideband, mmaps=_append(_anonymous_first(mmaps, added), added))
     return sideband, dumps
 
 
 def _markers(mmaps: Mmaps) -> list[int]:
-    """Return rows of the first mapping of each (process, dump)."""
+    """Return the row of the first mapping of each dump in each process that is not yet converted (see above)."""
     names = mmaps.filename[mmaps.filename.which(_INJECTED.search)]
-    injected = {int(match.group(1)) for name in names if (match := _INJECTED.search(name))}
-    found: dict[tuple[int, str], int] = {}
+    converted_pids = {int(match.group(1)) for name in names if (match := _INJECTED.search(name))}
+    first_rows: dict[tuple[int, str], int] = {}
     for row in flatnonzero(mmaps.filename.which(is_jitdump)).tolist():
-        if int(mmaps.pid[row]) not in injected:
-            found.setdefault((int(mmaps.pid[row]), mmaps.filename[row]), row)
-    return list(found.values())
+        if int(mmaps.pid[row]) not in converted_pids:
+            first_rows.setdefault((int(mmaps.pid[row]), mmaps.filename[row]), row)
+    return list(first_rows.values())
 
 
 def _open_dumps(
     markers: Sequence[int], mmaps: Mmaps, files: JitdumpFiles, diagnostics: Diagnostics
 ) -> Iterator[tuple[int, JitDump]]:
-    """Yield (marker, dump) for each dump found.
+    """Yield (marker, dump) for each marker whose dump is found.
 
-    Dumps shared by too many processes are skipped, and counted.
+    Missing dumps are reported. So are processes beyond ``MAX_SHARED_CODE``, which are skipped.
     """
     opened: set[str] = set()
-    shared = 0
-    for row in markers:
-        filename = mmaps.filename[row]
-        dump = files.open(filename, int(mmaps.pid[row]))
+    shared_count = 0
+    for marker in markers:
+        filename = mmaps.filename[marker]
+        dump = files.open(filename, int(mmaps.pid[marker]))
         if dump is None:
             advice = (
                 "JIT-compiled code has no names and cannot be unwound, because its jit-PID.dump was not found. Point "
@@ -170,8 +175,8 @@ def _open_dumps(
             diagnostics.add("jitdump_missing", advice, where=filename)
             continue
         if dump.name in opened:
-            shared += len(dump.codes)
-            if shared > MAX_SHARED_CODE:
+            shared_count += len(dump.codes)
+            if shared_count > MAX_SHARED_CODE:
                 advice = "many processes share one dump of compiled code; in some of them its functions have no names."
                 diagnostics.add("jitdump_shared", advice, where=filename)
                 continue
@@ -179,64 +184,74 @@ def _open_dumps(
             advice = (
                 "programs that fork may write records twice, or in part; code that only these describe has no name."
             )
-            diagnostics.add("jitdump_damaged", advice, dump.damaged, filename)
+            diagnostics.add("jitdump_damaged", advice, dump.damaged_runs, filename)
             advice = "lines of compiled code outside that code were left out; other lines appear in their place."
-            diagnostics.add("jitdump_lines_outside", advice, dump.outside, filename)
+            diagnostics.add("jitdump_lines_outside", advice, dump.lines_outside, filename)
         opened.add(dump.name)
-        yield row, dump
+        yield marker, dump
 
 
 def _code_mappings(
     dump: JitDump, marker: int, mmaps: Mmaps, session: Session, diagnostics: Diagnostics
 ) -> list[_CodeMapping]:
-    """Return a mapping for each function, from its load on, or from the marker on if clocks are not comparable."""
-    start = int(mmaps.time[marker])
-    comparable = session.clock_id == ClockId.MONOTONIC and not dump.arch_timestamps
-    if not comparable:
+    """Return a mapping for each function of a dump.
+
+    If perf and the runtime used the same clock, the mapping begins when the function was loaded; otherwise it begins
+    with the marker, so of functions at the same address only the last is found.
+    """
+    marker_time = int(mmaps.time[marker])
+    is_same_clock = session.clock_id == ClockId.MONOTONIC and not dump.arch_timestamps
+    if not is_same_clock:
         advice = (
             "samples have the name of the last code at their address: the recording's clock is not that of the dump"
         )
         advice += "; the runtime counts ticks of the processor." if dump.arch_timestamps else "; record with -k mono."
-        diagnostics.add("jitdump_replaced", advice, _replaced(dump.codes), mmaps.filename[marker])
-    return [_CodeMapping(marker, max(code.time, start) if comparable else start, code) for code in dump.codes]
+        diagnostics.add("jitdump_replaced", advice, _replaced_count(dump.codes), mmaps.filename[marker])
+    return [
+        _CodeMapping(marker, max(code.time, marker_time) if is_same_clock else marker_time, code) for code in dump.codes
+    ]
 
 
-def _replaced(codes: Sequence[JitCode]) -> int:
-    """Return the number of functions whose bytes overlap those of a function with another name."""
-    count, widest = 0, None
+def _replaced_count(codes: Sequence[JitCode]) -> int:
+    """Return the number of functions that overlap a function with another name.
+
+    In the order of addresses, each function is compared with the one before it that ends last.
+    """
+    count, reaching_farthest = 0, None
     for code in sorted(codes, key=lambda code: (code.address, -code.size)):
-        if widest is not None and code.address < widest.address + widest.size:
-            count += code.name != widest.name
-        if widest is None or code.address + code.size > widest.address + widest.size:
-            widest = code
+        if reaching_farthest is not None and code.address < reaching_farthest.address + reaching_farthest.size:
+            count += code.name != reaching_farthest.name
+        if reaching_farthest is None or code.address + code.size > reaching_farthest.address + reaching_farthest.size:
+            reaching_farthest = code
     return count
 
 
 def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
-    """Move the ``//anon`` mappings that contain code back to the time at which their dump was announced.
+    """Give the ``//anon`` mappings that contain JIT-compiled code the time of their dump's marker, if they are later.
 
-    A compiler may map memory after writing the code's record; that mapping must not hide the code. perf inject drops
-    these mappings.
+    A compiler may map memory after it has written the record of the code; without this, the later mapping would hide
+    the one made from the record. perf inject drops these mappings.
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()
     anonymous = flatnonzero(mmaps.filename.which(lambda name: name.startswith("//anon")))
-    by_process = {secret_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
+    # process ids are hashed with a secret key, so that no file can make them collide in the dictionary
+    anonymous_by_pid = {secret_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
     address = as_uint64([mapping.code.address for mapping in added])
-    for marker, of_marker in rows_by(as_int64([mapping.marker for mapping in added])):
-        rows = by_process.get(secret_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), zeros(0))
-        later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
-        rows, code = rows[later], np.sort(address[of_marker])
+    for marker, added_rows in rows_by(as_int64([mapping.marker for mapping in added])):
+        rows = anonymous_by_pid.get(secret_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), zeros(0))
+        is_later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
+        rows, code_start = rows[is_later], np.sort(address[added_rows])
         start, end = mmaps.start[rows], mmaps.start[rows] + mmaps.length[rows]
-        rows = rows[searchsorted(code, start) < searchsorted(code, end)]
+        rows = rows[searchsorted(code_start, start) < searchsorted(code_start, end)]  # those that code begins in
         time[rows], position[rows] = mmaps.time[marker], mmaps.position[marker]
     return replace(mmaps, time=time, position=position)
 
 
 def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
-    """Return the table with an additional row for each function."""
+    """Return the table with the mappings ``added``, which have process, name and position of their marker."""
     marker = as_int64([mapping.marker for mapping in added])
-    facts = [(one.time, one.code.address, one.code.size, one.code.offset) for one in added]
-    time, start, length, pgoff = as_uint64(facts).T.copy()
+    rows = [(mapping.time, mapping.code.address, mapping.code.size, mapping.code.offset) for mapping in added]
+    time, start, length, pgoff = as_uint64(rows).T.copy()
     return further_mappings(
         mmaps, prot=_PROT_READ_EXEC, mode=CpuMode.USER, time=time, position=mmaps.position[marker],
         pid=mmaps.pid[marker], tid=mmaps.tid[marker], start=start, length=length, pgoff=pgoff,

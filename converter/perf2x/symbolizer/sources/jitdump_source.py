@@ -1,6 +1,7 @@
 """Names and lines of JIT-compiled code from jitdump files.
 
-Samples find this code by the mappings that jitdump_mappings.py adds before stitching.
+jitdump_mappings.py adds a mapping of the dump for each function before stitching, so the addresses to look up here are
+offsets into the dump, at which it has the function's bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class JitdumpSource(BuiltInSource):
-    """Names and lines of code in dumps, by file offset."""
+    """Looks up file offsets in the jitdumps that they belong to."""
 
     order = 30
 
@@ -31,13 +32,14 @@ class JitdumpSource(BuiltInSource):
         super().__init__(context)
         self._files = JitdumpFiles.of(context)
         self._code: dict[str, CodeByOffset] = {}
+        """The code of each dump, by path of the dump."""
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for mappings of a dump; ``with_jitdump_mappings`` made them."""
+        """Return True for a jitdump, which ``with_jitdump_mappings`` made mappings of."""
         return dso.kind is DsoKind.FILE and is_jitdump(dso.name)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return functions by offset into the dump."""
+        """Return functions and lines; ``address`` (n,) has offsets into the dump."""
         dump = self._files.open(dso.name, dso.pid)
         if dump is None:
             return no_symbols(len(address), "the dump was not found")
@@ -46,40 +48,44 @@ class JitdumpSource(BuiltInSource):
 
 
 class CodeByOffset:
-    """Pieces of code of a dump, found by file offset."""
+    """The code in a dump, found by file offset. Code that was moved is in ``dump.codes`` repeatedly, here once."""
 
     def __init__(self, dump: JitDump) -> None:
         by_offset = {code.offset: code for code in reversed(dump.codes)}
         self.codes = sorted(by_offset.values(), key=lambda code: code.offset)
         self.start: U64 = as_uint64([code.offset for code in self.codes])
-        """(codes,) ascending."""
+        """(codes,) ascending file offsets."""
         self.size: U64 = as_uint64([code.size for code in self.codes])
 
     def find(self, offset: U64) -> I64:
-        """Return (n,) index into ``codes`` of the piece that contains each offset, −1 for none."""
+        """Return (n,) index into ``codes`` of the code that contains each file offset, −1 for none."""
         row = searchsorted(self.start, offset, "right") - 1
         if not self.codes:
             return row
-        inside = (row >= 0) & (offset - self.start[row] < self.size[row])
-        return np.where(inside, row, -1)
+        is_inside = (row >= 0) & (offset - self.start[row] < self.size[row])
+        return np.where(is_inside, row, -1)
 
 
 def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols:
-    """Return functions and lines; ``row`` (n,) is the piece of code at each offset, −1 for none."""
+    """Return functions and lines at file offsets; ``row`` (n,) is the index into ``codes`` of each, −1 for none."""
     is_found = row >= 0
-    places = zip(row[is_found].tolist(), offset[is_found].tolist(), strict=True)
-    found = [_function_and_line(codes[piece], at) for piece, at in places]
+    found_rows = zip(row[is_found].tolist(), offset[is_found].tolist(), strict=True)
+    found = [_function_and_line(codes[code_row], code_offset) for code_row, code_offset in found_rows]
     functions, index = number_keys(function for function, _ in found)
     line = as_int32([line for _, line in found])
     return Symbols(offsets_of(is_found), as_int32(index), line, functions)
 
 
 def _function_and_line(code: JitCode, offset: int) -> tuple[Function, int]:
-    """Return the function of a piece of code, and the line at ``offset``, 0 if unknown."""
+    """Return the function of ``code``, and its line at a file offset, 0 if unknown.
+
+    An offset before the first known line has that line. The dump's lines may be in several files, but a function has
+    one: the file in its name, or that of its first line.
+    """
     function = jit_function(code.name)
     if not code.lines:
         return function, 0
-    address = code.first + offset - code.offset
-    at = max(bisect.bisect_right(code.lines, address, key=lambda line: line.address) - 1, 0)
+    address = code.load_address + offset - code.offset
+    line_row = max(bisect.bisect_right(code.lines, address, key=lambda line: line.address) - 1, 0)
     filename = function.filename or code.lines[0].filename
-    return replace(function, filename=filename), min(code.lines[at].line, 2**31 - 1)
+    return replace(function, filename=filename), min(code.lines[line_row].line, 2**31 - 1)

@@ -1,4 +1,9 @@
-"""Kernel symbols from kallsyms: chooses the table of the recorded kernel and finds its KASLR slide.
+"""Kernel symbols from kallsyms: chooses the table of the recorded kernel, and corrects addresses for KASLR.
+
+Copies of /proc/kallsyms are tried in this order: the file that the user named, copies that were recorded or cached for
+the recorded kernel's build, the file of the running kernel. A copy from another boot has other addresses, because KASLR
+moves the kernel at each boot. perf records the address of one symbol, the relocation reference (usually ``_text``). Its
+address in the copy minus its recorded address is added to each address before it is looked up.
 
 Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym, dso__find_kallsyms and kallsyms__delta.
 """
@@ -31,25 +36,26 @@ from perf2x.symbolizer.sources.symbol_source import (
 from perf2x.symbolizer.symbols_by_address import SymbolIndex
 
 _KallsymsFile = Path | tuple[str, bytes]
-"""A path, or a name and contents."""
+"""A file of this machine, or the name and contents of a copy in a recording or an archive."""
 
 
 class _KernelTable(Frozen):
-    """Kernel symbols with their index and their KASLR slide."""
+    """The symbols of a kallsyms file, and how recorded addresses are looked up in them."""
 
     kallsyms: Kallsyms
     index: SymbolIndex
-    slide: int
-    """The number to add to a recorded address before it is looked up, modulo 2**64."""
+    table_shift: int
+    """What to add to a recorded address to get the address in ``kallsyms``, modulo 2**64."""
 
 
 class KernelSource(BuiltInSource):
-    """Names from kallsyms for the kernel, and for modules that it lists."""
+    """Names the functions of the kernel, and of its modules, by kallsyms."""
 
     order = 10
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        # the errors of kallsyms files that cannot be parsed
         self._unreadable: list[str] = []
 
     def covers(self, dso: Dso) -> bool:
@@ -57,7 +63,10 @@ class KernelSource(BuiltInSource):
         return not dso.name.startswith("[guest") and dso.kind in (DsoKind.KERNEL, DsoKind.MODULE, DsoKind.SYMBOL)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return kernel functions by recorded address; code generated at run time is named by PERF_RECORD_KSYMBOL."""
+        """Return kernel functions; ``address`` (n,) as recorded.
+
+        Code generated at run time needs no table: its mapping has the name that PERF_RECORD_KSYMBOL gave it.
+        """
         if dso.kind is DsoKind.SYMBOL:
             return symbols_from_names([dso.name], zeros(len(address)))
         table = self._table
@@ -65,12 +74,13 @@ class KernelSource(BuiltInSource):
             return no_symbols(len(address), table)
         if dso.kind is DsoKind.MODULE and not _lies_as_recorded(dso, table):
             return no_symbols(len(address), "the module was loaded elsewhere when kallsyms was copied")
-        row = table.index.find(address + np.uint64(table.slide))
-        rows, function = unique_known(row)
-        return symbols_from_names([table.kallsyms.name(one) for one in rows.tolist()], function, "not in kallsyms")
+        symbol = table.index.find(address + np.uint64(table.table_shift))
+        distinct, name_index = unique_known(symbol)
+        names = [table.kallsyms.name(row) for row in distinct.tolist()]
+        return symbols_from_names(names, name_index, "not in kallsyms")
 
     def text(self) -> tuple[bytes | None, str]:
-        """Return the contents of the recorded kernel's kallsyms, or the reason why there is none."""
+        """Return the contents of the recorded kernel's kallsyms and "", or None and the reason why there are none."""
         table = self._table
         return (None, table) if isinstance(table, str) else (table.kallsyms.text, "")
 
@@ -79,25 +89,28 @@ class KernelSource(BuiltInSource):
         table = self._table
         if isinstance(table, str):
             return "", 0
-        recorded = as_uint64([address]) + np.uint64(table.slide)
-        row = int(table.index.find(recorded)[0])
+        table_address = as_uint64([address]) + np.uint64(table.table_shift)
+        row = int(table.index.find(table_address)[0])
         if row < 0:
             return "", 0
-        return table.kallsyms.name(row), (int(table.kallsyms.start[row]) - table.slide) % 2**64
+        return table.kallsyms.name(row), (int(table.kallsyms.start[row]) - table.table_shift) % 2**64
 
     def extents(self, address: U64) -> tuple[U64, U64]:
-        """Return (n,) first byte, and one past the last, of the functions at recorded addresses; both 0 for none."""
+        """Return (n,) start and end of the function at each recorded address: its first byte, and one past its last.
+
+        Both are 0 where no function is known.
+        """
         table = self._table
         if isinstance(table, str):
             return np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
-        slide = np.uint64(table.slide)
-        start, end = table.index.extents(address + slide)
+        table_shift = np.uint64(table.table_shift)
+        start, end = table.index.extents(address + table_shift)
         has_size = end > start
-        return np.where(has_size, start - slide, start), np.where(has_size, end - slide, end)
+        return np.where(has_size, start - table_shift, start), np.where(has_size, end - table_shift, end)
 
     @cached_property
     def _table(self) -> _KernelTable | str:
-        """Return the best usable table, or the reason why there is none; unreadable copies are counted."""
+        """The best usable table, or the reason why there is none; unreadable copies are counted in the diagnostics."""
         table = self._best_table()
         severity = Severity.LOSS if isinstance(table, str) else Severity.INFO
         advice = "a copy of the kernel's symbols cannot be read; copy /proc/kallsyms again (--kallsyms FILE)."
@@ -115,15 +128,16 @@ class KernelSource(BuiltInSource):
         return self._first_usable(self._running_kernel(), table or missing)
 
     def _first_usable(self, candidates: Iterable[tuple[_KallsymsFile, bool]], reason: str) -> _KernelTable | str:
-        """Return the first usable table of ``candidates``, or why the last one is unusable; ``reason`` without any.
+        """Return the first usable table of ``candidates``; if there is none, return why.
 
-        A candidate is (file, trusted). A file that is not trusted must have the recorded relocation reference symbol at
-        its recorded address.
+        A candidate is (file, is_recorded_kernel). If it is not certain that a file is of the recorded kernel, the file
+        must have the relocation reference at its recorded address. The reason is that of the last unusable candidate,
+        or ``reason`` if there are no candidates.
         """
-        reference, recorded_at = self._context.kernel_reference
-        for path, trusted in candidates:
+        reference, recorded_address = self._context.kernel_reference
+        for file, is_recorded_kernel in candidates:
             try:
-                kallsyms = read_kallsyms(path) if isinstance(path, Path) else parse_kallsyms(path[1], path[0])
+                kallsyms = read_kallsyms(file) if isinstance(file, Path) else parse_kallsyms(file[1], file[0])
             except ObjectError as error:
                 reason = str(error)
                 if "kptr_restrict" in str(error):
@@ -134,23 +148,26 @@ class KernelSource(BuiltInSource):
                 else:
                     self._unreadable.append(str(error))
                 continue
-            here = kallsyms.address_of(reference) if reference else None
-            if not trusted and (here is None or here != recorded_at):
+            table_address = kallsyms.address_of(reference) if reference else None
+            if not is_recorded_kernel and (table_address is None or table_address != recorded_address):
                 reason = "no kernel build id was recorded, and this machine's kernel is at another address"
                 continue
-            if self._context.options.kallsyms is None and not recorded_at:
+            if self._context.options.kallsyms is None and not recorded_address:
                 advice = (
                     "kernel.kptr_restrict hid the kernel's address when this was recorded; names are right only if the"
                     " machine has not been rebooted since. Record as root, or with sysctl kernel.kptr_restrict=0."
                 )
-                where = shown_name(path) if isinstance(path, Path) else path[0]
+                where = shown_name(file) if isinstance(file, Path) else file[0]
                 self._context.diagnostics.add("kernel_place_unknown", advice, where=where)
-            slide = here - recorded_at if here is not None and recorded_at else 0
-            return _KernelTable(kallsyms, kallsyms.index(), slide % 2**64)
+            table_shift = table_address - recorded_address if table_address is not None and recorded_address else 0
+            return _KernelTable(kallsyms, kallsyms.index(), table_shift % 2**64)
         return reason
 
     def _recorded_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
-        """Yield copies of the recorded kernel's kallsyms, best first."""
+        """Yield (file, True) for each copy of the recorded kernel's kallsyms, best first.
+
+        They are in the recording's kcore directory, in the recording itself, in perf's build-id cache, and in archives.
+        """
         options, session = self._context.options, self._context.session
         if session.kcore_dir:
             yield Path(session.kcore_dir) / "kallsyms", True
@@ -164,9 +181,10 @@ class KernelSource(BuiltInSource):
                 yield member, True
 
     def _running_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
-        """Yield the running kernel's kallsyms if it may be the recorded kernel.
+        """Yield the running kernel's kallsyms if that may be the recorded kernel.
 
-        Trusted if their build ids are equal.
+        Yields (file, True) if their build ids are equal, and (file, False) if no build id was recorded and their
+        releases are equal.
         """
         if self._context.options.symfs is not None or sys.platform != "linux":
             return
@@ -178,14 +196,18 @@ class KernelSource(BuiltInSource):
 
 
 def _lies_as_recorded(dso: Dso, table: _KernelTable) -> bool:
-    """Return True if a module is where it was recorded; names from another boot would be wrong."""
+    """Return True if a module has the same address in kallsyms as in the recording.
+
+    Modules are loaded at different addresses at each boot, and move independently of the kernel. So the kernel must not
+    have moved, and at least one symbol of the module must be inside the recorded mapping.
+    """
     name = module_name(dso.name)
-    listed = [row for row, module in enumerate(table.kallsyms.modules) if module.replace("-", "_") == name]
-    if not listed:
+    numbers = [number for number, module in enumerate(table.kallsyms.modules) if module.replace("-", "_") == name]
+    if not numbers:
         return False
-    start = table.kallsyms.start[table.kallsyms.module == listed[0]]
-    inside = (start >= np.uint64(dso.start)) & (start < np.uint64(max(dso.limit, dso.start)))
-    return table.slide == 0 and bool(inside.any())
+    start = table.kallsyms.start[table.kallsyms.module == numbers[0]]
+    is_inside = (start >= np.uint64(dso.start)) & (start < np.uint64(max(dso.limit, dso.start)))
+    return table.table_shift == 0 and bool(is_inside.any())
 
 
 def module_name(recorded: str) -> str:

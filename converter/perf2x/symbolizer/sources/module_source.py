@@ -1,4 +1,4 @@
-"""Kernel symbols from ELF files: vmlinux with its KASLR slide, and modules that kallsyms does not list.
+"""Kernel symbols from ELF files: vmlinux, corrected by its KASLR slide, and the ``.ko`` files of modules.
 
 Source of truth: tools/perf/util/symbol.c vmlinux_path__init and dso__load_vmlinux.
 """
@@ -24,7 +24,7 @@ from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind,
 
 
 class VmlinuxSource(BuiltInSource):
-    """Names, lines and inlined frames of the kernel from its own ELF file."""
+    """Names, lines and inlined functions of the kernel, from its ELF file (vmlinux)."""
 
     order = 5
 
@@ -38,13 +38,13 @@ class VmlinuxSource(BuiltInSource):
         )
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return kernel functions by recorded address."""
-        found = self.files
-        if found is None or found.symbols is None:
+        """Return kernel functions; ``address`` (n,) as recorded."""
+        files = self.files
+        if files is None or files.symbols is None:
             return no_symbols(len(address))
-        slide = kernel_slide(found.symbols, self._context.kernel_reference)
-        names = ElfNames(found, self._context.diagnostics)
-        return symbols_of(self._context, found, names, address - np.uint64(slide))
+        slide = kernel_slide(files.symbols, self._context.kernel_reference)
+        names = ElfNames(files, self._context.diagnostics)
+        return symbols_of(self._context, files, names, address - np.uint64(slide))
 
     @cached_property
     def files(self) -> ObjectFiles | None:
@@ -57,21 +57,22 @@ class VmlinuxSource(BuiltInSource):
         by_id = context.finder.find("[kernel.kallsyms]", build_id)
         if by_id.symbols is not None and by_id.symbols.section(".symtab"):
             return by_id
-        for path in chain.from_iterable(map(context.finder.search_paths.on_disk, self.names)):
-            if is_file(path) and (found := self._checked(path, build_id, is_named=False)):
-                return found
+        for path in chain.from_iterable(map(context.finder.search_paths.on_disk, self.usual_paths)):
+            if is_file(path) and (files := self._checked(path, build_id, is_named=False)):
+                return files
         return None
 
     @property
-    def names(self) -> list[str]:
-        """The paths at which systems keep the ELF file of the recorded release."""
+    def usual_paths(self) -> list[str]:
+        """The paths at which distributions keep the vmlinux of the recorded release."""
         release = self._context.session.os_release
         return [path.format(release) for path in VMLINUX_PATHS] if is_folder_name(release) else []
 
     def _checked(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
-        """Open a vmlinux of the recorded build.
+        """Open a vmlinux, and return None if it is of another build than ``build_id`` or cannot be read.
 
-        Return None for another build, and report it if the user named the file.
+        ``is_named``: the user named the file. Then another build is reported, and an unreadable file raises
+        SettingError; otherwise, both are ignored.
         """
         try:
             file = open_object(path)
@@ -88,19 +89,28 @@ class VmlinuxSource(BuiltInSource):
 
 
 def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
-    """Return the distance by which KASLR moved the kernel at boot, modulo 2**64; 0 if it was not recorded."""
-    name, recorded_at = reference
+    """Return how far KASLR moved the kernel at boot: recorded address − address in ``vmlinux``, modulo 2**64.
+
+    Returns 0 if that is unknown. ``reference`` is the name and recorded address of one symbol, see
+    ``Context.kernel_reference``.
+    """
+    name, recorded_address = reference
     section = vmlinux.section(".symtab")
-    if not name or not recorded_at or section is None:
+    if not name or not recorded_address or section is None:
         return 0
-    rows, strings = raw_symbols(vmlinux, section)
-    spelled = re.escape(name.encode(errors="surrogateescape")) + rb"\0"  # names may share suffixes
-    at = np.isin(rows["name"], [found.start() for found in re.finditer(spelled, strings)])
-    return (recorded_at - int(rows["value"][np.argmax(at)])) % 2**64 if at.any() else 0
+    symbols, strings = raw_symbols(vmlinux, section)
+    # find the name's offsets in the string table, then the symbol that refers to one of them;
+    # there may be several offsets, because ``_text`` may be the end of a longer name
+    name_with_end = re.escape(name.encode(errors="surrogateescape")) + rb"\0"
+    is_reference = np.isin(symbols["name"], [match.start() for match in re.finditer(name_with_end, strings)])
+    return (recorded_address - int(symbols["value"][np.argmax(is_reference)])) % 2**64 if is_reference.any() else 0
 
 
 class ModuleSource(BuiltInSource):
-    """Names of kernel modules from their ``.ko`` files, for modules that kallsyms does not list at their address."""
+    """Names of kernel modules from their ``.ko`` files, for addresses that kallsyms did not name.
+
+    kallsyms cannot name them if it is of another boot, when the module was loaded elsewhere.
+    """
 
     order = 15
 
@@ -109,42 +119,43 @@ class ModuleSource(BuiltInSource):
         return dso.kind is DsoKind.MODULE
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return functions by recorded address, with lines and inlined functions if there is debug info."""
-        found = self.files(dso)
-        if found is None or found.symbols is None:
+        """Return functions, with lines and inlined functions if there is debug info; ``address`` (n,) as recorded."""
+        files = self.files(dso)
+        if files is None or files.symbols is None:
             return no_symbols(len(address), dso.found.reason or "its module file was not found")
-        addresses = section_addresses(found.symbols)
-        names = ElfNames(ObjectFiles([found.symbols]), self._context.diagnostics, addresses)
-        return symbols_of(self._context, found, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
+        # a .ko has no addresses: its sections are laid out from MODULE_BASE on, and recorded addresses are moved there
+        addresses = section_addresses(files.symbols)
+        names = ElfNames(ObjectFiles([files.symbols]), self._context.diagnostics, addresses)
+        return symbols_of(self._context, files, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
 
     def files(self, dso: Dso) -> ObjectFiles | None:
         """The module's files, None if there are none."""
         return dso.found if dso.found.files else self._by_name(dso)
 
     def _by_name(self, dso: Dso) -> ObjectFiles | None:
-        """Find a module that was recorded just as ``[name]``, anywhere below /lib/modules/RELEASE."""
+        """Find a module recorded as ``[name]``, without a path, anywhere below /lib/modules/RELEASE."""
         release = self._context.session.os_release
         if not dso.name.startswith("[") or not is_folder_name(release):
             return None
-        recorded = f"/lib/modules/{release}"
-        for folder in self._context.finder.search_paths.on_disk(recorded):
+        modules_folder = f"/lib/modules/{release}"
+        for folder in self._context.finder.search_paths.on_disk(modules_folder):
             for path in sorted(folder.rglob("*.ko*")):
                 if module_name(path.name) == module_name(dso.name):
-                    name = f"{recorded}/{path.relative_to(folder).as_posix()}"
-                    found = self._context.find(name, dso.build_id)
-                    if found.files:
-                        return found
+                    name = f"{modules_folder}/{path.relative_to(folder).as_posix()}"
+                    files = self._context.find(name, dso.build_id)
+                    if files.files:
+                        return files
         return None
 
 
 class ModuleLinesSource(ModuleSource):
-    """Modules with debug info, tried before kallsyms, which has no lines."""
+    """Names and lines of modules with debug info; asked before kallsyms, which has no lines."""
 
     order = 7
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return functions, unless the module has no debug info or the user named a kallsyms file."""
-        found = self.files(dso)
-        if found is None or found.dwarf is None or self._context.options.kallsyms is not None:
+        """Return functions; none if the module has no debug info, or if the user named a kallsyms file."""
+        files = self.files(dso)
+        if files is None or files.dwarf is None or self._context.options.kallsyms is not None:
             return no_symbols(len(address))
         return super().lookup(dso, address)

@@ -1,5 +1,9 @@
 """Parses jit-PID.dump: JIT-compiled code with address, time, name and lines, written for ``perf inject --jit``.
 
+After a file header, the file is a sequence of records: a header with kind, total size and time, then a body with the
+fields of the kind. A load record describes one function and contains its code. Its lines and its .eh_frame are in
+records of their own that come before it.
+
 Source of truth: tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.h and jitdump.c.
 """
 
@@ -18,15 +22,15 @@ from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 from perf2x.symbolizer.sources.jit_functions import V8_SHIFT, is_v8
 
-_MAGIC = 0x4A695444
+_MAGIC = 0x4A695444  # "JiTD"
 _CODE_LOAD, _CODE_MOVE, _DEBUG_INFO, _CLOSE, _UNWINDING_INFO = range(5)
-_FIXED = {_CODE_LOAD: 40, _CODE_MOVE: 48, _DEBUG_INFO: 16, _CLOSE: 0, _UNWINDING_INFO: 24}
-"""Fixed size of each kind's body in bytes."""
+_FIXED_SIZES = {_CODE_LOAD: 40, _CODE_MOVE: 48, _DEBUG_INFO: 16, _CLOSE: 0, _UNWINDING_INFO: 24}
+"""Bytes of the fixed fields at the start of each kind's body."""
 _LINE_SIZE = 16
 """Bytes of a line entry before its file name."""
 _ARCH_TIMESTAMP = 1 << 0
-_FILE_HEADER, _PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
-_MAX_SIZE = 1 << 32
+_FILE_HEADER, _RECORD_HEADER = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
+_MAX_SIZE = 1 << 32  # of a dump, in bytes
 
 
 class JitLine(Frozen):
@@ -41,20 +45,21 @@ class JitCode(Frozen):
     """Code that is at an address from ``time`` on; a move record creates another JitCode with the same ``offset``."""
 
     time: int
+    """The record's time, in the clock that ``JitDump.arch_timestamps`` tells."""
     address: int
     size: int
     offset: int
     """File offset of the code's bytes, which distinguishes code that had the same address at different times."""
     name: str
     lines: tuple[JitLine, ...] = ()
-    first: int = 0
-    """Address at load time, which ``lines`` refer to."""
-    unwinding: bytes = b""
-    """The runtime's .eh_frame for the code."""
+    load_address: int = 0
+    """Address at load time, which the addresses in ``lines`` and ``eh_frame`` are based on."""
+    eh_frame: bytes = b""
+    """The code's .eh_frame as the runtime wrote it; empty without one."""
 
 
 class JitDump(Frozen):
-    """A parsed dump, with code in file order."""
+    """A parsed dump; its code is in file order."""
 
     pid: int
     """Process id in the process's own PID namespace."""
@@ -65,33 +70,33 @@ class JitDump(Frozen):
     """ELF machine number."""
     name: str = ""
     """Path of the file."""
-    outside: int = 0
-    """Lines dropped because they are outside their code."""
-    damaged: int = 0
-    """Runs of bytes in which no record was found."""
+    lines_outside: int = 0
+    """Number of line entries dropped because their addresses are outside their code."""
+    damaged_runs: int = 0
+    """Number of runs of bytes that no record was found in."""
 
 
 class _JitdumpParser(Struct):
-    """State of parsing a dump record by record."""
+    """Collects the code in a dump record by record; ``order`` is "<" or ">", the dump's byte order."""
 
     data: bytes
     order: str
     codes: list[JitCode] = field(default_factory=list)
     by_index: dict[bytes, JitCode] = field(default_factory=dict)
-    """Code by its index in the dump, as eight bytes.
+    """Code by its code_index, by which a move record refers to it, as eight bytes.
 
     Python's hashes of bytes are keyed, so that no file can make them collide; those of integers are not
     (base/columnar/hashing.py).
     """
     lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
-    """Lines by the address of the code as eight bytes."""
-    unwinding: bytes = b""
-    """The .eh_frame for the next load."""
-    outside: int = 0
+    """Lines of code whose load record has not come yet, by the code's address as eight bytes."""
+    eh_frame: bytes = b""
+    """The .eh_frame for the next load record."""
+    lines_outside: int = 0
 
-    def take(self, kind: int, start: int, end: int, time: int) -> None:
-        """Parse a record's body; skip it if it is too short for its kind."""
-        if end - start < _FIXED.get(kind, 0):
+    def add_record(self, kind: int, start: int, end: int, time: int) -> None:
+        """Parse a record, whose body is ``data[start:end]``; skip it if it is too short for its kind."""
+        if end - start < _FIXED_SIZES.get(kind, 0):
             return
         if kind == _CODE_LOAD:
             self._load(start, end, time)
@@ -100,8 +105,9 @@ class _JitdumpParser(Struct):
         elif kind == _DEBUG_INFO:
             self._debug(start, end)
         elif kind == _UNWINDING_INFO:
-            size, header, _ = struct.unpack_from(self.order + "QQQ", self.data, start)
-            self.unwinding = self.data[start + 24 : min(start + 24 + max(size - header, 0), end)]
+            # .eh_frame, then .eh_frame_hdr, which is not needed
+            total_size, header_size, _ = struct.unpack_from(self.order + "QQQ", self.data, start)
+            self.eh_frame = self.data[start + 24 : min(start + 24 + max(total_size - header_size, 0), end)]
 
     def _load(self, start: int, end: int, time: int) -> None:
         _, _, _, address, size = struct.unpack_from(self.order + "IIQQQ", self.data, start)
@@ -113,9 +119,9 @@ class _JitdumpParser(Struct):
         if is_v8(name):
             lines = tuple(replace(line, address=line.address - V8_SHIFT) for line in lines)
         inside = tuple(line for line in lines if address <= line.address < address + size)
-        self.outside += len(lines) - len(inside)
-        code = JitCode(time, address, size, name_end + 1, name, inside, address, self.unwinding)
-        self.unwinding = b""
+        self.lines_outside += len(lines) - len(inside)
+        code = JitCode(time, address, size, name_end + 1, name, inside, address, self.eh_frame)
+        self.eh_frame = b""
         self.codes.append(code)
         self.by_index[self.data[start + 32 : start + 40]] = code
 
@@ -124,29 +130,30 @@ class _JitdumpParser(Struct):
         code = self.by_index.get(self.data[start + 40 : start + 48])
         if code is None or size == 0 or address + size > 2**64:
             return
-        self.codes.append(
-            JitCode(time, address, min(size, code.size), code.offset, code.name, code.lines, code.first, code.unwinding)
-        )
+        self.codes.append(replace(code, time=time, address=address, size=min(size, code.size)))
 
     def _debug(self, start: int, end: int) -> None:
         (count,) = struct.unpack_from(self.order + "Q", self.data, start + 8)
-        rows: list[JitLine] = []
-        at = start + 16
-        while len(rows) < count and at + _LINE_SIZE < end:
-            place, line, _ = struct.unpack_from(self.order + "Qii", self.data, at)
-            stop = self.data.find(b"\0", at + _LINE_SIZE, end)
-            if stop < 0:
+        lines: list[JitLine] = []
+        position = start + 16
+        while len(lines) < count and position + _LINE_SIZE < end:
+            address, line, _ = struct.unpack_from(self.order + "Qii", self.data, position)
+            name_end = self.data.find(b"\0", position + _LINE_SIZE, end)
+            if name_end < 0:
                 break
-            name = self.data[at + _LINE_SIZE : stop]
-            same = name == b"\xff" and rows
-            filename = rows[-1].filename if same else name.decode(errors="surrogateescape")
-            rows.append(JitLine(place, max(line, 0), filename))
-            at = stop + 1
-        self.lines[self.data[start : start + 8]] = tuple(sorted(rows, key=lambda row: row.address))
+            name = self.data[position + _LINE_SIZE : name_end]
+            is_same_file = name == b"\xff" and lines  # the specification's mark for the file of the entry before
+            filename = lines[-1].filename if is_same_file else name.decode(errors="surrogateescape")
+            lines.append(JitLine(address, max(line, 0), filename))
+            position = name_end + 1
+        self.lines[self.data[start : start + 8]] = tuple(sorted(lines, key=lambda entry: entry.address))
 
 
 def machine_of(dump: JitDump, arch: str) -> int:
-    """Return the ELF machine number of a dump or, because CPython 3.13 writes none, of the recording's ``arch``."""
+    """Return the ELF machine number of a dump or, because CPython 3.13 writes 0, that of the recording's ``arch``.
+
+    ``arch`` is as ``uname -m`` prints it; "" counts as x86_64.
+    """
     return dump.machine or next((number for number, name in MACHINES.items() if name == (arch or "x86_64")), 0)
 
 
@@ -159,20 +166,21 @@ def read_jitdump(path: Path) -> JitDump:
 
 
 def parse_jitdump(data: bytes, name: str) -> JitDump:
-    """Parse the contents of a dump; see ``read_jitdump``."""
+    """Parse the contents of a dump; see ``read_jitdump``. ``name`` is the file's name, for errors."""
     order = _byte_order(data, name)
     _, version, size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
     if version != 1 or not _FILE_HEADER.size <= size <= len(data):
         raise ObjectError(f"{name}: unsupported jitdump version {version} with a header of {size} bytes")
-    reader = _JitdumpParser(data, order)
+    parser = _JitdumpParser(data, order)
     records = _Records(data, order)
     for kind, start, end, time in records.walk(size):
-        reader.take(kind, start, end, time)
-    codes, ticks = tuple(reader.codes), bool(flags & _ARCH_TIMESTAMP)
-    return JitDump(pid, ticks, codes, machine, name, reader.outside, records.damaged)
+        parser.add_record(kind, start, end, time)
+    codes, arch_timestamps = tuple(parser.codes), bool(flags & _ARCH_TIMESTAMP)
+    return JitDump(pid, arch_timestamps, codes, machine, name, parser.lines_outside, records.damaged_runs)
 
 
 def _byte_order(data: bytes, name: str) -> str:
+    """Return "<" or ">", the order in which the magic number is correct. Raises ObjectError if neither is."""
     if len(data) < _FILE_HEADER.size:
         raise ObjectError(f"{name}: a jitdump has more than {len(data)} bytes")
     for order in "<>":
@@ -181,93 +189,100 @@ def _byte_order(data: bytes, name: str) -> str:
     raise ObjectError(f"{name}: not a jitdump: it begins with {data[:4].hex()}")
 
 
-_SLACK = 16
-"""Padding at the end of a record is shorter, in bytes: writers pad records to a multiple of 8 or 16."""
-_HEADER = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?=\0{3}[\0-\4](?!\0{4}))")}
-"""Where a record may begin: a known kind and a size that is not 0. A lookahead, because candidates overlap."""
+_MAX_PADDING = 16
+"""A record has fewer bytes of padding at its end than this: writers pad records to a multiple of 8 or 16."""
+_HEADER_START = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?=\0{3}[\0-\4](?!\0{4}))")}
+"""Where a record may begin, by byte order: a known kind, and a size that is not 0.
+
+It is a lookahead, so that matches may overlap.
+"""
 
 
 class _Records(Struct):
     """Finds the records of a dump, including those after bytes that belong to no record.
 
-    A program that forks may write its buffer twice, or in part, so the size of a record alone proves nothing. A record
-    counts if its fields fill it, or if it is followed by a record that its fields fill, or by the end of the file.
+    A program that forks may write its buffer twice, or in part, so the size in a header alone proves nothing. Bytes are
+    *full* as a record if the sizes of the fields add up to the record's size, except for padding. They count as a
+    record if they are full, or if a full record or the end of the file comes directly after them.
+
+    Positions (``start``, ``end`` …) are those of bytes in the file; a record starts with its header.
     """
 
     data: bytes
     order: str
     end: int = 0
-    """End of the last complete record."""
-    damaged: int = 0
-    """Runs of bytes that are not records, or records with others inside."""
+    """End of the last record that was found."""
+    damaged_runs: int = 0
+    """Number of runs of bytes that are not records, and of records with other records inside."""
 
-    def walk(self, at: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield (kind, start and end of the body, time) of each complete record from ``at`` on."""
-        self.end, is_whole = at, self._is_whole(at)
-        while at >= 0:
-            kind, size, time = self._header(at)
-            end = at + size if is_whole else at
-            following = end if self._is_whole(end) else self._next(at + _PREFIX.size if is_whole else at + 1)
+    def walk(self, start: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield (kind, start and end of the body, time) of each record from ``start`` on."""
+        self.end, is_record = start, self._is_record(start)
+        while start >= 0:
+            kind, size, time = self._header(start)
+            end = start + size if is_record else start
+            # usually the next record comes directly after this one; otherwise it is searched for, even inside this one,
+            # which may be the beginning of a record that was written again
+            following = end
+            if not self._is_record(end):
+                following = self._search(start + _RECORD_HEADER.size if is_record else start + 1)
             if following != end:
-                self.damaged += following >= 0 or self._is_foreign(end)
-            if is_whole:
+                self.damaged_runs += following >= 0 or self._is_foreign(end)
+            if is_record:
                 self.end = min(end, following) if following >= 0 else end
-                yield kind, at + _PREFIX.size, self.end, time
-            at, is_whole = following, True
+                yield kind, start + _RECORD_HEADER.size, self.end, time
+            start, is_record = following, True
 
-    def _header(self, at: int) -> tuple[int, int, int]:
-        """Return kind, size and time; a size of 0 if there is no header."""
-        if at + _PREFIX.size > len(self.data):
+    def _header(self, start: int) -> tuple[int, int, int]:
+        """Return kind, size and time of a record; a size of 0 if the file ends before the end of the header."""
+        if start + _RECORD_HEADER.size > len(self.data):
             return 0, 0, 0
-        kind, size, time = struct.unpack_from(self.order + "IIQ", self.data, at)
+        kind, size, time = struct.unpack_from(self.order + "IIQ", self.data, start)
         return kind, size, time
 
-    def _is_inside(self, at: int) -> bool:
-        return _PREFIX.size <= self._header(at)[1] <= len(self.data) - at
+    def _fits_file(self, start: int) -> bool:
+        """Return whether a record that starts here would contain its header and end before the file does."""
+        return _RECORD_HEADER.size <= self._header(start)[1] <= len(self.data) - start
 
-    def _is_whole(self, at: int) -> bool:
-        """Return whether a complete record begins here.
+    def _is_record(self, start: int) -> bool:
+        """Return whether a record starts here: it is full, or followed by a full record or the end of the file."""
+        if not self._fits_file(start) or self._is_full(start):
+            return self._fits_file(start)
+        end = start + self._header(start)[1]
+        return len(self.data) - end < _RECORD_HEADER.size or (self._fits_file(end) and self._is_full(end))
 
-        If its fields do not fill it, a record that its fields fill, or the end of the file, must follow.
+    def _is_full(self, start: int, *, with_code: bool = False) -> bool:
+        """Return whether the sizes of a record's fields add up to the size in its header, except for padding.
+
+        ``with_code``: a load record must contain its code; otherwise, the code may be missing. A search requires the
+        code, because bytes in the middle of a record sometimes look like a load record without code.
         """
-        if not self._is_inside(at) or self._is_filled(at):
-            return self._is_inside(at)
-        end = at + self._header(at)[1]
-        return len(self.data) - end < _PREFIX.size or (self._is_inside(end) and self._is_filled(end))
-
-    def _is_filled(self, at: int, *, with_code: bool = False) -> bool:
-        """Return whether a record's fields fill it: their sizes add up to the size of the record, except for padding.
-
-        ``with_code``: a load record must include the bytes of its code; otherwise they may be missing. A search needs
-        them, because bytes in the middle of a record sometimes look like a load record without code.
-        """
-        kind, size, _ = self._header(at)
-        fixed = _PREFIX.size + _FIXED.get(kind, size)
-        if size < fixed:
+        kind, size, _ = self._header(start)
+        fixed_size = _RECORD_HEADER.size + _FIXED_SIZES.get(kind, size)
+        if size < fixed_size:
             return False
-        filled = fixed
+        used = fixed_size
         if kind == _CODE_LOAD:
-            filled = self.data.find(b"\0", at + fixed, at + size) + 1 - at
-            code = int(struct.unpack_from(self.order + "Q", self.data, at + fixed - 16)[0])
-            rest = size - filled
-            return filled > 0 and code > 0 and (0 <= rest - code < _SLACK or (rest < _SLACK and not with_code))
+            used = self.data.find(b"\0", start + fixed_size, start + size) + 1 - start  # up to the end of the name
+            code_size = int(struct.unpack_from(self.order + "Q", self.data, start + fixed_size - 16)[0])
+            rest = size - used
+            has_code = 0 <= rest - code_size < _MAX_PADDING
+            return used > 0 and code_size > 0 and (has_code or (rest < _MAX_PADDING and not with_code))
         if kind == _DEBUG_INFO:
-            count = int(struct.unpack_from(self.order + "Q", self.data, at + fixed - 8)[0])
-            return 0 < count * (_LINE_SIZE + 1) <= size - fixed
+            count = int(struct.unpack_from(self.order + "Q", self.data, start + fixed_size - 8)[0])
+            return 0 < count * (_LINE_SIZE + 1) <= size - fixed_size  # file names have at least their final 0
         if kind == _UNWINDING_INFO:
-            filled += struct.unpack_from(self.order + "Q", self.data, at + _PREFIX.size)[0]
-        return kind in _FIXED and 0 <= size - filled < _SLACK
+            used += struct.unpack_from(self.order + "Q", self.data, start + _RECORD_HEADER.size)[0]
+        return kind in _FIXED_SIZES and 0 <= size - used < _MAX_PADDING
 
-    def _next(self, begin: int) -> int:
-        """Return the first position from ``begin`` on with a record that its fields fill, including code.
+    def _search(self, begin: int) -> int:
+        """Return the start of the first full record, with code, from ``begin`` on; −1 if there is none."""
+        starts = (match.start() for match in _HEADER_START[self.order].finditer(self.data, begin))
+        return next((start for start in starts if self._fits_file(start) and self._is_full(start, with_code=True)), -1)
 
-        Returns −1 if there is none.
-        """
-        places = (match.start() for match in _HEADER[self.order].finditer(self.data, begin))
-        return next((at for at in places if self._is_inside(at) and self._is_filled(at, with_code=True)), -1)
-
-    def _is_foreign(self, at: int) -> bool:
-        """Return whether the bytes from ``at`` to the end of the file are neither a truncated record nor zeros."""
-        kind, size, _ = self._header(at)
-        is_cut = kind <= _UNWINDING_INFO and size > len(self.data) - at
-        return len(self.data) - at >= _PREFIX.size and not is_cut and self.data.count(0, at) < len(self.data) - at
+    def _is_foreign(self, start: int) -> bool:
+        """Return whether the bytes from ``start`` to the end of the file are neither a truncated record nor zeros."""
+        kind, size, _ = self._header(start)
+        left = len(self.data) - start
+        is_truncated = kind <= _UNWINDING_INFO and size > left
+        return left >= _RECORD_HEADER.size and not is_truncated and self.data.count(0, start) < left

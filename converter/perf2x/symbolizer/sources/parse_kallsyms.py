@@ -1,5 +1,8 @@
 """Parses /proc/kallsyms, or a copy of it, into columns.
 
+The table has some 200,000 lines, so they are not split one by one: all newlines are located at once, and since the
+addresses of a file have the same number of digits, the fields of every line begin at known distances from its start.
+
 Source of truth: kernel/kallsyms.c s_show for the format; tools/perf/util/symbol.c kallsyms__parse,
 map__process_kallsym_symbol and symbols__fixup_end for the choice of symbols and their ends.
 """
@@ -34,25 +37,30 @@ from perf2x.symbolizer.symbols_by_address import PAGE, SymbolColumns, SymbolInde
 
 _NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09
 _IS_SYMBOL = np.array([letter in b"TWDBtwdb" for letter in range(256)], np.bool_)
-"""(256,) symbol_type__filter: True for the letters of code and data."""
+"""(256,) True for the type letters that perf keeps (symbol_type__filter): code, data, bss and weak symbols."""
 _LIVEPATCH = b".klp.sym."
-"""Names by which a livepatch refers to functions of other objects; the addresses are those functions'."""
+"""Prefix of the names by which a livepatch module refers to functions of other objects, at these functions' addresses.
+"""
 _MAX_SIZE = 1 << 28
-"""Size limit of a file; a kernel with all modules loaded needs a tenth of it."""
+"""Size limit of a file in bytes; a kernel with all modules loaded needs a tenth of it."""
 
 
 class Kallsyms(Frozen):
-    """All symbols that perf would consider, in file order."""
+    """All symbols that perf would consider, in file order; the columns are (symbols,)."""
 
     start: U64
+    """Addresses, as in the file."""
     letter: U8
-    """Type as nm prints it, upper or lower case."""
+    """Types as nm prints them; upper case for global symbols."""
     name_start: I64
+    """Position in ``text`` at which each name begins."""
     name_end: I64
+    """Position in ``text`` one past the end of each name."""
     module: I64
     """Index into ``modules``, −1 for the kernel itself."""
     modules: list[str]
     text: bytes
+    """The whole file."""
 
     def name(self, row: int) -> str:
         """Return the symbol's name without its module."""
@@ -61,29 +69,35 @@ class Kallsyms(Frozen):
     def address_of(self, name: str) -> int | None:
         """Return the address of a symbol of the kernel itself; None if there is no such symbol."""
         encoded = name.encode(errors="surrogateescape")
-        same = (self.name_end - self.name_start == len(encoded)) & (self.module < 0)
-        for row in flatnonzero(same):
-            at = int(self.name_start[row])
-            if self.text[at : at + len(encoded)] == encoded:
+        has_length = (self.name_end - self.name_start == len(encoded)) & (self.module < 0)
+        for row in flatnonzero(has_length):
+            name_start = int(self.name_start[row])
+            if self.text[name_start : name_start + len(encoded)] == encoded:
                 return int(self.start[row])
         return None
 
     def index(self) -> SymbolIndex:
-        """The index of the symbols, with the same rows."""
-        upper = (self.letter >= ord("A")) & (self.letter <= ord("Z"))
-        binding = np.where(self.letter == ord("W"), STB_WEAK, np.where(upper, STB_GLOBAL, STB_LOCAL))
-        kind = np.where(np.isin(self.letter & 0xDF, (ord("T"), ord("W"))), STT_FUNC, STT_OBJECT)
+        """Return an index of the symbols by address; it finds rows of this table."""
+        is_upper = (self.letter >= ord("A")) & (self.letter <= ord("Z"))
+        binding = np.where(self.letter == ord("W"), STB_WEAK, np.where(is_upper, STB_GLOBAL, STB_LOCAL))
+        upper_letter = self.letter & 0xDF
+        kind = np.where(np.isin(upper_letter, (ord("T"), ord("W"))), STT_FUNC, STT_OBJECT)
         columns = self.start, self._ends(), kind.astype(np.uint8), binding.astype(np.uint8), self.name
         return SymbolIndex(SymbolColumns(*columns))
 
     def _ends(self) -> U64:
-        """Return the ends of symbols: before a module border, the end of the next page; elsewhere unknown."""
+        """Return (symbols,) the end of each symbol, as symbols__fixup_end gives them to kallsyms.
+
+        The format has no sizes. The last symbol before those of another module (or of the kernel) ends with the page
+        after it, as the memory up to the other module is not its code. All others get their start as their end, which
+        `SymbolColumns` defines as unknown: they end where the next symbol starts.
+        """
         order = argsort(self.start)
         module = self.module[order]
         end = self.start.copy()
-        rows = order[of_next(begins_run(module), False)]
+        last_of_module = order[of_next(begins_run(module), False)]
         page = np.uint64(PAGE)
-        end[rows] = (self.start[rows] + page + page - np.uint64(1)) // page * page
+        end[last_of_module] = (self.start[last_of_module] + page + page - np.uint64(1)) // page * page
         return end
 
 
@@ -93,62 +107,79 @@ def read_kallsyms(path: Path) -> Kallsyms:
 
 
 def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
-    """Parse lines ``ffffffff81000000 T _stext`` or, tab-separated, ``… t func\\t[module]``; skip other lines."""
+    """Parse lines ``ffffffff81000000 T _stext`` or, in modules, ``ffffffffc0000000 t func\\t[module]``; skip others.
+
+    ``name`` is the file's name, for errors.
+    """
     raw = np.frombuffer(text, np.uint8)
     ends = flatnonzero(raw == _NEWLINE)
     if not len(raw) or raw[-1] != _NEWLINE:
         ends = np.append(ends, len(raw))
     starts = np.append(0, ends[:-1] + 1)
-    width = text.find(b" ")
-    if not 1 <= width <= 16:
+    digits = text.find(b" ")
+    if not 1 <= digits <= 16:
         raise ObjectError(f"{name}: not a kallsyms file: its first line is {text[:40]!r}")
-    starts, ends = _regular(raw, starts, ends, width)
-    address, valid = hex_numbers(text, starts, width)
-    letter = raw[starts + width + 1]
-    code = flatnonzero(valid & _IS_SYMBOL[letter] & (raw[starts + width + 3] != ord("$")))
-    code = code[~_begin_with(text, starts[code] + width + 3, _LIVEPATCH)]
-    starts, ends, address, letter = starts[code], ends[code], address[code], letter[code]
+    # from here on, a line has its letter at digits + 1 and its name at digits + 3
+    starts, ends = _regular_lines(raw, starts, ends, digits)
+    address, is_hex = hex_numbers(text, starts, digits)
+    letter = raw[starts + digits + 1]
+    # names that begin with $ are mapping symbols, which mark code and data on Arm and RISC-V
+    kept = flatnonzero(is_hex & _IS_SYMBOL[letter] & (raw[starts + digits + 3] != ord("$")))
+    kept = kept[~_begin_with(text, starts[kept] + digits + 3, _LIVEPATCH)]
+    starts, ends, address, letter = starts[kept], ends[kept], address[kept], letter[kept]
     if len(address) == 0:
         raise ObjectError(f"{name}: it has no symbols")
     if not address.any():
         raise ObjectError(f"{name}: all addresses are 0, because they were hidden (kernel.kptr_restrict)")
     name_end, module, modules = _modules(raw, text, starts, ends)
-    return Kallsyms(address, letter, starts + width + 3, name_end, module, modules, text)
+    return Kallsyms(address, letter, starts + digits + 3, name_end, module, modules, text)
 
 
 def _begin_with(text: bytes, starts: I64, prefix: bytes) -> Bools:
-    """Return (n,) whether the text at each position begins with a prefix, whose first byte is rare."""
-    found: Bools = np.frombuffer(text, np.uint8)[starts] == prefix[0]
-    rows = flatnonzero(found)
-    found[rows] = [text.startswith(prefix, at) for at in starts[rows].tolist()]
-    return found
+    """Return (n,) whether ``prefix`` is at each position ``starts`` (n,) of the text.
+
+    Only positions with the prefix's first byte are compared one by one, so that byte should be rare.
+    """
+    has_prefix: Bools = np.frombuffer(text, np.uint8)[starts] == prefix[0]
+    rows = flatnonzero(has_prefix)
+    has_prefix[rows] = [text.startswith(prefix, start) for start in starts[rows].tolist()]
+    return has_prefix
 
 
-def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:
-    """Keep lines that have a name and have spaces at the same positions as the first line."""
-    fits = ends - starts > width + 3
-    if not fits.all():
-        starts, ends = starts[fits], ends[fits]
-    right: Bools = (raw[starts + width] == _SPACE) & (raw[starts + width + 2] == _SPACE)
-    return (starts, ends) if right.all() else (starts[right], ends[right])
+def _regular_lines(raw: U8, starts: I64, ends: I64, digits: int) -> tuple[I64, I64]:
+    """Drop lines without a name, and lines whose spaces are not where those of the first line are.
+
+    Shapes: ``starts`` and ``ends`` (lines,), positions in ``raw``; returns both for the remaining lines.
+    """
+    is_long = ends - starts > digits + 3
+    if not is_long.all():
+        starts, ends = starts[is_long], ends[is_long]
+    is_regular: Bools = (raw[starts + digits] == _SPACE) & (raw[starts + digits + 2] == _SPACE)
+    return (starts, ends) if is_regular.all() else (starts[is_regular], ends[is_regular])
 
 
 def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
-    """Return the end of each name, the module of each symbol or −1, and the module names."""
-    module, names = minus_ones(len(starts)), dict[bytes, int]()
-    first = text.find(b"\t")
-    if first < 0:
+    """Split the modules from the names: a line of a module ends with a tab and ``[module]``.
+
+    ``starts`` and ``ends`` (lines,) are positions of lines. Returns (lines,) the end of each name, (lines,) the index
+    of its module or −1, and the names of the modules.
+    """
+    module, module_numbers = minus_ones(len(starts)), dict[bytes, int]()
+    first_tab = text.find(b"\t")
+    if first_tab < 0:
         return ends, module, []
-    tabs = np.append(flatnonzero(raw[first:] == _TAB) + first, len(raw))
-    rows = arange(int(np.searchsorted(ends, first)), len(ends))  # modules follow the kernel itself
-    tab = tabs[searchsorted(tabs, starts[rows])]
+    tabs = np.append(flatnonzero(raw[first_tab:] == _TAB) + first_tab, len(raw))
+    # modules follow the kernel itself, so lines before the first tab need no search
+    rows = arange(int(np.searchsorted(ends, first_tab)), len(ends))
+    tab = tabs[searchsorted(tabs, starts[rows])]  # the first tab after each line's start, perhaps in a later line
     rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]
-    is_new = differs_from_previous(text, tab + 1, ends[rows])  # a module's symbols are adjacent
+    # a module's symbols are adjacent, so its name is decoded once for each run of equal names
+    is_new = differs_from_previous(text, tab + 1, ends[rows])
     words = [
         text[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)
     ]
-    numbers = [names.setdefault(word.strip().strip(b"[]"), len(names)) for word in words]
+    numbers = [module_numbers.setdefault(word.strip().strip(b"[]"), len(module_numbers)) for word in words]
     module[rows] = as_int64(numbers)[cumsum(is_new) - 1]
     name_end = ends.copy()
     name_end[rows] = tab
-    return name_end, module, [word.decode(errors="surrogateescape") for word in names]
+    return name_end, module, [word.decode(errors="surrogateescape") for word in module_numbers]

@@ -1,7 +1,7 @@
-"""Names in the recording itself: simpleperf looks them up on the phone, where the files are.
+"""Names that the recording itself contains: simpleperf looks symbols up on the phone, where the files are.
 
-Source of truth: Dso::IpToVaddrInFile and ThreadTree::FindSymbol of simpleperf. This source comes last, because the
-user's files may have more than the sampled functions.
+A recording has only the symbols of sampled functions, so this source comes last: files on this machine may have more
+symbols, and lines. Source of truth: Dso::IpToVaddrInFile and ThreadTree::FindSymbol of simpleperf.
 """
 
 import numpy as np
@@ -18,23 +18,28 @@ from perf2x.symbolizer.sources.symbol_source import (
 
 
 class RecordedSource(BuiltInSource):
-    """Functions by the addresses that simpleperf gives them."""
+    """Names addresses by the symbols that simpleperf recorded for their file."""
 
     order = 50
 
     def covers(self, dso: Dso) -> bool:
-        """Return True for files that the recording lists, for modules (the kernel may list them), and for perf maps."""
+        """Return True for objects whose symbols were recorded: listed files, modules, and memory with a perf map."""
         return self._file(dso) is not None
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return functions by svma, file offset, or recorded address."""
+        """Return functions; ``address`` counts as the object's ``DsoKind`` says."""
         file = self._file(dso)
-        row = minus_ones(len(address)) if file is None else file.find(_in_file(file, dso, address))
-        rows, function = unique_known(row)
-        names = [file.names[one] for one in rows.tolist()] if file is not None else []
-        return symbols_from_names(names, function, "not among the recorded symbols")
+        symbol = minus_ones(len(address)) if file is None else file.find(_in_file(file, dso, address))
+        distinct, name_index = unique_known(symbol)
+        names = [file.names[row] for row in distinct.tolist()] if file is not None else []
+        return symbols_from_names(names, name_index, "not among the recorded symbols")
 
     def _file(self, dso: Dso) -> RecordedFile | None:
+        """Return the recorded symbols of an object; None if there are none.
+
+        Nameless memory has those of the process's perf map. A module that is not listed is looked up in the kernel's
+        symbols, which may include those of modules.
+        """
         files = self._context.session.recorded_files
         if dso.kind is DsoKind.ANONYMOUS and not dso.name:
             return files.get(f"perf-{dso.pid}.map")
@@ -42,12 +47,20 @@ class RecordedSource(BuiltInSource):
 
 
 def _in_file(file: RecordedFile, dso: Dso, address: U64) -> U64:
-    """Return (n,) the addresses of a file's symbols, modulo 2⁶⁴."""
-    start, first = dso.start, file.offset if file.offset is not None else dso.offset
+    """Convert a Dso's addresses to what the file's recorded symbols count from.
+
+    - DEX file: recorded address → file offset.
+    - Kernel module: recorded address → address in the ``.ko`` file, whose lowest code address is ``min_vaddr``.
+    - ELF file that is not on this machine: file offset → svma, as if the file had one segment.
+    - Anything else already has the right addresses.
+
+    Shapes: ``address`` (n,); returns (n,), computed modulo 2⁶⁴.
+    """
+    start, code_offset = dso.start, file.offset if file.offset is not None else dso.offset
     if dso.kind is DsoKind.ANONYMOUS:
         return address if file.kind is not FileKind.DEX else address + np.uint64((dso.offset - start) % 2**64)
     if file.kind is FileKind.MODULE:
-        return address + np.uint64((file.min_vaddr - start - first) % 2**64)
+        return address + np.uint64((file.min_vaddr - start - code_offset) % 2**64)
     if file.kind is FileKind.ELF and not dso.found.files:
-        return address + np.uint64((file.min_vaddr - first) % 2**64)
+        return address + np.uint64((file.min_vaddr - code_offset) % 2**64)
     return address

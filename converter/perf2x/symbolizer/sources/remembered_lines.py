@@ -1,9 +1,9 @@
-"""Cached source locations: a small file for each object in the user's cache directory.
+"""Caches source locations between runs: a small file for each object in the user's cache directory.
 
-A cache file is valid only for the exact file that it was read from: the same device, inode, size and times, or the same
-bytes for an object in an archive. A build id alone never suffices, because anybody can write one into a file: an object
-from a bundle, a dataset, a ``--symfs`` or a server must not supply lines for a file of this machine. Other files with a
-part of the debug info (dwz, ``.dwp``) are identified in the same way, and must be unchanged.
+A cache file is used only for the very file that the locations were read from: the same device, inode, size and times
+or, for an object in an archive, the same bytes. A build id alone never suffices, because anybody can write one into a
+file: an object from a bundle, a dataset, a ``--symfs`` or a server must not supply lines for a file of this machine.
+Other files with a part of the debug info (dwz, ``.dwp``) are identified in the same way, and must be unchanged.
 """
 
 from pathlib import Path
@@ -21,116 +21,125 @@ from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 FORMAT = 1
-"""Version of the format of these files, to be raised also if debug info is read differently between releases."""
-_MOST = 1 << 20
-"""Maximum number of addresses of one object in its file; if there are more, the file is no longer written."""
+"""Version of the format of cache files. Raise it as well if the same debug info begins to give other locations."""
+_MAX_ADDRESSES = 1 << 20
+"""Maximum number of addresses in a cache file; once an object has more, its file is no longer updated."""
 
 
-class KnownLines(Frozen):
-    """Locations of ascending addresses."""
+class CachedLines(Frozen):
+    """Source locations by svma."""
 
     address: U64
+    """(n,) ascending."""
     locations: SourceLocations
+    """The locations of ``address``, in the same order."""
 
     def rows(self, address: U64) -> I64:
-        """Return (n,) the row of each address, −1 if it is not cached."""
+        """Return (n,) the index of each address in ``self.address``, −1 if it is not cached."""
         row = searchsorted(self.address, address)
-        known = np.append(self.address, np.uint64(0))[row] == address
-        return np.where(known & (row < len(self.address)), row, -1)
+        is_equal = np.append(self.address, np.uint64(0))[row] == address
+        return np.where(is_equal & (row < len(self.address)), row, -1)
 
-    def joined(self, address: U64, more: SourceLocations) -> "KnownLines":
-        """Return these locations and ``more``, which are at other addresses."""
-        one, addresses = self.locations, np.concatenate([self.address, address])
-        count = np.concatenate([np.diff(one.offsets), np.diff(more.offsets)])
-        function = np.concatenate([one.function, more.function + len(one.functions)])
-        line = np.concatenate([one.line, more.line])
-        both = SourceLocations(offsets_of(count), function, line, [*one.functions, *more.functions])
+    def joined(self, address: U64, more: SourceLocations) -> "CachedLines":
+        """Return these locations and ``more``, the locations of ``address`` (n,), none of which is cached."""
+        cached, addresses = self.locations, np.concatenate([self.address, address])
+        count = np.concatenate([np.diff(cached.offsets), np.diff(more.offsets)])
+        function = np.concatenate([cached.function, more.function + len(cached.functions)])
+        line = np.concatenate([cached.line, more.line])
+        both = SourceLocations(offsets_of(count), function, line, [*cached.functions, *more.functions])
         order = argsort(addresses)
-        return KnownLines(addresses[order], both.take(order))
+        return CachedLines(addresses[order], both.take(order))
 
 
-_NOTHING = KnownLines(np.zeros(0, np.uint64), source_locations_of([]))
+_NO_LINES = CachedLines(np.zeros(0, np.uint64), source_locations_of([]))
 
 
 class _Stored(Frozen, array_like=True):
-    """The contents of a file: columns of little-endian words, and the functions they refer to."""
+    """The contents of a cache file: columns of little-endian 64-bit words, and the functions that they refer to."""
 
-    beside: str
+    other_files: str
+    """Identities of the other files with a part of the debug info."""
     address: bytes
+    """(addresses,) ascending."""
     count: bytes
+    """(addresses,) number of rows of each address."""
     function: bytes
+    """(rows,) index into ``functions``."""
     line: bytes
+    """(rows,) source line."""
     functions: list[tuple[bytes, bytes, int, bytes]]
+    """The fields of `DebugFunction`: symbol, path, start line, inside."""
 
     @classmethod
-    def of(cls, known: KnownLines, beside: str) -> Self:
+    def of(cls, cached: CachedLines, other_files: str) -> Self:
         """Make the contents; each distinct function is stored once."""
-        found, number = known.locations, dict[DebugFunction, int]()
-        used = [number.setdefault(found.functions[row], len(number)) for row in found.function.tolist()]
+        locations, number = cached.locations, dict[DebugFunction, int]()
+        numbers = [number.setdefault(locations.functions[row], len(number)) for row in locations.function.tolist()]
         address, count, function, line = (
             column.astype("<u8").tobytes()
-            for column in (known.address, np.diff(found.offsets), as_int64(used), found.line)
+            for column in (cached.address, np.diff(locations.offsets), as_int64(numbers), locations.line)
         )
-        functions = [(_packed(f.symbol), _packed(f.path), f.start_line, _packed(f.inside)) for f in number]
-        return cls(beside, address, count, function, line, functions)
+        functions = [(_encoded(f.symbol), _encoded(f.path), f.start_line, _encoded(f.inside)) for f in number]
+        return cls(other_files, address, count, function, line, functions)
 
-    def known(self) -> KnownLines:
+    def lines(self) -> CachedLines:
         """Return the locations. Raises ValueError if the columns are inconsistent."""
         columns = (np.frombuffer(column, "<u8") for column in (self.address, self.count, self.function, self.line))
         address, count, function, line = columns
         rows = len(function)
         counts = as_int64(count)
+        # each count is checked before they are summed, so that the sum cannot overflow
         fits = (
             len(count) == len(address) and len(line) == rows and bool((count <= rows).all()) and sum_of(counts) == rows
         )
-        rises = bool((address[1:] > address[:-1]).all())
-        if not fits or not rises or (function >= len(self.functions)).any() or (line >= 1 << 63).any():
+        is_ascending = bool((address[1:] > address[:-1]).all())
+        if not fits or not is_ascending or (function >= len(self.functions)).any() or (line >= 1 << 63).any():
             raise ValueError("columns of remembered lines do not belong together")
         functions = [
-            DebugFunction(_text(symbol), _text(path), start, _text(inside))
+            DebugFunction(_decoded(symbol), _decoded(path), start, _decoded(inside))
             for symbol, path, start, inside in self.functions
         ]
-        lines = SourceLocations(offsets_of(counts), as_int64(function), as_int64(line), functions)
-        return KnownLines(as_uint64(address), lines)
+        locations = SourceLocations(offsets_of(counts), as_int64(function), as_int64(line), functions)
+        return CachedLines(as_uint64(address), locations)
 
 
-def _packed(text: str) -> bytes:
+def _encoded(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _text(data: bytes) -> str:
+def _decoded(data: bytes) -> str:
     return data.decode(errors="surrogateescape")
 
 
-def place_of(file: ElfObject, options: SymbolOptions) -> Path | None:
-    """Return the cache path for a file; None without a cache directory."""
+def cache_path_of(file: ElfObject, options: SymbolOptions) -> Path | None:
+    """Return the path of the cache file for an ELF file with debug info; None without a cache directory."""
     directory = options.cache_dir or user_cache_dir()
     if directory is None:
         return None
     return directory / "lines" / f"{FORMAT}-{__version__}" / f"{file.build_id.hex()[:16] or 'none'}-{file.identity}"
 
 
-def recall(place: Path | None, beside: str) -> KnownLines:
-    """Read the cached locations; none if the file is missing or damaged, or other debug files have changed.
+def read_cached_lines(path: Path | None, other_files: str) -> CachedLines:
+    """Read a cache file; return no locations if it is missing or damaged, or if another debug file has changed.
 
-    ``beside`` has the identities of the other files with a part of the debug info.
+    ``other_files``: the identities of the other files with a part of the debug info.
     """
-    data = read_checksummed(place) if place is not None else None
+    data = read_checksummed(path) if path is not None else None
     if data is None:
-        return _NOTHING
+        return _NO_LINES
     try:
         stored = msgpack.decode(data, type=_Stored)
-        return stored.known() if stored.beside == beside else _NOTHING
+        return stored.lines() if stored.other_files == other_files else _NO_LINES
     except (DecodeError, ValueError):
-        return _NOTHING
+        return _NO_LINES
 
 
-def remember(place: Path | None, beside: str, known: KnownLines) -> None:
-    """Write the locations, if possible."""
-    if place is None or len(known.address) > _MOST:
+def write_cached_lines(path: Path | None, other_files: str, cached: CachedLines) -> None:
+    """Write a cache file, unless there is no cache directory, or the locations are too many or cannot be stored."""
+    if path is None or len(cached.address) > _MAX_ADDRESSES:
         return
     try:
-        data = msgpack.encode(_Stored.of(known, beside))
+        data = msgpack.encode(_Stored.of(cached, other_files))
     except (OverflowError, UnicodeEncodeError):  # numbers and names that no compiler writes
         return
-    write_checksummed(place, data)
+    write_checksummed(path, data)

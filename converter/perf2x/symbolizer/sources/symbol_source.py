@@ -1,8 +1,9 @@
 """The interface of symbol sources, which map batches of addresses to functions and lines.
 
 A symbol source is a class with an entry point in the group ``perf2x.symbol_sources``. It is instantiated once per
-recording and called once per object. Sources are called in ascending ``order`` for addresses that have no name yet. If
-a command reads several recordings, each address of a build id is looked up once (``known_names.py``).
+recording. For each object, the sources that cover it are called in ascending ``order``, each with the addresses that
+earlier sources left without a name. If a command reads several recordings, an address of a file with a build id is
+looked up once (``known_names.py``).
 """
 
 from collections.abc import Sequence
@@ -21,31 +22,34 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class DsoKind(Enum):
-    """The kind of object that a mapping's name denotes; it determines the meaning of a Dso's addresses."""
+    """The kind of an object, derived from the name of its mappings; it says what a Dso's addresses count from."""
 
     FILE = "file"
-    """An ELF file; addresses are svmas (file offsets if no file is found)."""
+    """An object file. Addresses are svmas if a file is found, otherwise file offsets."""
     KERNEL = "kernel"
-    """The kernel itself; addresses as recorded."""
+    """The kernel itself. Addresses are as recorded."""
     MODULE = "module"
-    """A kernel module; addresses as recorded."""
+    """A kernel module. Addresses are as recorded."""
     SYMBOL = "symbol"
     """Kernel code generated at run time (BPF programs, trampolines); the mapping's name is the function's."""
     VDSO = "vdso"
-    """Kernel pages for user code ([vdso], [vsyscall], [uprobes]); svmas, or offsets into the mapping without a file."""
+    """Pages that the kernel maps into programs ([vdso], [vsyscall], [uprobes]).
+
+    Addresses are svmas if a file is found (the vDSO is an ELF file), otherwise offsets into the mapping.
+    """
     ANONYMOUS = "anonymous"
-    """Memory of one process without a file; addresses as recorded."""
+    """Memory of one process without a file, as JIT compilers use it. Addresses are as recorded."""
 
 
 class Dso(Frozen):
     """An object whose addresses are looked up."""
 
     name: str
-    """The recorded name."""
+    """The name of its mappings as recorded."""
     build_id: bytes
     kind: DsoKind
     pid: int
-    """A process that has the object mapped, for ANONYMOUS the only one; −1 for the kernel."""
+    """A process that has mapped the object, for ANONYMOUS the only one; −1 for the kernel."""
     found: ObjectFiles
     """The object's files; empty for kinds that need none."""
     start: int = 0
@@ -57,18 +61,21 @@ class Dso(Frozen):
 
 
 class Function(Frozen):
-    """A function as a source describes it; ``name`` is a short name, "" if ``system_name`` is to be demangled."""
+    """A function as a source describes it."""
 
     system_name: str
+    """The name as the linker or the runtime knows it, possibly mangled."""
     name: str = ""
+    """The short name to display; "" to derive it from ``system_name`` by demangling."""
     filename: str = ""
     start_line: int = 0
 
 
 class Symbols(Frozen):
-    """Lines for ``n`` addresses; address i has rows ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined first.
+    """Functions and source lines of ``n`` addresses, as columns.
 
-    An address that the source does not know has no rows.
+    Address i has the rows from ``offsets[i]`` to ``offsets[i + 1]``: one for each function inlined at the address,
+    innermost first, then one for the function that they were inlined into. An address unknown to the source has none.
     """
 
     offsets: I64
@@ -79,9 +86,9 @@ class Symbols(Frozen):
     """(rows,) source line, 0 if unknown."""
     functions: Sequence[Function]
     has_inlines: bool = False
-    """True if the source includes inlined frames."""
+    """True if the source includes inlined functions."""
     missing: str = ""
-    """Why other addresses have no rows, in a few words for the summary; "" if there is nothing to report."""
+    """Why some addresses have no rows, in a few words for the summary; "" if there is nothing to report."""
 
 
 class Context(Frozen):
@@ -94,7 +101,11 @@ class Context(Frozen):
     kernel_build_id: bytes = b""
     """Build id of the recorded kernel, b"" if it was not recorded."""
     kernel_reference: tuple[str, int] = ("", 0)
-    """The relocation reference in ``[kernel.kallsyms]_text``: its name, and its recorded address, 0 if hidden."""
+    """Name of the relocation reference symbol, and its address when recorded (0 if kptr_restrict hid it).
+
+    Its distance from the same symbol in another symbol table is that table's KASLR slide. perf appends the name to that
+    of the kernel's mapping: ``_text`` in ``[kernel.kallsyms]_text``.
+    """
     namespaces: Namespaces | None = None
     """The recording's namespace records (``perf record --namespaces``)."""
     recorded: RecordedFiles = field(default_factory=RecordedFiles)
@@ -118,7 +129,10 @@ class SymbolSource(Protocol):
         ...
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return lines for ``address`` (n,), sorted and unique. Raises ObjectError if the object is damaged."""
+        """Return functions and lines of ``address`` (n,), which is sorted and without duplicates.
+
+        Raises ObjectError if the object is damaged.
+        """
         ...
 
 
@@ -137,14 +151,20 @@ def no_symbols(count: int, missing: str = "") -> Symbols:
     return Symbols(zeros(count + 1), empty, empty, (), missing=missing)
 
 
-def symbols_from_names(names: Sequence[str], row: I64, missing: str = "") -> Symbols:
-    """Return symbols without lines and inlined frames: address i is in ``names[row[i]]``; row −1: unknown."""
-    return symbols_from_functions([Function(name) for name in names], row, missing)
+def symbols_from_names(names: Sequence[str], index: I64, missing: str = "") -> Symbols:
+    """Return symbols without lines and inlined functions: address i is in the function ``names[index[i]]``.
+
+    An ``index`` of −1 means that the address is unknown.
+    """
+    return symbols_from_functions([Function(name) for name in names], index, missing)
 
 
-def symbols_from_functions(functions: Sequence[Function], row: I64, missing: str, line: I64 | None = None) -> Symbols:
-    """Return symbols without inlined frames: address i is in ``functions[row[i]]``, at ``line[i]``; row −1: unknown."""
-    is_found = row >= 0
-    lines = zeros(len(row)) if line is None else line
-    columns: tuple[I32, I32] = as_int32(row[is_found]), as_int32(lines[is_found])
+def symbols_from_functions(functions: Sequence[Function], index: I64, missing: str, line: I64 | None = None) -> Symbols:
+    """Return symbols without inlined functions: address i is in ``functions[index[i]]``, at ``line[i]``.
+
+    An ``index`` of −1 means that the address is unknown; without ``line``, no address has a line.
+    """
+    is_found = index >= 0
+    lines = zeros(len(index)) if line is None else line
+    columns: tuple[I32, I32] = as_int32(index[is_found]), as_int32(lines[is_found])
     return Symbols(offsets_of(is_found), *columns, functions, missing=missing)

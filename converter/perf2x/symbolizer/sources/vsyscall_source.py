@@ -1,4 +1,6 @@
-"""The page [vsyscall]: kernel code at a fixed address for user programs. (The vDSO is an ELF file: recorded_vdso.py.)
+"""Names the functions of the [vsyscall] page: x86 kernel code at a fixed address that programs may call.
+
+The vDSO, which replaced that page, is an ELF file and needs no source of its own.
 
 Source of truth: arch/x86/entry/vsyscall/vsyscall_emu_64.S for the page's layout.
 """
@@ -9,7 +11,7 @@ from perf2x.base.columnar import U64, as_int64
 from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Symbols, symbols_from_names
 
 _VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
-"""Functions of the page, 1024 bytes apart."""
+"""Functions of the page in order; each begins 1024 bytes after the one before."""
 
 
 class VsyscallSource(BuiltInSource):
@@ -22,6 +24,6 @@ class VsyscallSource(BuiltInSource):
         return dso.kind is DsoKind.VDSO and dso.name == "[vsyscall]"
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Return functions by offset into the page."""
-        row = as_int64(np.minimum(address, np.uint64(4095)) // np.uint64(1024))
-        return symbols_from_names(_VSYSCALLS, np.where((row < len(_VSYSCALLS)) & (address < 4096), row, -1))
+        """Return the functions at offsets into the page, which has 4096 bytes; the last 1024 of them are unused."""
+        slot = as_int64(np.minimum(address, np.uint64(4095)) // np.uint64(1024))
+        return symbols_from_names(_VSYSCALLS, np.where((slot < len(_VSYSCALLS)) & (address < 4096), slot, -1))

@@ -26,7 +26,7 @@ def dump_of(*names, **more) -> bytes:
 
 def image(data) -> tuple[JitDump, ElfObject | None]:
     dump = parse_jitdump(data, "test")
-    pieces = [JitFrames(code.offset, code.size, code.unwinding) for code in dump.codes if code.unwinding]
+    pieces = [JitFrames(code.offset, code.size, code.eh_frame) for code in dump.codes if code.eh_frame]
     return dump, jit_image(data, dump.machine, pieces, "test")
 
 

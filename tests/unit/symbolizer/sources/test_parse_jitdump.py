@@ -90,7 +90,8 @@ def test_lines_outside_their_code_are_left_out_and_counted(tmp_path) -> None:
     profile, diagnostics = convert(tmp_path, dump, [sample(200, CODE), sample(201, CODE + 9)])
     assert [line for ((*_, line),) in leaves(profile)] == [3, 4]
     assert diagnostics["jitdump_lines_outside"] == 2
-    assert parse_jitdump(header() + debug(CODE, (CODE + 16, 5, b"a")) + code_load(1, CODE, "f", 2), "x").outside == 1
+    dump = parse_jitdump(header() + debug(CODE, (CODE + 16, 5, b"a")) + code_load(1, CODE, "f", 2), "x")
+    assert dump.lines_outside == 1
 
 
 def test_injected_code_is_named_as_in_its_dump(tmp_path) -> None:
@@ -166,7 +167,7 @@ def test_big_endian_dumps_are_read() -> None:
 def test_a_dump_that_is_still_being_written_is_read() -> None:
     whole = header() + code_load(5, CODE, "f", 1)
     dump = parse_jitdump(whole + code_load(6, CODE, "g", 2)[:-3], "test")
-    assert [code.name for code in dump.codes] == ["f"] and not dump.damaged
+    assert [code.name for code in dump.codes] == ["f"] and not dump.damaged_runs
 
 
 _PIECES = (
@@ -185,8 +186,8 @@ def test_bytes_between_records_hide_none_of_them(stray) -> None:
     assert [(code.name, code.address) for code in dump.codes] == [
         ("f", CODE), ("g", CODE + 64), ("f", CODE + 128), ("h", CODE + 192),
     ]  # fmt: skip
-    assert dump.codes[1].lines and dump.codes[1].unwinding
-    assert dump.damaged == sum(map(bool, stray))
+    assert dump.codes[1].lines and dump.codes[1].eh_frame
+    assert dump.damaged_runs == sum(map(bool, stray))
 
 
 @pytest.mark.parametrize("order", "<>")
@@ -196,7 +197,7 @@ def test_a_torn_record_hides_none_behind_it(order, kept) -> None:
     torn = code_load(5, CODE, "torn", 1, order, 64)[:kept]
     whole = code_load(6, CODE + 64, "g", 2, order) + code_load(7, CODE + 128, "h", 3, order)
     dump = parse_jitdump(header(order) + torn + whole, "test")
-    assert [code.name for code in dump.codes if code.address != CODE] == ["g", "h"] and dump.damaged
+    assert [code.name for code in dump.codes if code.address != CODE] == ["g", "h"] and dump.damaged_runs
 
 
 @pytest.mark.parametrize(
@@ -204,13 +205,13 @@ def test_a_torn_record_hides_none_behind_it(order, kept) -> None:
 )
 def test_only_a_foreign_end_is_damage(rest, damaged) -> None:
     dump = parse_jitdump(header() + code_load(5, CODE, "f", 1) + rest, "test")
-    assert (len(dump.codes), dump.damaged) == (1, damaged)
+    assert (len(dump.codes), dump.damaged_runs) == (1, damaged)
 
 
 def test_records_of_later_versions_are_passed_over() -> None:
     data = header() + record(9, 0, b"later version") + code_load(5, CODE, "f", 1) + record(9, 0, bytes(24))
     dump = parse_jitdump(data, "test")
-    assert [code.name for code in dump.codes] == ["f"] and dump.damaged == 0
+    assert [code.name for code in dump.codes] == ["f"] and dump.damaged_runs == 0
 
 
 def test_records_inside_each_other_take_no_more_lines_than_their_bytes(monkeypatch) -> None:
@@ -218,7 +219,7 @@ def test_records_inside_each_other_take_no_more_lines_than_their_bytes(monkeypat
     size, made = 32_000, []
     monkeypatch.setattr(module, "JitLine", lambda *fields: made.append(fields) or JitLine(*fields))
     heads = (struct.pack("<IIQQQ", 2, size - at, 0, at, (size - at - 32) // 17) for at in range(0, size - 64, 32))
-    assert parse_jitdump(header() + b"".join(heads) + bytes(64), "test").damaged > 900
+    assert parse_jitdump(header() + b"".join(heads) + bytes(64), "test").damaged_runs > 900
     assert len(made) < size / 17
 
 

@@ -13,7 +13,7 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.atomic import read_checksummed, write_checksummed
 from perf2x.kernel.registry import load_symbol_sources
 from perf2x.symbolizer.sources import remembered_lines
-from perf2x.symbolizer.sources.remembered_lines import place_of
+from perf2x.symbolizer.sources.remembered_lines import cache_path_of
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.profile_builder import lines_of, make_profile, make_session
@@ -112,8 +112,8 @@ def test_a_foreign_object_with_the_same_build_id_does_not_answer(is_first, tmp_p
 
 def test_bytes_of_an_archive_are_known_by_their_digest(tmp_path) -> None:
     data, options = (DATA / "inlines.so").read_bytes(), SymbolOptions(cache_dir=tmp_path)
-    places = {place_of(open_elf(one, "member"), options) for one in (data, data[:-1] + b"!", bytes(data))}
-    assert len(places) == 2 and place_of(open_elf(DATA / "inlines.so"), options) not in places
+    places = {cache_path_of(open_elf(one, "member"), options) for one in (data, data[:-1] + b"!", bytes(data))}
+    assert len(places) == 2 and cache_path_of(open_elf(DATA / "inlines.so"), options) not in places
 
 
 def test_a_file_that_was_replaced_in_place_is_read_again(tmp_path, read) -> None:
