@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from perf2x.reader.records.format_tokens import PrintFormatError
-from perf2x.reader.records.print_format import ORDER, PARTS, compile_format
+from perf2x.reader.records.print_format import BYTE_ORDER, FIELD_BYTES, compile_format
 from perf2x.reader.records.tracepoint_decoder import parse_format, parse_tracing_data
 
 _FIELDS = {"ip": 0x7F2A, "size": 2**64 - 16, "zero": 0, "neg": -5, "name": "eth0"}
@@ -28,7 +28,7 @@ def _function(address: int, offset: bool) -> str:
 
 
 def _text(form: str, order: str = "little") -> str:
-    return compile_format(form, _function, {})({**_FIELDS, PARTS: _PARTS, ORDER: order})
+    return compile_format(form, _function, {})({**_FIELDS, FIELD_BYTES: _PARTS, BYTE_ORDER: order})
 
 
 @pytest.mark.parametrize(

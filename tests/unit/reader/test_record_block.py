@@ -80,9 +80,9 @@ def test_joined_copies_hold_the_chosen_records_alone(order: Order, parts: list[R
 
 @given(records=RECORDS, skipped=st.integers(0, 4))
 def test_strings_end_at_a_nul_or_with_the_record(records: Records, skipped: int) -> None:
-    at = FieldCursor(_block(records, "<"))
-    at.skip(skipped)
-    assert list(at.strings()) == [rest[8 * skipped :].split(b"\0")[0] for _, _, rest in records]
+    cursor = FieldCursor(_block(records, "<"))
+    cursor.skip(skipped)
+    assert list(cursor.remaining_bytes()) == [rest[8 * skipped :].split(b"\0")[0] for _, _, rest in records]
 
 
 IDS = st.one_of(st.integers(1, 40), st.integers(1, (1 << 64) - 1))
@@ -118,7 +118,7 @@ def test_block_boundaries_do_not_change_the_result(
     with (
         patch.object(first_walk, "SPAN", 1 << 16),
         patch.object(first_walk, "FEW_RECORDS", 1),
-        patch.object(sideband_decoder, "_MANY", 3),
+        patch.object(sideband_decoder, "_MIN_BATCH", 3),
     ):
         assert facts(path) == whole
 
@@ -130,7 +130,7 @@ def test_damage_is_noted_in_file_order_whatever_the_block_size(tmp_path: Path) -
     path.write_bytes(forge.write_file(forge.Session(unfinished=True), records) + b"cut")
     for many in (1, 1000):
         diagnostics = Diagnostics()
-        with patch.object(sideband_decoder, "_MANY", many):
+        with patch.object(sideband_decoder, "_MIN_BATCH", many):
             open_recording(str(path), diagnostics=diagnostics)
         counts = [count for count in diagnostics.counts.values() if count.severity == "loss"]
         assert [(count.name, count.count) for count in counts] == [

@@ -9,14 +9,14 @@ from perf2x.base.abi import ENDIAN, ByteOrder
 from perf2x.base.columnar import I64, ListArray, ListInterner, zeros
 from perf2x.model.recording import Event, Session
 from perf2x.reader.records.format_tokens import PrintFormatError
-from perf2x.reader.records.print_format import ORDER, PARTS, Function, compile_format, field_text
+from perf2x.reader.records.print_format import BYTE_ORDER, FIELD_BYTES, AddressFormatter, compile_format, field_text
 from perf2x.reader.records.tracepoint_decoder import decode_fields, field_bytes
 
 
 class TracedText:
     """Formats the raw bytes of samples; equal bytes of a batch are formatted once."""
 
-    def __init__(self, session: Session, function: Function) -> None:
+    def __init__(self, session: Session, function: AddressFormatter) -> None:
         self._function = function
         tracing: Any = session.features.get("tracing_data") or {}
         self._strings: Mapping[str, str] = tracing.get("strings", {})
@@ -39,7 +39,7 @@ class TracedText:
 
 
 def _printer(
-    format_fields: Any, order: ByteOrder, function: Function, strings: Mapping[str, str]
+    format_fields: Any, order: ByteOrder, function: AddressFormatter, strings: Mapping[str, str]
 ) -> Callable[[bytes], str]:
     fields = format_fields["fields"]
     try:
@@ -49,6 +49,6 @@ def _printer(
 
     def text(raw: bytes) -> str:
         parts = {field["name"]: field_bytes(field, raw, order) for field in fields}
-        return words({**decode_fields(fields, raw, order), PARTS: parts, ORDER: ENDIAN[order]})
+        return words({**decode_fields(fields, raw, order), FIELD_BYTES: parts, BYTE_ORDER: ENDIAN[order]})
 
     return text

@@ -1,1 +1,1 @@
-"""Decoders of records, one for each type."""
+"""Decoders of records: samples, and the other record types."""

@@ -1,7 +1,9 @@
-"""Decodes off-CPU samples: RAW has a BPF program's measurement, which overrides the sample's own fields.
+"""Decodes the samples of ``perf record --off-cpu``.
 
-Source of truth: __set_offcpu_sample and evsel__is_offcpu_event in tools/perf/util/evsel.c. The event is a bpf-output
-named ``offcpu-time``; RAW starts 4 bytes after a word boundary and contains::
+A BPF program measures how long threads were off the CPU, and writes long waits as samples of the bpf-output event
+``offcpu-time``; perf adds the sums of shorter ones at the end. A sample's own fields describe the moment of writing;
+the measurement is in its field RAW, and overrides them. Source of truth: __set_offcpu_sample and evsel__is_offcpu_event
+in tools/perf/util/evsel.c. The data of RAW follow a u32 size, so that they start in the middle of a word::
 
     { u32 pid, tid; u64 period; u64 nr; u64 ips[nr]; u64 cgroup; }      period: nanoseconds without a CPU
 """
@@ -9,7 +11,7 @@ named ``offcpu-time``; RAW starts 4 bytes after a word boundary and contains::
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi import ByteOrder, EventType, SampleType, SoftwareConfig
+from perf2x.base.abi import HEADER_SIZE, ByteOrder, EventType, SampleType, SoftwareConfig
 from perf2x.base.columnar import Bools, ListArray, offsets_of, ranges, take
 from perf2x.model.recording import Event, Samples, Want
 from perf2x.model.value_limits import LAST_TIME
@@ -17,10 +19,9 @@ from perf2x.reader.record_block import make_block
 from perf2x.reader.records.field_cursor import FieldCursor
 
 _NAME = "offcpu-time"
-_MADE_UP = np.uint64(0xFFFFFFFF00000000)
-"""OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h."""
-_HEADER = 8
-_LARGEST = 0xFFF8
+_PLACEHOLDER_TIME = np.uint64(0xFFFFFFFF00000000)
+"""OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h: the time that perf gives to sums of waits, from here on."""
+_MAX_RECORD_SIZE = 0xFFF8  # the largest multiple of 8 that fits in the 16 bits of header.size
 
 
 def is_off_cpu(event: Event) -> bool:
@@ -30,21 +31,26 @@ def is_off_cpu(event: Event) -> bool:
     return is_output and base == _NAME and bool(event.sample_type & SampleType.RAW)
 
 
-def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrder) -> tuple[Samples, Bools]:
-    """Replace fields by those in RAW; return the samples, and ``whole`` without rows whose RAW is malformed."""
+def override_off_cpu(samples: Samples, is_complete: Bools, want: Want, order: ByteOrder) -> tuple[Samples, Bools]:
+    """Replace the samples' fields by those in RAW.
+
+    ``is_complete`` (n,): which samples have all fields. Returns the samples, and ``is_complete`` without the samples
+    whose RAW is malformed.
+    """
     if samples.raw is None:
-        return samples, whole
-    at = _payload_cursor(samples.raw, order)
-    pid, tid = at.i32_pair()
-    period = at.u64()
-    first, lengths = at.counted(at.u64())
-    cgroup = at.u64()
-    chain = at.ragged(first, lengths)
-    second = take(at.block.words, first + 1, mode="clip")
+        return samples, is_complete
+    cursor = _payload_cursor(samples.raw, order)
+    pid, tid = cursor.i32_pair()
+    period = cursor.u64()
+    first_word, lengths = cursor.array_extents(cursor.u64())
+    cgroup = cursor.u64()
+    chain = cursor.copy_arrays(first_word, lengths)
+    # the chain is { PERF_CONTEXT_USER, address, callers … }
+    second = take(cursor.block.words, first_word + 1, mode="clip")
     ip = np.where(lengths > 1, second, np.uint64(0))
     time = samples.time
     if time is not None:  # perf's placeholder time for sums of waits is not damage
-        time = np.where(time >= _MADE_UP, np.uint64(LAST_TIME), time)
+        time = np.where(time >= _PLACEHOLDER_TIME, np.uint64(LAST_TIME), time)
     measured = replace(
         samples,
         time=time,
@@ -56,14 +62,18 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
         chain=chain if Want.CHAIN in want else samples.chain,
         raw=samples.raw if Want.RAW in want else None,
     )
-    return measured, whole & ~at.bad
+    return measured, is_complete & ~cursor.is_malformed
 
 
 def _payload_cursor(raw: ListArray, order: ByteOrder) -> FieldCursor:
-    """Return a cursor at the first word of every payload; payloads are copied to word boundaries."""
-    sizes = np.minimum(-(-raw.lengths // 8) * 8 + _HEADER, _LARGEST)
-    used = np.minimum(raw.lengths, sizes - _HEADER)
-    aligned = offsets_of(sizes)
-    data = np.zeros(aligned[-1], np.uint8)
-    data[ranges(aligned[:-1] + _HEADER, used)] = raw.values[ranges(raw.offsets[:-1], used)]
+    """Return a cursor at the first word of the RAW data of every sample.
+
+    A cursor reads records, so the data are copied to a block of records: a header of zeros, then a sample's data, which
+    so begin at a word boundary, padded to whole words.
+    """
+    sizes = np.minimum(-(-raw.lengths // 8) * 8 + HEADER_SIZE, _MAX_RECORD_SIZE)
+    copied = np.minimum(raw.lengths, sizes - HEADER_SIZE)
+    offsets = offsets_of(sizes)
+    data = np.zeros(offsets[-1], np.uint8)
+    data[ranges(offsets[:-1] + HEADER_SIZE, copied)] = raw.values[ranges(raw.offsets[:-1], copied)]
     return FieldCursor(make_block(data, sizes.astype(np.uint16), 0, order))

@@ -19,26 +19,28 @@ _LIMITS: dict[str, tuple[str, Any, Any]] = {
     "period": ("implausible_period", np.minimum, np.uint64(MOST_PERIOD)),
     "cpu": ("implausible_cpu", np.maximum, np.int32(-1)),
 }
-"""By column: the name of the damage, and the range of numbers. CPUs from 2³¹ on are negative as int32; −1 means none.
+"""By column: the name of the diagnostic, the function that clamps the column, and the limit.
+
+A CPU of 2³¹ or more is negative as an int32. It becomes −1, which means that no CPU is known.
 """
 _ADVICE = "the recording is damaged; such numbers were replaced by possible ones"
 
 
 def clamp_samples(samples: Samples, damage: Diagnostics) -> Samples:
-    """Clamp times to below 2⁶³ ns and periods to 2⁴⁸, and set CPUs from 2³¹ on to −1; count the changes."""
+    """Clamp times to less than 2⁶³ ns and periods to at most 2⁴⁸; set CPUs of 2³¹ or more to −1; count the changes."""
     columns = {"period": samples.period, "time": samples.time, "cpu": samples.cpu}
     return replace(samples, **clamped(columns, damage))
 
 
 def clamped(columns: Mapping[str, Any], damage: Diagnostics) -> dict[str, Any]:
-    """Return the columns with impossible numbers corrected; count the changes."""
-    found = {}
+    """Return those columns that had impossible numbers, with these clamped; count the changes."""
+    changed = {}
     for name, column in columns.items():
         if name not in _LIMITS or column is None:
             continue
-        what, bounded, limit = _LIMITS[name]
+        diagnostic, clamp, limit = _LIMITS[name]
         is_wrong = column < limit if name == "cpu" else column > limit
         if is_wrong.any():
-            damage.add(what, _ADVICE, int(np.count_nonzero(is_wrong)))
-            found[name] = bounded(column, limit)
-    return found
+            damage.add(diagnostic, _ADVICE, int(np.count_nonzero(is_wrong)))
+            changed[name] = clamp(column, limit)
+    return changed

@@ -1,4 +1,4 @@
-"""Tokens of a tracepoint's ``print fmt``: literals, numbers, names and punctuation of C."""
+"""Splits a tracepoint's ``print fmt`` into tokens of C: string literals, characters, numbers, names and signs."""
 
 import re
 from collections.abc import Iterator
@@ -14,43 +14,43 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
 
 
 class PrintFormatError(Exception):
-    """A print format that is not supported."""
+    """A print format that is not supported; the message is the part of it that is not."""
 
 
 class Tokens:
-    """Tokens of a format, in order."""
+    """Hands out the tokens of a format in order."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
-        self._at = 0
+        self._next = 0
 
     @property
     def kind(self) -> str:
-        """Kind of the next token, "" after the last one."""
-        return self._tokens[self._at][0] if self._at < len(self._tokens) else ""
+        """Kind of the next token: a group of ``_TOKEN``, such as "name"; "" after the last token."""
+        return self._tokens[self._next][0] if self._next < len(self._tokens) else ""
 
     @property
     def text(self) -> str:
-        """Text of the next token."""
-        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
+        """Text of the next token; "" after the last one."""
+        return self._tokens[self._next][1] if self._next < len(self._tokens) else ""
 
     def next(self) -> str:
         """Return the next token, of any kind, and advance."""
         text = self.text
-        self._at += 1
+        self._next += 1
         return text
 
     def take(self, kind: str) -> str:
-        """Return the next token, which must be of this kind, and advance."""
+        """Return the next token and advance. Raises PrintFormatError if it is of another kind."""
         if self.kind != kind:
             raise PrintFormatError(self.text)
         return self.next()
 
     def accept(self, sign: str) -> bool:
         """Skip the next token if it is this sign; return whether it was."""
-        found = self.text == sign and self.kind in ("sign", "name")
-        self._at += found
-        return found
+        is_there = self.text == sign and self.kind in ("sign", "name")
+        self._next += is_there
+        return is_there
 
     def expect(self, sign: str) -> None:
         """Skip this sign. Raises PrintFormatError if the next token is another one."""
@@ -58,32 +58,39 @@ class Tokens:
             raise PrintFormatError(f"{sign} expected, not {self.text}")
 
     def is_cast(self) -> bool:
-        """Return whether an opening parenthesis begins a cast: to a known type, or to any name before an operand."""
-        ahead = self._tokens[self._at + 1 : self._at + 4]
+        """Return whether the next token is the parenthesis that opens a cast.
+
+        That is so if the name of a known type follows, as in ``(unsigned long)x``, or any name in parentheses before an
+        operand, as in ``(my_type)x``.
+        """
+        ahead = self._tokens[self._next + 1 : self._next + 4]
         if self.text != "(" or not ahead or ahead[0][0] != "name":
             return False
-        operand = len(ahead) == 3 and ahead[1][1] == ")" and (ahead[2][0] in ("name", "number") or ahead[2][1] == "(")
-        return operand or _TYPES.fullmatch(ahead[0][1]) is not None
+        has_operand = (
+            len(ahead) == 3 and ahead[1][1] == ")" and (ahead[2][0] in ("name", "number") or ahead[2][1] == "(")
+        )
+        return has_operand or _TYPES.fullmatch(ahead[0][1]) is not None
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    at = 0
+    """Yield kind and text of each token."""
+    offset = 0
     text = text.rstrip()
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.lastgroup is None:
-            raise PrintFormatError(text[at : at + 20])
-        yield found.lastgroup, found[found.lastgroup]
-        at = found.end()
+    while offset < len(text):
+        token = _TOKEN.match(text, offset)
+        if token is None or token.lastgroup is None:
+            raise PrintFormatError(text[offset : offset + 20])
+        yield token.lastgroup, token[token.lastgroup]
+        offset = token.end()
 
 
 def unescaped(literal: str) -> str:
-    """Return the text of a literal."""
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), literal[1:-1])
+    """Return a literal without its quotes, and with its escape sequences replaced."""
+    return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), literal[1:-1])
 
 
-def strings(tokens: Tokens) -> str:
-    """Return adjacent literals as one text, and advance."""
+def adjacent_strings(tokens: Tokens) -> str:
+    """Return the next string literals as one text, as C joins them, and advance past them."""
     literal = unescaped(tokens.take("string"))
     while tokens.kind == "string":
         literal += unescaped(tokens.next())

@@ -1,12 +1,16 @@
-"""Counts of perf stat as samples without a stack: one for each counter and round, whose period is its growth.
+"""Converts the counts of ``perf stat record`` to samples without a stack.
 
-Totals are those of ``perf stat report``: growth is extrapolated where a counter had to share the hardware
-(perf_counts_values__scale in tools/lib/perf/evsel.c), and readings after the last round are left out.
+perf stat reads its counters in rounds: a STAT record for each reading, then a STAT_ROUND with the round's time. In each
+round, we make a sample of each event, thread and CPU, whose period is what the counters grew by since the round
+before; if counts of all CPUs are added up (aggr_mode AGGR_GLOBAL), the CPUs' counters share a sample. A sample of value
+0 at the beginning makes timelines start there. Totals are those of ``perf stat report``: if a counter had to share the
+hardware with others, its growth is extrapolated (perf_counts_values__scale in tools/lib/perf/evsel.c), and readings
+after the last round are left out.
 
 ::
 
-    STAT  cycles: 500, STAT cycles: 900 (CPU 1)  ROUND 100 ms  STAT cycles: 700 …  ROUND 200 ms
-    delivered   cycles: 0 at 0                   1400 at 100 ms             …      … at 200 ms
+    records   STAT CPU 0 cycles: 500, STAT CPU 1 cycles: 900, STAT_ROUND 100 ms, STAT CPU 0 cycles: 700 …
+    samples   cycles: 0 at 1 ns, cycles: 1400 at 100 ms …
 """
 
 import numpy as np
@@ -32,26 +36,27 @@ from perf2x.base.diagnostics import Diagnostics
 from perf2x.model.recording import COUNTED, Comms, Readings, Samples, Session, Sideband
 from perf2x.model.value_limits import MOST_PERIOD
 
-_ALL = "all threads"
+_ALL_THREADS = "all threads"
 _AGGR_GLOBAL = 1
-"""enum aggr_mode in tools/perf/util/stat.h: counts of all CPUs are added up. The numbers of other modes differ between
-versions of perf.
+"""AGGR_GLOBAL of enum aggr_mode in tools/perf/util/stat.h: counts of all CPUs are added up.
+
+Other modes are not distinguished, because their numbers differ between versions of perf.
 """
-_BEGIN = np.uint64(1)
+_BEGIN_TIME = np.uint64(1)
 """Counters begin with 0 at a time of 1 ns, because samples at time 0 count as samples without a time."""
 
 
 def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
-    """Return the side-band with the names of the monitored threads."""
-    named = [(tid, comm or _ALL) for tid, comm in session.thread_map if comm or tid < 0]
+    """Return the side-band with the names of the monitored threads, which perf stat records in THREAD_MAP alone."""
+    named = [(tid, comm or _ALL_THREADS) for tid, comm in session.thread_map if comm or tid < 0]
     tid = as_int32([tid for tid, _ in named])
     zeros = np.zeros(len(named), np.int64)
-    found = Comms(as_uint64(zeros), zeros, tid, tid, DictionaryColumn.of(comm for _, comm in named), zeros > 0)
-    return replace(sideband, comms=join_tables([sideband.comms, found]))
+    monitored = Comms(as_uint64(zeros), zeros, tid, tid, DictionaryColumn.of(comm for _, comm in named), zeros > 0)
+    return replace(sideband, comms=join_tables([sideband.comms, monitored]))
 
 
 def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) -> None:
-    """Report counters that were read, not counted, or extrapolated."""
+    """Report how many readings there are, how many were extrapolated, and which events were not counted."""
     readings = sideband.readings
     diagnostics.add("counter_readings", COUNTED, len(readings))
     for event in session.events:
@@ -64,54 +69,57 @@ def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) 
 
 
 def delivered_readings(sideband: Sideband, session: Session) -> Samples:
-    """Return the samples: one per event, thread, CPU and round, and a sample of value 0 where each counter begins."""
+    """Return one sample per event, thread, CPU and round, and a sample of value 0 where each event's counter begins."""
     readings, rounds = sideband.readings, sideband.rounds
-    ended = searchsorted(rounds.position, readings.position)
+    round_number = searchsorted(rounds.position, readings.position)  # the STAT_ROUND that follows a reading ends it
     is_known = (readings.event >= 0) & (readings.event < len(session.events))
-    kept = flatnonzero((ended < len(rounds)) & is_known)
-    kept = kept[lexsort((readings.position[kept], *(column[kept] for column in _counter(readings))))]
-    readings, ended = take_rows_of(readings, kept), ended[kept]
+    kept = flatnonzero((round_number < len(rounds)) & is_known)
+    kept = kept[lexsort((readings.position[kept], *(column[kept] for column in _counter_key(readings))))]
+    readings, round_number = take_rows_of(readings, kept), round_number[kept]
     cpu = np.full(len(kept), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
-    known = as_int32([*(tid for tid, _ in session.thread_map), -1])  # -1 for all threads, and at the end of the map
-    place = np.where((readings.thread >= 0) & (readings.thread < len(known)), readings.thread, -1)
-    keys = (readings.event, known[place], cpu)
-    first, row = group_rows([*keys, ended])
-    period = np.zeros(len(first), np.uint64)
-    np.add.at(period, row, _growth(readings))
-    begin = first[begins_run(*(key[first] for key in keys))]
-    rows, none = np.concatenate([begin, first]), np.zeros(len(begin), np.uint64)
-    thread, count = keys[1][rows], len(rows)
+    tids = as_int32([*(tid for tid, _ in session.thread_map), -1])  # index -1, unknown, leads to tid -1, all threads
+    thread_index = np.where((readings.thread >= 0) & (readings.thread < len(tids)), readings.thread, -1)
+    keys = (readings.event, tids[thread_index], cpu)
+    # a group of readings becomes a sample; first_reading (samples,), sample (readings,)
+    first_reading, sample = group_rows([*keys, round_number])
+    period = np.zeros(len(first_reading), np.uint64)
+    np.add.at(period, sample, _growth(readings))
+    # groups are sorted by their keys, then by round: where the keys change, the next event, thread or CPU begins
+    begin = first_reading[begins_run(*(key[first_reading] for key in keys))]
+    rows, zeros = np.concatenate([begin, first_reading]), np.zeros(len(begin), np.uint64)
+    tid, count = keys[1][rows], len(rows)
     return Samples(
         event=readings.event[rows],
         position=readings.position[rows],
-        time=np.maximum(np.concatenate([none, rounds.time[ended[first]]]), _BEGIN),
-        pid=thread,
-        tid=thread,
+        time=np.maximum(np.concatenate([zeros, rounds.time[round_number[first_reading]]]), _BEGIN_TIME),
+        pid=tid,
+        tid=tid,
         cpu=cpu[rows],
         ip=np.zeros(count, np.uint64),
-        period=np.concatenate([none, period]),
+        period=np.concatenate([zeros, period]),
         cpumode=np.zeros(count, np.uint8),
         chain=ListArray.of_empty_rows(count, np.uint64),
     )
 
 
-def _counter(readings: Readings) -> tuple[AnyArray, ...]:
+def _counter_key(readings: Readings) -> tuple[AnyArray, ...]:
+    """Return columns that together identify the counter of each reading."""
     return readings.thread, readings.cpu, readings.id
 
 
 def _growth(readings: Readings) -> U64:
-    """Return (n,) the growth of each counter since its previous reading.
+    """Return (n,) what each reading's counter grew by since its previous reading, extrapolated and at most MOST_PERIOD.
 
-    Rows are sorted by counter, and in recorded order for each.
+    The readings must be sorted by counter, and those of one counter as recorded.
     """
-    begins = begins_run(*_counter(readings))
+    is_first = begins_run(*_counter_key(readings))
 
-    def grown(column: U64) -> U64:
-        before = np.where(begins, np.uint64(0), of_previous(column, 0))
-        return column - np.minimum(before, column)
+    def growth_of(column: U64) -> U64:
+        previous = np.where(is_first, np.uint64(0), of_previous(column, 0))
+        return column - np.minimum(previous, column)
 
-    value, enabled, running = grown(readings.value), grown(readings.enabled), grown(readings.running)
+    value, enabled, running = growth_of(readings.value), growth_of(readings.enabled), growth_of(readings.running)
     shared = flatnonzero((running > 0) & (running < enabled))
-    part = enabled[shared] / running[shared]
-    value[shared] = as_uint64(np.minimum(value[shared] * part, MOST_PERIOD))
+    factor = enabled[shared] / running[shared]
+    value[shared] = as_uint64(np.minimum(value[shared] * factor, MOST_PERIOD))
     return np.minimum(value, np.uint64(MOST_PERIOD))

@@ -1,6 +1,8 @@
-"""Formats the targets of the kernel's ``%p`` with letters: network addresses, UUIDs, dumps, bitmaps.
+"""Formats what the kernel prints by ``%p`` and letters: network addresses, UUIDs, hex dumps, bitmaps.
 
-Source of truth: tools/lib/traceevent (event-parse.c: print_arg_pointer, print_bitmask_to_seq, print_cpumask_to_seq).
+The kernel's formats and their letters are in Documentation/core-api/printk-formats.rst. The functions here take the
+bytes to which the pointer leads, as recorded in a field. Source of truth: tools/lib/traceevent (event-parse.c:
+print_arg_pointer, print_bitmask_to_seq, print_cpumask_to_seq).
 """
 
 import re
@@ -8,96 +10,99 @@ from typing import Literal
 
 Order = Literal["little", "big"]
 SPECIAL = re.compile(r"[SsFf]|U[bBlL]?|[Ii](?:4[hnbl]?|6c?|Sp?c?[hnbl]?)|MF|[Mm]R?|h[CDN]?|bl?")
-"""The letters after ``%p`` that select a format."""
+"""The letters after ``%p`` that select a format: a function, a UUID, an IP or MAC address, a hex dump, a bitmap."""
 _AF_INET, _AF_INET6 = 2, 10
-_GUID = (3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15)
+# bytes of a UUID in the order in which %pUl prints them: the first three fields are little-endian
+_GUID_ORDER = (3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15)
 
 
-def pointed_text(special: str, part: bytes, most: int, order: Order) -> str:
+def pointed_text(special: str, data: bytes, width: int, order: Order) -> str:
     """Format a field's bytes by the letters after ``%p``.
 
-    ``most`` is the width before the letters, negative for none.
+    ``width`` is the number between ``%`` and ``p``, negative for none; it limits the bytes of a hex dump.
     """
     kind, letters = special[0], special[1:]
     if kind in "Mm":
-        return _mac(special, part)
+        return _mac(special, data)
     if kind in "Ii":
         if letters[0] == "S":
-            return _socket(kind, letters[1:], part, order)
+            return _socket(kind, letters[1:], data, order)
         if letters[0] == "4":
-            return _ip4(kind, letters[1:], part, order) if len(part) == 4 else "INVALIDIPv4"
-        return _ip6(kind, letters[1:], part) if len(part) == 16 else "INVALIDIPv6"
+            return _ip4(kind, letters[1:], data, order) if len(data) == 4 else "INVALIDIPv4"
+        return _ip6(kind, letters[1:], data) if len(data) == 16 else "INVALIDIPv6"
     if kind == "U":
-        return _uuid(letters, part)
+        return _uuid(letters, data)
     if kind == "h":
-        return hex_text(part[: max(most, 0)], {"C": ":", "D": "-", "N": ""}.get(letters, " "))
-    return bit_list(part, order) if letters else bitmask(part, order)
+        return hex_text(data[: max(width, 0)], {"C": ":", "D": "-", "N": ""}.get(letters, " "))
+    return bit_list(data, order) if letters else bitmask(data, order)
 
 
-def hex_text(part: bytes, between: str) -> str:
-    """Format bytes as two digits each."""
-    return between.join(f"{byte:02x}" for byte in part)
+def hex_text(data: bytes, separator: str) -> str:
+    """Format each byte as two hex digits."""
+    return separator.join(f"{byte:02x}" for byte in data)
 
 
-def bitmask(part: bytes, order: Order) -> str:
-    """Format words of 32 bits, the highest first."""
-    digits = f"{int.from_bytes(part, order):0{2 * len(part)}x}" if part else ""
-    first = len(digits) % 8
-    words = [digits[:first]] * bool(first) + [digits[at : at + 8] for at in range(first, len(digits), 8)]
+def bitmask(data: bytes, order: Order) -> str:
+    """Format a bitmap as hex words of 32 bits, the highest first: ``1,0000000f``."""
+    digits = f"{int.from_bytes(data, order):0{2 * len(data)}x}" if data else ""
+    first_length = len(digits) % 8  # digits of the highest word, if it is shorter than the others
+    words = [digits[:first_length]] * bool(first_length)
+    words += [digits[start : start + 8] for start in range(first_length, len(digits), 8)]
     return ",".join(words)
 
 
-def bit_list(part: bytes, order: Order) -> str:
-    """Format the ranges of set bits: ``0-3,8``."""
-    bits = f"{int.from_bytes(part, order):b}"[::-1]
+def bit_list(data: bytes, order: Order) -> str:
+    """Format a bitmap as the ranges of its set bits: ``0-3,8``."""
+    bits = f"{int.from_bytes(data, order):b}"[::-1]
     runs = ((run.start(), run.end() - 1) for run in re.finditer("1+", bits))
     return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
 
 
-def _mac(special: str, part: bytes) -> str:
-    if len(part) != 6:
+def _mac(special: str, data: bytes) -> str:
+    if len(data) != 6:
         return "INVALIDMAC"
-    between = "" if special[0] == "m" else "-" if special == "MF" else ":"
-    return hex_text(part[::-1] if special[1:] == "R" else part, between)
+    separator = "" if special[0] == "m" else "-" if special == "MF" else ":"
+    return hex_text(data[::-1] if special[1:] == "R" else data, separator)
 
 
-def _uuid(letters: str, part: bytes) -> str:
-    if len(part) != 16:
+def _uuid(letters: str, data: bytes) -> str:
+    if len(data) != 16:
         return "INVALIDUUID"
-    digits = bytes(part[at] for at in _GUID).hex() if letters in ("l", "L") else part.hex()
+    digits = bytes(data[index] for index in _GUID_ORDER).hex() if letters in ("l", "L") else data.hex()
     text = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
     return text.upper() if letters in ("L", "B") else text
 
 
-def _ip4(kind: str, letters: str, part: bytes, order: Order) -> str:
+def _ip4(kind: str, letters: str, data: bytes, order: Order) -> str:
     reverse = letters == "l" or (letters == "h" and order == "little")
-    return ".".join(f"{byte:03d}" if kind == "i" else f"{byte}" for byte in (part[::-1] if reverse else part))
+    return ".".join(f"{byte:03d}" if kind == "i" else f"{byte}" for byte in (data[::-1] if reverse else data))
 
 
-def _ip6(kind: str, letters: str, part: bytes) -> str:
-    words = [part[at : at + 2].hex() for at in range(0, 16, 2)]
-    if not letters:
+def _ip6(kind: str, letters: str, data: bytes) -> str:
+    words = [data[start : start + 2].hex() for start in range(0, 16, 2)]
+    if not letters:  # all digits; only %pI6c shortens the address as usual (RFC 5952)
         return (":" if kind == "I" else "").join(words)
     tail = ""
-    if part[:12] == b"\0" * 10 + b"\xff\xff" or part[8:12] in (b"\0\0\x5e\xfe", b"\2\0\x5e\xfe"):
-        words, tail = words[:6], _ip4("I", "", part[12:], "big")
+    # IPv4 addresses in IPv6 ones (mapped; ISATAP interface ids) end with a dotted IPv4 address
+    if data[:12] == b"\0" * 10 + b"\xff\xff" or data[8:12] in (b"\0\0\x5e\xfe", b"\2\0\x5e\xfe"):
+        words, tail = words[:6], _ip4("I", "", data[12:], "big")
     text = ":".join([f"{int(word, 16):x}" for word in words] + [tail] * bool(tail))
-    zeros = list(re.finditer(r"(?<![^:])0(?::0)+(?![^:])", text))
-    if not zeros:
+    zero_runs = list(re.finditer(r"(?<![^:])0(?::0)+(?![^:])", text))
+    if not zero_runs:
         return text
-    longest = max(zeros, key=lambda run: run.end() - run.start())
+    longest = max(zero_runs, key=lambda run: run.end() - run.start())
     return f"{text[: longest.start()].removesuffix(':')}::{text[longest.end() :].removeprefix(':')}"
 
 
-def _socket(kind: str, letters: str, part: bytes, order: Order) -> str:
-    """Format a ``struct sockaddr``; "" for other families."""
-    family, port = int.from_bytes(part[:2], order), int.from_bytes(part[2:4], "big")
+def _socket(kind: str, letters: str, data: bytes, order: Order) -> str:
+    """Format a ``struct sockaddr`` of IPv4 or IPv6; "" for other address families."""
+    family, port = int.from_bytes(data[:2], order), int.from_bytes(data[2:4], "big")
     suffix = f":{port}" if "p" in letters else ""
     if family == _AF_INET:
-        return _ip4(kind, letters[-1:], part[4:8], order) + suffix if len(part) >= 16 else "INVALIDIPv4"
+        return _ip4(kind, letters[-1:], data[4:8], order) + suffix if len(data) >= 16 else "INVALIDIPv4"
     if family != _AF_INET6:
         return ""
-    if len(part) < 28:
+    if len(data) < 28:
         return "INVALIDIPv6"
-    text = _ip6(kind, "c" if "c" in letters else "", part[8:24])
+    text = _ip6(kind, "c" if "c" in letters else "", data[8:24])
     return f"[{text}]{suffix}" if suffix else text

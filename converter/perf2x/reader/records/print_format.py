@@ -1,4 +1,9 @@
-"""Formats a tracepoint's samples by its ``print fmt``, a printf format with C expressions, as perf prints them.
+"""Formats a tracepoint's samples by its ``print fmt``, as perf prints them.
+
+A print format is a printf format with C expressions as arguments: ``"comm=%s pid=%d", REC->comm, REC->pid``. A
+recursive-descent parser compiles it once to nested Python functions, which take the fields of a sample. Values of
+expressions are int, str (of strings) or lists of int (of arrays). Operators work on unlimited Python integers;
+``_MASK`` reduces these to 64 bits where that makes a difference.
 
 Source of truth: tools/lib/traceevent (event-parse.c: process_arg_token, print_str_arg, pretty_print), the kernel's
 include/trace/stages/stage3_trace_output.h (__print_flags, __print_symbolic, __get_str …).
@@ -11,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, strings, unescaped
+from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, adjacent_strings, unescaped
 from perf2x.reader.records.pointer_text import SPECIAL, Order, bit_list, bitmask, hex_text, pointed_text
 
 Fields = Mapping[str, Any]
@@ -31,55 +36,60 @@ _LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
     {"*": operator.mul, "/": lambda a, b: (a & _MASK) // (b & _MASK) if b else 0,
      "%": lambda a, b: (a & _MASK) % (b & _MASK) if b else 0},
 )  # fmt: skip
-"""Binary operators, lowest precedence first."""
-Function = Callable[[int, bool], str]
-"""Formats a kernel address: the function's name, and optionally the offset in it."""
-PARTS, ORDER = "", " "
-"""Keys in a sample's fields: of the bytes of all fields by name, and of the byte order."""
-_MOST_DEPTH = 200
+"""Binary operators by precedence, the lowest first."""
+AddressFormatter = Callable[[int, bool], str]
+"""Takes a kernel address; returns the name of its function, with the offset in the function if the bool is True."""
+FIELD_BYTES, BYTE_ORDER = "", " "
+"""Keys that no field has, for more facts about a sample: the bytes of each field by name; "little" or "big"."""
+_MAX_DEPTH = 200  # of nested expressions; Python's own limit of recursion is higher
 _MASK = 2**64 - 1
 
 
-def compile_format(text: str, function: Function, strings_at: Mapping[str, str]) -> Callable[[Fields], str]:
+def compile_format(
+    text: str, format_address: AddressFormatter, kernel_strings: Mapping[str, str]
+) -> Callable[[Fields], str]:
     """Return a function that formats the fields of a sample. Raises PrintFormatError for unsupported formats.
 
-    ``strings_at``: the kernel's strings by address, ``0xffffffff8281a2a4``, for ``%s`` of a pointer.
+    ``format_address`` is called for ``%pS`` and the like. ``kernel_strings`` are the kernel's strings by address,
+    ``0xffffffff8281a2a4``, for ``%s`` of a pointer.
     """
     tokens = Tokens(text.replace("(REC)->", "REC->"))
-    form = strings(tokens)
+    printf_format = adjacent_strings(tokens)
     arguments = []
     while tokens.accept(","):
         arguments.append(_ternary(tokens, 0))
     if tokens.kind:
         raise PrintFormatError(text)
     parts: list[str | Callable[[Fields], str]] = []
-    waiting, at = iter(arguments), 0
-    for found in _CONVERSION.finditer(form):
-        parts.append(form[at : found.start()])
-        parts.append("%" if found["kind"] == "%" else _converted(found, waiting, function, strings_at))
-        at = found.end() - len(found["special"] or "") + _used(found["special"])
-    parts.append(form[at:])
+    next_arguments, end = iter(arguments), 0
+    for conversion in _CONVERSION.finditer(printf_format):
+        parts.append(printf_format[end : conversion.start()])
+        is_percent = conversion["kind"] == "%"
+        parts.append("%" if is_percent else _formatter_of(conversion, next_arguments, format_address, kernel_strings))
+        # letters after %p that do not select a format are literal text
+        end = conversion.end() - len(conversion["special"] or "") + _special_length(conversion["special"])
+    parts.append(printf_format[end:])
     return lambda fields: "".join(part if isinstance(part, str) else part(fields) for part in parts)
 
 
-class _PrintedField(Struct):
-    """The value of a field, or its bytes."""
+class _Field(Struct):
+    """The expression ``REC->name``: the value of a field, or its bytes."""
 
     _name: str
 
     def __call__(self, fields: Fields) -> Any:
         return fields.get(self._name, 0)
 
-    def part(self, fields: Fields) -> bytes:
-        """Return the bytes of the field, or of the array that it refers to."""
-        part: bytes = fields.get(PARTS, {}).get(self._name, b"")
-        return part
+    def raw_bytes(self, fields: Fields) -> bytes:
+        """Return the bytes of the field; of a __data_loc field, the bytes of the array to which it refers."""
+        field_bytes: bytes = fields.get(FIELD_BYTES, {}).get(self._name, b"")
+        return field_bytes
 
 
-class _Name(Struct):
-    """A name that the kernel left in the format, of an enumeration or a variable.
+class _ConstantName(Struct):
+    """The name of an enumerator or a variable, whose value the kernel did not put into the format.
 
-    Returns 0 in expressions, as in libtraceevent.
+    Its value in expressions is 0, as in libtraceevent.
     """
 
     name: str
@@ -89,54 +99,57 @@ class _Name(Struct):
 
 
 def _ternary(tokens: Tokens, depth: int) -> _Expression:
-    if depth > _MOST_DEPTH:
+    """Parse an expression of any kind; ``depth`` counts the expressions around it."""
+    if depth > _MAX_DEPTH:
         raise PrintFormatError("too many brackets")
     condition = _binary(tokens, 0, depth)
     if not tokens.accept("?"):
         return condition
-    yes = _ternary(tokens, depth + 1)
+    if_true = _ternary(tokens, depth + 1)
     tokens.expect(":")
-    no = _ternary(tokens, depth + 1)
-    return lambda fields: yes(fields) if condition(fields) else no(fields)
+    if_false = _ternary(tokens, depth + 1)
+    return lambda fields: if_true(fields) if condition(fields) else if_false(fields)
 
 
 def _binary(tokens: Tokens, level: int, depth: int) -> _Expression:
+    """Parse an expression of binary operators from this level of ``_LEVELS`` on."""
     if level == len(_LEVELS):
         return _unary(tokens, depth)
     left = _binary(tokens, level + 1, depth)
     while tokens.kind == "sign" and tokens.text in _LEVELS[level]:
         operation, right = _LEVELS[level][tokens.next()], _binary(tokens, level + 1, depth)
-        left = _applied(operation, left, right)
+        left = _operation(operation, left, right)
     return left
 
 
-def _applied(operation: Callable[[Any, Any], Any], left: _Expression, right: _Expression) -> _Expression:
+def _operation(operation: Callable[[Any, Any], Any], left: _Expression, right: _Expression) -> _Expression:
     return lambda fields: operation(_number(left(fields)), _number(right(fields)))
 
 
 def _number(value: Any) -> int:
+    """Return a value as the operand of an arithmetic operator; strings and arrays count as 0."""
     return value if isinstance(value, int) else 0
 
 
 def _unary(tokens: Tokens, depth: int) -> _Expression:
     if tokens.accept("-"):
-        most = _MASK if "U" in tokens.text.upper() and tokens.kind == "number" else -1
-        negated = _unary(tokens, depth + 1)
-        return lambda fields: -_number(negated(fields)) & most
+        mask = _MASK if "U" in tokens.text.upper() and tokens.kind == "number" else -1  # -16ULL wraps around
+        operand = _unary(tokens, depth + 1)
+        return lambda fields: -_number(operand(fields)) & mask
     if tokens.accept("!"):
-        denied = _unary(tokens, depth + 1)
-        return lambda fields: int(not denied(fields))
+        negated = _unary(tokens, depth + 1)
+        return lambda fields: int(not negated(fields))
     if tokens.accept("~"):
         inverted = _unary(tokens, depth + 1)
         return lambda fields: ~_number(inverted(fields)) & _MASK
     if tokens.is_cast():
         tokens.expect("(")
-        return _cast(_words(tokens), _unary(tokens, depth + 1))
+        return _cast(_type_words(tokens), _unary(tokens, depth + 1))
     return _primary(tokens, depth)
 
 
-def _words(tokens: Tokens) -> list[str]:
-    """Return the words of a type, up to the closing parenthesis."""
+def _type_words(tokens: Tokens) -> list[str]:
+    """Return the words of a type, and skip the parenthesis that closes it."""
     words = []
     while not tokens.accept(")"):
         words.append(tokens.next())
@@ -145,31 +158,34 @@ def _words(tokens: Tokens) -> list[str]:
     return words
 
 
-def _type(words: list[str]) -> tuple[int, bool]:
+def _size_and_sign(words: list[str]) -> tuple[int, bool]:
     """Return the size of a C type, 0 for pointers and unknown types, and whether it is signed."""
-    plain = [word.strip("_") for word in words if word not in ("unsigned", "signed", "int")] or ["int"]
-    return _SIZES.get(plain[-1], 0), not (words[0] == "unsigned" or plain[-1].startswith("u") or plain == ["size_t"])
+    names = [word.strip("_") for word in words if word not in ("unsigned", "signed", "int")] or ["int"]
+    return _SIZES.get(names[-1], 0), not (words[0] == "unsigned" or names[-1].startswith("u") or names == ["size_t"])
 
 
+# the last word of a type's name → the type's size in bytes
 _SIZES = {f"{name}{size * 8}{end}": size for name, end in (("u", ""), ("s", ""), ("uint", "_t"), ("int", "_t"))
           for size in (1, 2, 4, 8)}  # fmt: skip
 _SIZES |= {"char": 1, "short": 2, "int": 4, "uint": 4, "long": 8, "size_t": 8}
 
 
 def _cast(words: list[str], value: _Expression) -> _Expression:
-    size, signed = _type(words)
-    if not size or isinstance(value, _Name):
+    """Return the value as an integer of the type with these words; pointers and unknown types leave it as it is."""
+    size, signed = _size_and_sign(words)
+    if not size or isinstance(value, _ConstantName):
         return value
-    return lambda fields: _sized(_number(value(fields)), 8 * size, signed=signed)
+    return lambda fields: _wrapped(_number(value(fields)), 8 * size, signed=signed)
 
 
 def _primary(tokens: Tokens, depth: int) -> _Expression:
+    """Parse a parenthesis, a literal, a field, a call or a name."""
     if tokens.accept("("):
         inner = _ternary(tokens, depth + 1)
         tokens.expect(")")
         return _indexed(tokens, inner, depth)
     if tokens.kind == "string":
-        literal = strings(tokens)
+        literal = adjacent_strings(tokens)
         return lambda fields: literal
     if tokens.kind == "letter":
         letter = ord(unescaped(tokens.next()))
@@ -181,35 +197,38 @@ def _primary(tokens: Tokens, depth: int) -> _Expression:
     if name == "REC":
         tokens.expect("->")
         field = tokens.take("name")
-        return _indexed(tokens, _PrintedField(field), depth)
+        return _indexed(tokens, _Field(field), depth)
     if tokens.accept("("):
         return _indexed(tokens, _call(name, tokens, depth), depth)
-    return _Name(name)
+    return _ConstantName(name)
 
 
-def _indexed(tokens: Tokens, value: _Expression, depth: int) -> _Expression:
+def _indexed(tokens: Tokens, array: _Expression, depth: int) -> _Expression:
+    """Parse ``[index]`` if it follows; return the element, 0 beyond the end of the array."""
     if not tokens.accept("["):
-        return value
-    at = _ternary(tokens, depth + 1)
+        return array
+    index = _ternary(tokens, depth + 1)
     tokens.expect("]")
 
-    def element(fields: Fields) -> Any:
-        values, row = value(fields), _number(at(fields))
+    def element_of(fields: Fields) -> Any:
+        values, row = array(fields), _number(index(fields))
         element = values[row] if isinstance(values, (list, str)) and 0 <= row < len(values) else 0
         return ord(element) if isinstance(element, str) else element
 
-    return element
+    return element_of
 
 
 def _call(name: str, tokens: Tokens, depth: int) -> _Expression:
+    """Parse the arguments of the kernel's function or macro ``name``."""
     getter = re.fullmatch(r"__get_(?:rel_)?(str|dynamic_array|dynamic_array_len|sockaddr|bitmask|cpumask)", name)
     if getter:
-        field = _PrintedField(tokens.take("name"))
+        field = _Field(tokens.take("name"))
         tokens.expect(")")
-        shown = {"dynamic_array_len": lambda part, _: len(part), "bitmask": bitmask, "cpumask": bit_list}.get(getter[1])
-        return field if shown is None else _worded(shown, field)
+        formatters = {"dynamic_array_len": lambda data, _: len(data), "bitmask": bitmask, "cpumask": bit_list}
+        formatter = formatters.get(getter[1])
+        return field if formatter is None else _formatted_field(formatter, field)
     if name == "sizeof":
-        size, _ = _type(_words(tokens))
+        size, _ = _size_and_sign(_type_words(tokens))
         if not size:
             raise PrintFormatError(name)
         return lambda fields: size
@@ -228,13 +247,16 @@ def _call(name: str, tokens: Tokens, depth: int) -> _Expression:
         names = list(_pairs(tokens, depth))
         tokens.expect(")")
         if name == "__print_flags":
-            return lambda fields: _flags(_number(value(fields)) & _MASK, delimiter, names)
-        return lambda fields: _symbolic(_number(value(fields)), names)
+            return lambda fields: _print_flags(_number(value(fields)) & _MASK, delimiter, names)
+        return lambda fields: _print_symbolic(_number(value(fields)), names)
     raise PrintFormatError(name)
 
 
 def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
-    """Parse ``, { 1, "S" }, { 2, "D" }``: numbers are constant; names are −1, as in eval_flag."""
+    """Parse ``, { 1, "S" }, { 2, "D" }`` into (1, "S"), (2, "D").
+
+    The numbers are constant expressions; −1 stands for names of unknown value, as in libtraceevent's eval_flag.
+    """
     while tokens.accept(","):
         tokens.expect("{")
         if tokens.accept("}"):
@@ -243,109 +265,121 @@ def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
         tokens.expect(",")
         text = _ternary(tokens, depth + 1)
         tokens.expect("}")
-        yield -1 if isinstance(number, _Name) else _number(number({})), str(text({}))
+        yield -1 if isinstance(number, _ConstantName) else _number(number({})), str(text({}))
 
 
-def _flags(value: int, delimiter: str, names: list[tuple[int, str]]) -> str:
-    found: list[str] = []
+def _print_flags(value: int, delimiter: str, names: list[tuple[int, str]]) -> str:
+    """Return the names of all flags in ``value``, and bits without a name as a number (__print_flags)."""
+    shown: list[str] = []
     for number, name in names:
         if not value and number < 0:
-            return delimiter.join([*found, name])
+            return delimiter.join([*shown, name])
         if number > 0 and value & number == number:
-            found.append(name)
+            shown.append(name)
             value &= ~number
-    return delimiter.join([*found, f"{value:#x}"] if value else found)
+    return delimiter.join([*shown, f"{value:#x}"] if value else shown)
 
 
-def _symbolic(value: int, names: list[tuple[int, str]]) -> str:
+def _print_symbolic(value: int, names: list[tuple[int, str]]) -> str:
+    """Return the name of ``value``; the value as a number if it does not have one (__print_symbolic)."""
     return next((name for number, name in names if (number ^ value) & _MASK == 0), f"{value & _MASK:#x}")
 
 
-def _worded(shown: Callable[[bytes, Order], Any], field: _PrintedField) -> _Expression:
-    return lambda fields: shown(field.part(fields), fields.get(ORDER, "little"))
+def _formatted_field(formatter: Callable[[bytes, Order], Any], field: _Field) -> _Expression:
+    return lambda fields: formatter(field.raw_bytes(fields), fields.get(BYTE_ORDER, "little"))
 
 
-def _part(value: _Expression) -> Callable[[Fields], bytes]:
-    if not isinstance(value, _PrintedField):
+def _field_bytes(value: _Expression) -> Callable[[Fields], bytes]:
+    """Return a function for the bytes of a field. Raises PrintFormatError if ``value`` is another expression."""
+    if not isinstance(value, _Field):
         raise PrintFormatError("the bytes of something that is not a field")
-    return value.part
+    return value.raw_bytes
 
 
-def _hex(value: _Expression, size: _Expression, between: str = " ") -> _Expression:
-    part = _part(value)
-    return lambda fields: hex_text(part(fields)[: max(_number(size(fields)), 0)], between)
+def _print_hex(value: _Expression, size: _Expression, separator: str = " ") -> _Expression:
+    data_of = _field_bytes(value)
+    return lambda fields: hex_text(data_of(fields)[: max(_number(size(fields)), 0)], separator)
 
 
-def _array(value: _Expression, count: _Expression, size: _Expression) -> _Expression:
-    part = _part(value)
+def _print_array(value: _Expression, count: _Expression, size: _Expression) -> _Expression:
+    """Return the expression for ``{0x1,0x2}``: ``count`` numbers of ``size`` bytes each."""
+    data_of = _field_bytes(value)
 
     def text(fields: Fields) -> str:
-        raw, width = part(fields), _number(size(fields))
+        data, width = data_of(fields), _number(size(fields))
         if width not in (1, 2, 4, 8):
             return "{}"
-        most = min(max(_number(count(fields)), 0), len(raw) // width)
-        order = fields.get(ORDER, "little")
-        numbers = (int.from_bytes(raw[at : at + width], order) for at in range(0, most * width, width))
+        shown_count = min(max(_number(count(fields)), 0), len(data) // width)
+        order = fields.get(BYTE_ORDER, "little")
+        numbers = (int.from_bytes(data[start : start + width], order) for start in range(0, shown_count * width, width))
         return "{" + ",".join(f"{number:#x}" for number in numbers) + "}"
 
     return text
 
 
 _FUNCTIONS: dict[str, Callable[..., _Expression]] = {
-    "__print_hex": _hex,
-    "__print_hex_str": lambda value, size: _hex(value, size, ""),
-    "__print_array": _array,
+    "__print_hex": _print_hex,
+    "__print_hex_str": lambda value, size: _print_hex(value, size, ""),
+    "__print_array": _print_array,
     "__print_ns_to_secs": lambda value: lambda fields: _number(value(fields)) // 10**9,
     "__print_ns_without_secs": lambda value: lambda fields: _number(value(fields)) % 10**9,
     "__builtin_expect": lambda value, expected: value,
 }
 
 
-def _used(special: str | None) -> int:
-    """Return how many letters after ``%p`` belong to it; others are text."""
+def _special_length(special: str | None) -> int:
+    """Return how many of the letters after ``%p`` select a format; those after them are text."""
     match = SPECIAL.match(special or "")
     return match.end() if match else 0
 
 
-def _converted(
-    found: "re.Match[str]", arguments: Iterator[_Expression], function: Function, strings_at: Mapping[str, str]
+def _formatter_of(
+    match: "re.Match[str]",
+    arguments: Iterator[_Expression],
+    format_address: AddressFormatter,
+    kernel_strings: Mapping[str, str],
 ) -> Callable[[Fields], str]:
-    stars = [next(arguments, _nothing) for part in (found["width"], found["precision"]) if part == "*"]
-    argument, kind = next(arguments, _nothing), found["kind"]
-    special = (found["special"] or "")[: _used(found["special"])]
+    """Return a function that formats a conversion, which is a match of ``_CONVERSION``, with the next arguments.
+
+    Python's % does most of it. The differences: Python knows neither lengths, %u, %p nor C's # for octal numbers.
+    """
+    stars = [next(arguments, _missing_argument) for part in (match["width"], match["precision"]) if part == "*"]
+    argument, kind = next(arguments, _missing_argument), match["kind"]
+    special = (match["special"] or "")[: _special_length(match["special"])]
     if special[:1] in ("S", "s", "F", "f"):
-        return lambda fields: function(_number(argument(fields)) & _MASK, special[0] in "SF")
+        return lambda fields: format_address(_number(argument(fields)) & _MASK, special[0] in "SF")
     if special:
-        if not isinstance(argument, _PrintedField):
-            raise PrintFormatError(found[0])
-        most = stars[0] if stars else lambda fields: int(found["width"] or -1)
+        if not isinstance(argument, _Field):
+            raise PrintFormatError(match[0])
+        width_of = stars[0] if stars else lambda fields: int(match["width"] or -1)
         return lambda fields: pointed_text(
-            special, argument.part(fields), _number(most(fields)), fields.get(ORDER, "little")
+            special, argument.raw_bytes(fields), _number(width_of(fields)), fields.get(BYTE_ORDER, "little")
         )
     bits = (
-        64 if found["length"] in ("l", "ll", "L", "z", "j", "t") else {"h": 16, "hh": 8}.get(found["length"] or "", 32)
+        64 if match["length"] in ("l", "ll", "L", "z", "j", "t") else {"h": 16, "hh": 8}.get(match["length"] or "", 32)
     )
-    number = {"i": "d", "u": "d", "p": "x"}.get(kind, kind)
-    spec = f"%{found['flags']}{found['width'] or ''}{'.' + found['precision'] if found['precision'] else ''}{number}"
+    python_kind = {"i": "d", "u": "d", "p": "x"}.get(kind, kind)
+    precision = "." + match["precision"] if match["precision"] else ""
+    spec = f"%{match['flags']}{match['width'] or ''}{precision}{python_kind}"
 
     def alternate(sizes: tuple[int, ...], shown: int) -> str:
-        """Return numbers in C's alternate form (``#``): 0 has no prefix, octal numbers begin with one 0."""
-        plain: str = (spec if shown and kind != "o" else spec.replace("#", "")) % (*sizes, shown)
-        return "0" + plain if shown and kind == "o" else plain
+        """Return a number in C's alternate form (``#``): 0 has no prefix; octal numbers begin with one 0."""
+        digits: str = (spec if shown and kind != "o" else spec.replace("#", "")) % (*sizes, shown)
+        return "0" + digits if shown and kind == "o" else digits
 
     def text(fields: Fields) -> str:
         value = argument(fields)
         sizes = tuple(_number(star(fields)) for star in stars)
         if kind == "s":
             address = _number(value)
-            shown: Any = value if isinstance(value, str) else strings_at.get(f"{address:#x}", f"{address:x}")
+            shown: Any = value if isinstance(value, str) else kernel_strings.get(f"{address:#x}", f"{address:x}")
         elif kind == "c":
             shown = chr(_number(value) & 0xFF)
         else:
-            shown = _sized(_number(value), 64 if kind == "p" else bits, signed=kind in "di")
+            shown = _wrapped(_number(value), 64 if kind == "p" else bits, signed=kind in "di")
         if kind == "p":
             return f"{shown:#x}" if shown else "(nil)"
-        if kind in "xXo" and "#" in found["flags"]:
+        if kind in "xXo" and "#" in match["flags"]:
             return alternate(sizes, shown)
         result: str = spec % (*sizes, shown)
         return result
@@ -353,16 +387,18 @@ def _converted(
     return text
 
 
-def _nothing(fields: Fields) -> int:
+def _missing_argument(fields: Fields) -> int:
+    """Stand for an argument that the format refers to but that was not written after it."""
     return 0
 
 
-def _sized(value: int, bits: int, *, signed: bool) -> int:
+def _wrapped(value: int, bits: int, *, signed: bool) -> int:
+    """Return the value of the number's lowest bits as a signed or unsigned integer: 255 in 8 signed bits is −1."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if signed and value >> (bits - 1) else value
 
 
 def field_text(fields: Fields) -> str:
-    """Return the text of a sample with an unsupported print format: every field with its value."""
+    """Return the text of a sample whose print format is not supported: every field with its value."""
     shown = ((name, value) for name, value in fields.items() if not name.startswith("common_"))
     return "".join(f" {name}={value}" for name, value in shown)

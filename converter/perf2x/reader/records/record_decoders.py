@@ -1,8 +1,9 @@
 """Decodes side-band records (all but samples): one decoder for each type.
 
 A decoder reads the fields of many records of one type as columns, in the order of the struct in
-include/uapi/linux/perf_event.h, and returns them by the column names of their table. Missing columns (time, pid, tid,
-cpu) come from the sample_id trailer, which ends every kernel record but SAMPLE when attr.sample_id_all is set::
+include/uapi/linux/perf_event.h, and returns them by the names of columns in their side-band table. If a record has no
+field for its time, process, thread or CPU, these come from the sample_id trailer: with attr.sample_id_all, every kernel
+record but SAMPLE ends with it::
 
     struct sample_id {                            include/uapi/linux/perf_event.h
         { u32 pid, tid;  } && PERF_SAMPLE_TID
@@ -30,136 +31,143 @@ from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 Columns = dict[str, Any]
 
 
-def read_trailer(at: FieldCursor, event: Event | None) -> Columns:
-    """Read ``time``, ``pid``, ``tid`` and ``cpu`` of records of one event; missing times are 0, other numbers −1.
+def read_trailer(cursor: FieldCursor, event: Event | None) -> Columns:
+    """Return (n,) ``time``, ``pid``, ``tid`` and ``cpu`` from the trailers of records of one event.
 
-    ``at`` must be made with the event's ``trailer_words``.
+    Missing times are 0; other missing numbers are −1. ``cursor`` must have been made with the length of the event's
+    trailer, so that ``cursor.end`` is where the trailer begins. None stands for records without a trailer.
     """
-    none = np.full(len(at), -1, np.int32)
-    columns: Columns = {"time": np.zeros(len(at), np.uint64), "pid": none, "tid": none, "cpu": none}
+    none = np.full(len(cursor), -1, np.int32)
+    columns: Columns = {"time": np.zeros(len(cursor), np.uint64), "pid": none, "tid": none, "cpu": none}
     if event is None or not trailer_length(event):
         return columns
-    word_index = at.end
+    word_index = cursor.end
     for bit in TRAILER_FIELDS:
         if not event.sample_type & bit:
             continue
-        word = take(at.block.words, word_index, mode="clip")
+        word = take(cursor.block.words, word_index, mode="clip")
         word_index = word_index + 1
         if bit == SampleType.TIME:
             columns["time"] = word
         elif bit == SampleType.TID:
-            columns["pid"], columns["tid"] = map(as_i32, at.split(word))
+            columns["pid"], columns["tid"] = map(as_i32, cursor.split(word))
         elif bit == SampleType.CPU:
-            columns["cpu"] = as_i32(at.split(word)[0])
+            columns["cpu"] = as_i32(cursor.split(word)[0])
     return columns
 
 
-def _nothing(at: FieldCursor, columns: Columns) -> Columns:
+def _no_columns(cursor: FieldCursor, columns: Columns) -> Columns:
     return {}
 
 
 class Decoder(Frozen):
-    """Fields of a record type after its header; ``table`` is the attribute of Sideband for its rows."""
+    """How to decode the fields of a record type, between its header and its trailer."""
 
     table: str
+    """Attribute of Sideband: the table to which the records belong."""
     layout: str
-    """The layout, as in ``FieldCursor.fields``."""
-    further: Callable[[FieldCursor, Columns], Columns] = _nothing
-    """Reads further fields and converts columns."""
+    """The first fields, for ``FieldCursor.fields``."""
+    further: Callable[[FieldCursor, Columns], Columns] = _no_columns
+    """Takes the columns so far; reads the fields after those of ``layout``, and returns added or changed columns."""
 
-    def decode(self, at: FieldCursor) -> Columns:
-        """Read the fields of all records."""
-        columns = at.fields(self.layout)
-        return columns | self.further(at, columns)
+    def decode(self, cursor: FieldCursor) -> Columns:
+        """Return the fields of all records as (n,) columns."""
+        columns = cursor.fields(self.layout)
+        return columns | self.further(cursor, columns)
 
 
-def _mmap(at: FieldCursor, columns: Columns) -> Columns:
-    unknown = np.full(len(at), -1, np.int32)
+def _mmap(cursor: FieldCursor, columns: Columns) -> Columns:
+    """Read char filename[]; add the columns that only MMAP2 has."""
+    unknown = np.full(len(cursor), -1, np.int32)
     return {
-        "prot": unknown, "flags": unknown, **dict.fromkeys(("file", "inode"), np.zeros(len(at), np.uint64)),
-        **_mapped_file_columns(at, DictionaryColumn(np.zeros(len(at), np.int32), [b""])),
+        "prot": unknown, "flags": unknown, **dict.fromkeys(("file", "inode"), np.zeros(len(cursor), np.uint64)),
+        **_mapped_file_columns(cursor, DictionaryColumn(np.zeros(len(cursor), np.int32), [b""])),
     }  # fmt: skip
 
 
-def _mmap2(at: FieldCursor, columns: Columns) -> Columns:
-    """Read union of 24 bytes; u32 prot, flags; char filename[].
+def _mmap2(cursor: FieldCursor, columns: Columns) -> Columns:
+    """Read { union of 24 bytes; u32 prot, flags; char filename[]; }.
 
     The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID, { u8 build_id_size; u8, u16
-    reserved; u8 build_id[20]; }. Kernels before 3.16 that have MMAP2 (RHEL 7.0) write neither prot nor flags: the name
-    is at their place.
+    reserved; u8 build_id[20]; }. Kernels before 3.16 that have MMAP2 (RHEL 7.0) do not write prot and flags: the name
+    follows the union.
     """
-    has_build_id = _holds_build_id(at)
-    build_ids = _mapping_build_ids(at, has_build_id)
-    major, minor = at.u32_pair()
-    inode, inode_generation = at.u64(), at.u64()
-    prot, flags = at.i32_pair()
+    has_build_id = _has_build_id_union(cursor)
+    build_ids = _mapping_build_ids(cursor, has_build_id)
+    major, minor = cursor.u32_pair()
+    inode, inode_generation = cursor.u64(), cursor.u64()
+    prot, flags = cursor.i32_pair()
     is_name = (prot & _NO_PROTECTION) != 0
     prot[is_name] = flags[is_name] = -1
-    at.step_back(is_name)
+    cursor.step_back(is_name)
     file = identity_of(major, minor, inode, inode_generation)
-    says_which = ~has_build_id & (inode != np.uint64(0))
-    inode = np.where(says_which, inode, np.uint64(0))
+    has_inode = ~has_build_id & (inode != np.uint64(0))
+    inode = np.where(has_inode, inode, np.uint64(0))
     return {
         "prot": prot, "flags": flags, "major": major, "minor": minor, "inode": inode,
-        "inode_generation": inode_generation, "file": np.where(says_which, file, np.uint64(0)),
-        **_mapped_file_columns(at, build_ids),
+        "inode_generation": inode_generation, "file": np.where(has_inode, file, np.uint64(0)),
+        **_mapped_file_columns(cursor, build_ids),
     }  # fmt: skip
 
 
-def _holds_build_id(at: FieldCursor) -> Bools:
-    """Return (n,) whether the union of a MMAP2 is a build id; the flag may be left over from another perf.
+def _has_build_id_union(cursor: FieldCursor) -> Bools:
+    """Return (n,) whether the union of an MMAP2 contains a build id, as MISC_MMAP_BUILD_ID says, rather than an inode.
 
-    perf_event_mmap_output (kernel/events/core.c) passes a mapping to all listeners, one after the other. It leaves the
-    flag set for those after a listener that wants build ids, but gives them device and inode.
+    The flag may be wrong: perf_event_mmap_output (kernel/events/core.c) sends the same record to all events that ask
+    for mappings, one after the other. Once an event that wants build ids has set the flag, the kernel leaves it set for
+    the events after that one, but gives these device and inode. So the first 8 bytes must also look like the size and
+    first bytes of a build id, and not like device numbers.
     """
-    found = at.has(uapi.MISC_MMAP_BUILD_ID)
-    begin = take(at.block.data.view("<u8"), at.at[found], mode="clip")
-    size = begin & np.uint64(0xFFFFFFFF)  # including the reserved bytes, which are 0
-    # plausible major and minor device numbers
-    is_inode = (size <= np.uint64(12)) & (begin >> np.uint64(52) == np.uint64(0))
-    found[found] = (size > np.uint64(0)) & (size <= np.uint64(20)) & ~is_inode
-    return found
+    result = cursor.has_misc(uapi.MISC_MMAP_BUILD_ID)
+    first_bytes = take(cursor.block.data.view("<u8"), cursor.word_index[result], mode="clip")
+    size_or_major = first_bytes & np.uint64(0xFFFFFFFF)  # u8 build_id_size and three zeros, or u32 maj
+    # a small major number, and a minor number of at most 20 bits, as in Linux's dev_t
+    is_device = (size_or_major <= np.uint64(12)) & (first_bytes >> np.uint64(52) == np.uint64(0))
+    result[result] = (size_or_major > np.uint64(0)) & (size_or_major <= np.uint64(20)) & ~is_device
+    return result
 
 
-def _mapping_build_ids(at: FieldCursor, carried: Bools) -> DictionaryColumn[bytes]:
-    """Read { u8 size; u8 padding[3]; u8 build_id[20]; } where ``carried`` holds; b"" elsewhere."""
-    words = at.at[carried][:, None] + arange(3)
-    unions = take(at.block.data.view("V8"), words, mode="clip").view("V24").ravel().tolist()
+def _mapping_build_ids(cursor: FieldCursor, has_build_id: Bools) -> DictionaryColumn[bytes]:
+    """Read { u8 size; u8 padding[3]; u8 build_id[20]; } where ``has_build_id`` (n,) holds; b"" elsewhere."""
+    words = cursor.word_index[has_build_id][:, None] + arange(3)
+    unions = take(cursor.block.data.view("V8"), words, mode="clip").view("V24").ravel().tolist()
     ids = DictionaryColumn.of(unions).changed(lambda union: union[4 : 4 + union[0]])
+    # put b"" before the build ids, so that its number is 0
     with_none = DictionaryColumn.joined([DictionaryColumn.of([b""]), ids])
-    number = np.zeros(len(at), np.int32)
-    number[carried] = with_none.number[1:]
+    number = np.zeros(len(cursor), np.int32)
+    number[has_build_id] = with_none.number[1:]
     return DictionaryColumn(number, with_none.distinct)
 
 
-def _mapped_file_columns(at: FieldCursor, build_ids: DictionaryColumn[bytes]) -> Columns:
+def _mapped_file_columns(cursor: FieldCursor, build_ids: DictionaryColumn[bytes]) -> Columns:
+    """Read char filename[]; return the columns that MMAP and MMAP2 have in common."""
     return {
-        "cpumode": (at.block.misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
-        "filename": at.texts(),
+        "cpumode": (cursor.block.misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
+        "filename": cursor.remaining_text(),
         "build_id": build_ids,
-        "is_data": at.has(uapi.MISC_MMAP_DATA),
+        "is_data": cursor.has_misc(uapi.MISC_MMAP_DATA),
     }
 
 
-def _lost_samples(at: FieldCursor, columns: Columns) -> Columns:
-    """MISC_LOST_SAMPLES_BPF marks samples dropped by the user's filter."""
-    return {"lost": np.where(at.has(MISC_LOST_SAMPLES_BPF), np.uint64(0), columns["lost"])}
+def _lost_samples(cursor: FieldCursor, columns: Columns) -> Columns:
+    """Set losses to 0 where the BPF filter of ``perf record --filter`` dropped the samples on purpose."""
+    return {"lost": np.where(cursor.has_misc(MISC_LOST_SAMPLES_BPF), np.uint64(0), columns["lost"])}
 
 
-def _ksymbol(at: FieldCursor, columns: Columns) -> Columns:
+def _ksymbol(cursor: FieldCursor, columns: Columns) -> Columns:
     """Read u32 len; u16 ksym_type; u16 flags; char name[]."""
-    length, rest = at.u32_pair()
-    kind, flags = at.split_u16(rest)
+    length, type_and_flags = cursor.u32_pair()
+    kind, flags = cursor.split_u16(type_and_flags)
     unregister = (flags & np.uint64(uapi.KSYMBOL_FLAGS_UNREGISTER)) != 0
-    return {"length": length, "type": as_i32(kind), "unregister": unregister, "name": at.texts()}
+    return {"length": length, "type": as_i32(kind), "unregister": unregister, "name": cursor.remaining_text()}
 
 
 _NO_PROTECTION = 0xFF0000
-"""Bits that no prot has (mman-common.h; simpleperf's own is 0x4000), unless it is part of a name."""
+"""Bits that no prot has (mman-common.h; simpleperf sets 0x4000): if one is set, a file name lies where prot would."""
 _MAPPING = "pid/tid:i start:Q length:Q pgoff:Q"
 _TASK = f"pid/ppid:i tid/ptid:i is_exec:{uapi.MISC_FORK_EXEC} own_time:Q"
 _SWITCH = f"is_out:{uapi.MISC_SWITCH_OUT} preempted:{uapi.MISC_SWITCH_OUT | uapi.MISC_SWITCH_OUT_PREEMPT}"
-"""The switching thread is the one in the trailer."""
+"""The thread that is switched in or out is the one in the trailer."""
 
 DECODERS: dict[int, Decoder] = {
     RecordType.MMAP: Decoder("mmaps", _MAPPING, _mmap),
@@ -186,11 +194,11 @@ DECODERS: dict[int, Decoder] = {
 
 
 def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Columns, Bools]:
-    """Decode records of one type with the trailer of ``event``; return columns, and (n,) truncated rows.
+    """Decode records of one type, whose trailers are those of ``event``; records of the perf tool have no trailers.
 
-    Records written by perf itself have no trailer.
+    Returns the columns, and (n,) which records are malformed.
     """
     event = event if kind < UserRecordType.HEADER_ATTR else None
-    at = FieldCursor(block, trailer_length(event) if event else 0)
-    trailer = read_trailer(at, event)
-    return {"position": block.positions, **trailer} | DECODERS[kind].decode(at), at.bad
+    cursor = FieldCursor(block, trailer_length(event) if event else 0)
+    trailer = read_trailer(cursor, event)
+    return {"position": block.positions, **trailer} | DECODERS[kind].decode(cursor), cursor.is_malformed

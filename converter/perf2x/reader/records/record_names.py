@@ -1,11 +1,11 @@
-"""Names of record types, and the types that describe the session."""
+"""The names of record types, and which types describe the session."""
 
 from perf2x.base.abi import RecordType, SimpleperfRecordType, UserRecordType
 
 RECORD_NAMES = {
     int(kind): kind.name for family in (RecordType, UserRecordType, SimpleperfRecordType) for kind in family
 }
-"""Record types → kernel names without PERF_RECORD_."""
+"""Record type → its name: that of the kernel's or perf's constant without PERF_RECORD_, or SIMPLEPERF_…."""
 
 SESSION_RECORDS = frozenset(
     {
@@ -21,4 +21,4 @@ SESSION_RECORDS = frozenset(
         SimpleperfRecordType.SIMPLEPERF_EVENT_ID,
     }
 )
-"""Records that describe the session: header sections in pipe mode, and setup records."""
+"""Records that describe the session: header sections, which a pipe has as records, and how the tool was set up."""

@@ -1,7 +1,11 @@
-"""Decodes PERF_RECORD_SAMPLE, in the field order of perf's parser.
+"""Decodes PERF_RECORD_SAMPLE, one column per field.
+
+The attributes of a sample's event determine which fields it has, and so where each lies. Samples of all events with
+equal attributes in this respect (a ``SampleLayout``) are decoded together: fields are read in the order in which the
+kernel writes them, each for all samples at once. The caller chooses which columns it needs (``Want``); other fields are
+only skipped.
 
 Source of truth: evsel__parse_sample in tools/perf/util/evsel.c and perf_output_sample in kernel/events/core.c.
-Samples of one layout are decoded together, one column per field.
 """
 
 from functools import cache
@@ -38,15 +42,18 @@ class SampleLayout(Frozen):
 
 
 def sample_layout(event: Event) -> SampleLayout:
-    """Return the event's layout; attributes of fields that its samples lack are 0."""
-    kind = event.sample_type
+    """Return the layout of an event's samples.
+
+    Attributes that concern fields outside its sample_type count as 0, so that they do not make layouts differ.
+    """
+    sample_type = event.sample_type
     return SampleLayout(
-        kind,
-        event.read_format if kind & SampleType.READ else 0,
-        event.branch_sample_type if kind & SampleType.BRANCH_STACK else 0,
-        event.sample_regs_user if kind & SampleType.REGS_USER else 0,
-        event.sample_regs_intr if kind & SampleType.REGS_INTR else 0,
-        event.sample_stack_user if kind & SampleType.STACK_USER else 0,
+        sample_type,
+        event.read_format if sample_type & SampleType.READ else 0,
+        event.branch_sample_type if sample_type & SampleType.BRANCH_STACK else 0,
+        event.sample_regs_user if sample_type & SampleType.REGS_USER else 0,
+        event.sample_regs_intr if sample_type & SampleType.REGS_INTR else 0,
+        event.sample_stack_user if sample_type & SampleType.STACK_USER else 0,
     )
 
 
@@ -55,43 +62,44 @@ def decode_samples(
 ) -> tuple[Samples, Bools, Bools | None]:
     """Decode the samples of a block that contains only samples of one layout.
 
-    Returns the samples, (n,) complete ones, and (n,) those whose registers have a newer kernel's layout and whose later
-    fields are missing (None if there are none). ``periods`` (events,) are for samples without a period. Unwanted fields
-    are skipped but checked: which samples are complete does not depend on ``want``.
+    ``event`` (n,) is the index of each sample's event; ``periods`` (events,) has the period of samples whose layout
+    lacks one. Returns the samples; (n,) which are complete; and (n,) which have registers in the unknown layout of a
+    newer kernel, so that their later fields are missing (None if no sample has). Unwanted fields are skipped, but their
+    lengths are checked: which samples are complete does not depend on ``want``.
     """
-    at = FieldCursor(block)
+    cursor = FieldCursor(block)
     columns: _Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
-    _fixed_fields(at, layout.sample_type, want, columns)
+    _fixed_fields(cursor, layout.sample_type, want, columns)
     if "ip" not in columns:
-        columns["ip"] = np.zeros(len(at), np.uint64)
+        columns["ip"] = np.zeros(len(cursor), np.uint64)
     if "pid" not in columns:
-        columns["pid"] = columns["tid"] = np.full(len(at), -1, np.int32)
+        columns["pid"] = columns["tid"] = np.full(len(cursor), -1, np.int32)
     if "period" not in columns:
         columns["period"] = take(periods, event)
-    _read_and_callchain(at, layout, want, columns)
-    _variable_fields(at, layout, want, columns)
-    _last_fields(at, layout, want, columns)
+    _read_and_callchain(cursor, layout, want, columns)
+    _variable_fields(cursor, layout, want, columns)
+    _last_fields(cursor, layout, want, columns)
     mode = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
     mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # versions 6 and 7 are undefined; perf treats both like 0
     columns["cpumode"] = mode
     if Want.EXTRA not in want:
         columns["extra"] = {}
-    return Samples(event=event, position=block.positions, **columns), at.whole, at.given_up
+    return Samples(event=event, position=block.positions, **columns), cursor.is_complete, cursor.is_unreadable
 
 
-def _fixed_fields(at: FieldCursor, kind: int, want: Want, columns: _Columns) -> None:
+def _fixed_fields(cursor: FieldCursor, sample_type: int, want: Want, columns: _Columns) -> None:
     """Read the fields before READ: one word each."""
-    for name in _fixed_names(kind):
+    for name in _fixed_names(sample_type):
         if name == "tid":
-            columns["pid"], columns["tid"] = at.i32_pair()
+            columns["pid"], columns["tid"] = cursor.i32_pair()
         elif name == "cpu":
-            columns["cpu"] = at.i32()
+            columns["cpu"] = cursor.i32()
         elif name in _IDS:
-            columns["extra"][name] = _word(at, Want.EXTRA in want)
+            columns["extra"][name] = _word(cursor, Want.EXTRA in want)
         elif name == "addr":
-            columns["addr"] = _word(at, bool(want & (Want.ADDR | Want.EXTRA)))
+            columns["addr"] = _word(cursor, bool(want & (Want.ADDR | Want.EXTRA)))
         else:
-            columns[name] = at.u64()
+            columns[name] = cursor.u64()
 
 
 _IDS = frozenset({"id", "stream_id"})
@@ -100,82 +108,84 @@ _FIXED = (
     (SampleType.ADDR, "addr"), (SampleType.ID, "id"), (SampleType.STREAM_ID, "stream_id"), (SampleType.CPU, "cpu"),
     (SampleType.PERIOD, "period"),
 )  # fmt: skip
-"""The fields before READ, in order."""
+"""Bit in sample_type, and name, of the fields before READ, in the order of the record."""
 
 
 @cache
-def _fixed_names(kind: int) -> tuple[str, ...]:
-    return tuple(name for bit, name in _FIXED if kind & bit)
+def _fixed_names(sample_type: int) -> tuple[str, ...]:
+    return tuple(name for bit, name in _FIXED if sample_type & bit)
 
 
-def words_before_read(kind: int) -> int:
-    """Return the number of words before READ."""
-    return len(_fixed_names(kind))
+def words_before_read(sample_type: int) -> int:
+    """Return the number of words between a sample's header and its field READ."""
+    return len(_fixed_names(sample_type))
 
 
-def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
-    """Read READ, and CALLCHAIN: { u64 nr; u64 ips[nr]; }."""
+def _read_and_callchain(cursor: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
+    """Read the fields READ, and CALLCHAIN: { u64 nr; u64 ips[nr]; }."""
     if layout.sample_type & SampleType.READ:
-        columns["extra"]["read"] = read_values(at, layout.read_format)
+        columns["extra"]["read"] = read_values(cursor, layout.read_format)
     if layout.sample_type & SampleType.CALLCHAIN:
-        first, lengths = at.counted(at.u64())
+        first_word, lengths = cursor.array_extents(cursor.u64())
         if Want.CHAIN in want:
-            columns["chain"] = at.ragged(first, lengths)
+            columns["chain"] = cursor.copy_arrays(first_word, lengths)
     if "chain" not in columns:
-        columns["chain"] = ListArray.of_empty_rows(len(at), np.uint64)
+        columns["chain"] = ListArray.of_empty_rows(len(cursor), np.uint64)
 
 
-def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
-    """Read RAW, BRANCH_STACK, REGS_USER and STACK_USER."""
-    kind = layout.sample_type
-    if kind & SampleType.RAW:
-        columns["raw"] = raw_bytes(at, Want.RAW in want)
-    if kind & SampleType.BRANCH_STACK:
-        branches, counters = branch_stack(at, layout.branch_sample_type, Want.BRANCHES in want)
+def _variable_fields(cursor: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
+    """Read the fields RAW, BRANCH_STACK, REGS_USER and STACK_USER."""
+    sample_type = layout.sample_type
+    if sample_type & SampleType.RAW:
+        columns["raw"] = raw_bytes(cursor, Want.RAW in want)
+    if sample_type & SampleType.BRANCH_STACK:
+        branches, counters = branch_stack(cursor, layout.branch_sample_type, Want.BRANCHES in want)
         columns["branches"], columns["extra"]["branch_counters"] = branches, counters
-    has_stacks = Want.STACKS in want
-    regs = registers(at, layout.regs_user, has_stacks) if kind & SampleType.REGS_USER else None
-    if kind & (SampleType.REGS_USER | SampleType.STACK_USER):
-        has_dumps = bool(kind & SampleType.STACK_USER)
-        columns["user_stacks"] = user_stacks(at, regs, layout.regs_user, layout.stack_user, has_dumps, has_stacks)
+    keep = Want.STACKS in want
+    regs = registers(cursor, layout.regs_user, keep) if sample_type & SampleType.REGS_USER else None
+    if sample_type & (SampleType.REGS_USER | SampleType.STACK_USER):
+        has_dumps = bool(sample_type & SampleType.STACK_USER)
+        columns["user_stacks"] = user_stacks(cursor, regs, layout.regs_user, layout.stack_user, has_dumps, keep)
 
 
-def _last_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
+def _last_fields(cursor: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
     """Read WEIGHT or WEIGHT_STRUCT, DATA_SRC, TRANSACTION, REGS_INTR, PHYS_ADDR, CGROUP, page sizes and AUX."""
-    kind, extra = layout.sample_type, columns["extra"]
-    has_extra = Want.EXTRA in want
-    has_memory = has_extra or Want.MEMORY in want
-    if kind & (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT):
-        word = _word(at, has_memory)
+    sample_type, extra = layout.sample_type, columns["extra"]
+    wants_extra = Want.EXTRA in want
+    wants_memory = wants_extra or Want.MEMORY in want
+    if sample_type & (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT):
+        word = _word(cursor, wants_memory)
         columns["weight"] = word
-        if word is not None and kind & SampleType.WEIGHT_STRUCT:
-            # union perf_sample_weight: var1 is the low half in either byte order, var2 and var3 lie above it
+        if word is not None and sample_type & SampleType.WEIGHT_STRUCT:
+            # union perf_sample_weight { u32 var1_dw; u16 var2_w, var3_w; }: in either byte order, the kernel's header
+            # makes var1_dw the low half of the word
             columns["weight"] = word & np.uint64(0xFFFFFFFF)
             extra["ins_lat"], extra["weight3"] = word >> np.uint64(32) & np.uint64(0xFFFF), word >> np.uint64(48)
-    if kind & SampleType.DATA_SRC:
-        columns["data_src"] = _word(at, has_memory)
-    if kind & SampleType.TRANSACTION:
-        extra["transaction"] = _word(at, has_extra)
-    if kind & SampleType.REGS_INTR:
-        regs = registers(at, layout.regs_intr, has_extra)
+    if sample_type & SampleType.DATA_SRC:
+        columns["data_src"] = _word(cursor, wants_memory)
+    if sample_type & SampleType.TRANSACTION:
+        extra["transaction"] = _word(cursor, wants_extra)
+    if sample_type & SampleType.REGS_INTR:
+        regs = registers(cursor, layout.regs_intr, wants_extra)
         extra["regs_intr_abi"], extra["regs_intr"] = regs or (None, None)
     for bit, name in _LAST_WORDS:
-        if kind & bit:
-            extra[name] = _word(at, has_extra or (name == "cgroup" and Want.CGROUP in want))
-    if kind & SampleType.AUX:
-        extra["aux"] = bytes_with_size(at, has_extra)
+        if sample_type & bit:
+            extra[name] = _word(cursor, wants_extra or (name == "cgroup" and Want.CGROUP in want))
+    if sample_type & SampleType.AUX:
+        extra["aux"] = bytes_with_size(cursor, wants_extra)
     if Want.CGROUP in want:
         columns["cgroup"] = extra.get("cgroup")
 
 
-def _word(at: FieldCursor, keep: bool) -> U64 | None:
+def _word(cursor: FieldCursor, keep: bool) -> U64 | None:
+    """Read (n,) the next word of every record; if it is not to be kept, skip the word and return None."""
     if keep:
-        return at.u64()
-    at.skip(1)
+        return cursor.u64()
+    cursor.skip(1)
     return None
 
 
-_LAST_WORDS = (
+_LAST_WORDS = (  # words between REGS_INTR and AUX, in the order of the record
     (SampleType.PHYS_ADDR, "phys_addr"),
     (SampleType.CGROUP, "cgroup"),
     (SampleType.DATA_PAGE_SIZE, "data_page_size"),

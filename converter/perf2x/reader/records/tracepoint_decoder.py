@@ -1,10 +1,13 @@
 """Parses tracing data: the recorded format files of tracepoints; decodes PERF_SAMPLE_RAW with them.
 
-Source of truth: tools/perf/util/trace-event-read.c (the container) and the kernel's
-Documentation/trace/events.rst (the format files)::
+A format file describes a tracepoint's fields, here one with a number and one whose four bytes are the place of a
+string: a u16 offset, and a u16 length::
 
     field:pid_t prev_pid;	offset:24;	size:4;	signed:1;
-    field:__data_loc char[] filename;	offset:16;	size:4;	signed:0;      u16 offset, u16 length of the bytes
+    field:__data_loc char[] filename;	offset:16;	size:4;	signed:0;
+
+The offset counts from the start of the RAW bytes or, in a field __rel_loc, from the end of the field. Sources of truth:
+tools/perf/util/trace-event-read.c (tracing data) and the kernel's Documentation/trace/events.rst (format files).
 """
 
 import re
@@ -19,66 +22,75 @@ _MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(
     r"field:(?P<declaration>[^;]+);\s*offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
 )
-_PLACED = ("__data_loc", "__rel_loc")
-_ARRAY = re.compile(r"\[(\d{1,4})\]$")
+_LOCATION_TYPES = ("__data_loc", "__rel_loc")  # first words of types whose field is the place of the data
+_ARRAY_LENGTH = re.compile(r"\[(\d{1,4})\]$")
 _DECLARATION = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>\[[^\]]*\])?$")
 
 
 def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
-    """Parse into ``version``, ``long_size``, ``page_size``, ``strings`` by address, and ``formats`` by id (as text).
+    """Return ``version``, ``long_size``, ``page_size``, ``strings`` and ``formats``, as JSON-like values.
 
-    Layout: magic, version NUL; u8 big endian, u8 long size; u32 page size; "header_page", "header_event" sections;
-    ftrace's own formats; the formats of each system; /proc/kallsyms; printk strings; saved command lines.
+    ``strings`` are the kernel's by address; ``formats`` are those of ``parse_format`` by the tracepoint's id. The keys
+    of both are strings. Layout: magic, version NUL; u8 big endian, u8 long size; u32 page size; "header_page",
+    "header_event" sections; ftrace's own formats; the formats of each system; /proc/kallsyms; printk strings; saved
+    command lines.
     """
-    head = SectionReader(data, order)
-    if head.take(len(_MAGIC)) != _MAGIC:
+    prefix = SectionReader(data, order)
+    if prefix.take(len(_MAGIC)) != _MAGIC:
         raise SectionError("the tracing data does not start with its magic number")
-    version = head.terminated()
-    big_endian, long_size = head.take(1)[0], head.take(1)[0]
-    section = SectionReader(data[head.at :], ">" if big_endian else "<")
+    version = prefix.terminated()
+    big_endian, long_size = prefix.take(1)[0], prefix.take(1)[0]
+    section = SectionReader(data[prefix.offset :], ">" if big_endian else "<")
     page_size = section.u32()
     for name in ("header_page", "header_event"):
         if section.terminated() != name:
             raise SectionError(f"{name} is missing")
         section.take(section.u64())
-    for _ in range(section.count(8)):
+    for _ in range(section.count(8)):  # ftrace's own formats
         section.take(section.u64())
-    formats = {str(found["id"]): found for found in _system_formats(section)}
-    found = {"version": version, "long_size": long_size, "page_size": page_size, "formats": formats}
-    return {**found, "strings": dict(_kernel_strings(section))}
+    formats = {str(parsed["id"]): parsed for parsed in _system_formats(section)}
+    result = {"version": version, "long_size": long_size, "page_size": page_size, "formats": formats}
+    return {**result, "strings": dict(_kernel_strings(section))}
 
 
 def _kernel_strings(section: SectionReader) -> Iterator[tuple[str, str]]:
-    """Yield the kernel strings that samples refer to, by address: ``0xffffffff8281a2a4 : "Start context switch"``."""
-    raw = b""
-    for _ in ("kallsyms", "printk"):
-        raw = section.take(min(section.u32(), section.left)) if section.left >= 4 else b""  # simpleperf has neither
-    for line in raw.decode("utf-8", "surrogateescape").splitlines():
+    """Yield address and text of each kernel string to which samples may refer by address.
+
+    A line: ``0xffffffff8281a2a4 : "Start context switch"``.
+    """
+    printk_strings = b""
+    for _ in ("kallsyms", "printk"):  # two sections, of which the last one is kept; simpleperf writes neither
+        printk_strings = section.take(min(section.u32(), section.left)) if section.left >= 4 else b""
+    for line in printk_strings.decode("utf-8", "surrogateescape").splitlines():
         address, _, text = line.partition(" : ")
         yield address, text.strip().removeprefix('"').removesuffix('"').removesuffix("\\n")
 
 
 def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
-    """Yield the format of each tracepoint, with its system.
+    """Yield the parsed format of each tracepoint, with its system, such as sched.
 
     Layout: u32 systems; { name NUL; u32 count; { u64 size; text } [count]; } [systems].
     """
     for _ in range(section.u32()):
         system = section.terminated()
         for _ in range(section.count(8)):
-            found = parse_format(section.take(section.u64()).decode("utf-8", "surrogateescape"))
-            yield {"system": system, **found}
+            parsed = parse_format(section.take(section.u64()).decode("utf-8", "surrogateescape"))
+            yield {"system": system, **parsed}
 
 
 def parse_format(text: str) -> dict[str, Any]:
-    """Parse one format file into ``name``, ``id``, ``fields`` in order, common fields first, and ``print`` fmt."""
+    """Parse one format file.
+
+    Returns ``name``; ``id``; ``fields``, in order, common fields first, each with ``name``, ``type``, ``offset``,
+    ``size`` and ``signed``; and ``print``, the text after "print fmt:" ("" without one).
+    """
     name = re.search(r"^name: (\S+)", text, re.MULTILINE)
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
     if not name or not number:
         raise SectionError("a format has no name or ID")
-    shown = re.search(r"^print fmt: (.*)", text, re.MULTILINE | re.DOTALL)
+    printed = re.search(r"^print fmt: (.*)", text, re.MULTILINE | re.DOTALL)
     fields = [_parse_field(match) for match in _FIELD.finditer(text)]
-    return {"name": name[1], "id": int(number[1]), "fields": fields, "print": shown[1].rstrip() if shown else ""}
+    return {"name": name[1], "id": int(number[1]), "fields": fields, "print": printed[1].rstrip() if printed else ""}
 
 
 def _parse_field(match: re.Match[str]) -> dict[str, Any]:
@@ -94,37 +106,39 @@ def _parse_field(match: re.Match[str]) -> dict[str, Any]:
 
 
 def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, order: ByteOrder) -> dict[str, Any]:
-    """Decode a sample's RAW bytes to numbers, texts, and bytes as hex; fields that lie beyond the end are omitted."""
-    whole = {
+    """Return the value of each field in a sample's RAW bytes; fields that lie beyond their end are left out.
+
+    Numbers become int, arrays of numbers lists of int, strings str, and all other bytes str with their hex digits.
+    """
+    return {
         field["name"]: _field_value(field, raw, order)
         for field in fields
         if field["offset"] + field["size"] <= len(raw)
     }
-    return {name: value for name, value in whole.items() if value is not None}
 
 
 def field_bytes(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> bytes:
-    """Return a field's bytes; for __data_loc and __rel_loc, the bytes that it points to."""
+    """Return a field's bytes in a sample's ``raw`` ones; for __data_loc and __rel_loc, those to which it points."""
     kind, start, size = field["type"], field["offset"], field["size"]
-    part = raw[start : start + size]
-    if not kind.startswith(_PLACED):
-        return part
-    location = int.from_bytes(part, ENDIAN[order])
-    at = (location & 0xFFFF) + (start + size if kind.startswith("__rel_loc") else 0)
-    return raw[at : at + (location >> 16)]
+    data = raw[start : start + size]
+    if not kind.startswith(_LOCATION_TYPES):
+        return data
+    location = int.from_bytes(data, ENDIAN[order])  # offset in the low half, length in the high half
+    data_start = (location & 0xFFFF) + (start + size if kind.startswith("__rel_loc") else 0)
+    return raw[data_start : data_start + (location >> 16)]
 
 
 def _field_value(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> Any:
-    kind, size, part = field["type"], field["size"], field_bytes(field, raw, order)
-    if kind.startswith(_PLACED):
-        return text_of(part) if "char" in kind else part.hex()
+    kind, size, data = field["type"], field["size"], field_bytes(field, raw, order)
+    if kind.startswith(_LOCATION_TYPES):
+        return text_of(data) if "char" in kind else data.hex()
     if "char" in kind and "[" in kind:
-        return text_of(part)
-    counted = _ARRAY.search(kind)
-    if counted and (count := int(counted[1])) and size % count == 0 and size // count in (2, 4, 8):
+        return text_of(data)
+    length = _ARRAY_LENGTH.search(kind)
+    if length and (count := int(length[1])) and size % count == 0 and size // count in (2, 4, 8):
         width = size // count
-        parts = [part[at : at + width] for at in range(0, size, width)]
-        return [int.from_bytes(each, ENDIAN[order], signed=field["signed"]) for each in parts]
+        elements = [data[start : start + width] for start in range(0, size, width)]
+        return [int.from_bytes(element, ENDIAN[order], signed=field["signed"]) for element in elements]
     if size in (1, 2, 4, 8):
-        return int.from_bytes(part, ENDIAN[order], signed=field["signed"])
-    return part.hex()
+        return int.from_bytes(data, ENDIAN[order], signed=field["signed"])
+    return data.hex()

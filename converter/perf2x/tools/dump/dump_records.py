@@ -160,12 +160,12 @@ def _other_texts(
     """Return the text of complete records of one type and event, by row."""
     part, length = block.only(rows), trailer_length(event) if event else 0
     stamp = event.sample_type if event and length else 0
-    at = FieldCursor(part, length)
-    trailer = read_trailer(at, event)
+    cursor = FieldCursor(part, length)
+    trailer = read_trailer(cursor, event)
     columns = {name: trailer[name] for name in ("pid", "tid") if stamp & SampleType.TID}
-    columns |= DECODERS[kind].decode(at) if kind in DECODERS else {}
+    columns |= DECODERS[kind].decode(cursor) if kind in DECODERS else {}
     texts: dict[int, _RecordText] = {}
-    for index in flatnonzero(~at.bad).tolist():
+    for index in flatnonzero(~cursor.is_malformed).tolist():
         row, time, cpu = int(rows[index]), int(trailer["time"][index]), int(trailer["cpu"][index]) if event else 0
         fields = decoded_fields(columns, index)
         if kind not in DECODERS:
