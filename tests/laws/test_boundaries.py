@@ -99,7 +99,7 @@ def cut_into(patch: pytest.MonkeyPatch, span: int) -> None:
     """Read so many bytes at once, and make blocks and batches of hardly any records."""
     patch.setattr(first_walk, "SPAN", span)
     patch.setattr(first_walk, "FEW_RECORDS", 1)
-    patch.setattr(sideband_decoder, "_MANY", 2)
+    patch.setattr(sideband_decoder, "_MIN_BATCH", 2)
 
 
 @pytest.mark.parametrize(

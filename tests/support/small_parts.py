@@ -19,9 +19,9 @@ _PIECE = 16
 _OTHERS = {
     "reader.first_walk": {"SPAN": 1 << 10, "FEW_RECORDS": 4, "LARGEST_BLOCK": 1 << 12},
     "reader.containers.input_file": {"CHUNK": 1 << 10},
-    "reader.sideband_decoder": {"_MANY": 3},
+    "reader.sideband_decoder": {"_MIN_BATCH": 3},
     "reader.spe.spe_recording": {"SPAN": 1 << 8},
-    "reader.record_framing": {"_STEPS": 3, "_SHORT_RUN": 2, "_LARGE": 12},
+    "reader.record_framing": {"_RECORDS_PER_STEP": 3, "_MIN_RUN": 2, "_LARGE_RECORD_WORDS": 12},
     "stitcher.stacks.raw_stack_cache": {"_MAX_ROWS": 8, "_MAX_WORDS": 64},
     "stitcher.stacks.sample_sums": {"_MIN_PENDING": 8},
     "stitcher.branch_traces": {"_MANY_ROWS": 8},

@@ -1,4 +1,10 @@
-"""The index pass: reads every record once, decodes the side-band, and keeps each sample's event for the sample pass."""
+"""The index pass: reads every record once, decodes the side-band, and keeps each sample's event for the sample pass.
+
+It walks over the blocks of records. From each block, session records go to the session builder, other records except
+samples to the side-band decoder. Of samples, only the event is kept, by the id in the record; everything else in them
+is decoded in the sample pass. The exception are group reads (PERF_SAMPLE_READ): a sample's period is the growth of a
+counter since the sample before in time, which may be anywhere in the file, so all counter values are collected here.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -40,8 +46,9 @@ from perf2x.reader.session_builder import SessionBuilder
 from perf2x.reader.sideband_decoder import FileClock, SidebandDecoder
 
 Progress = Callable[[int, int], None]
+"""Takes the bytes read so far, and the bytes in total."""
 Owners = npt.NDArray[np.int16] | I32
-"""(samples of a block,) event of each sample, −1 for an unknown id."""
+"""(samples of a block,) index of the event to which each sample belongs, −1 for an unknown id."""
 
 
 class RecordingIndex(Frozen, eq=False):
@@ -51,17 +58,18 @@ class RecordingIndex(Frozen, eq=False):
     sideband: Sideband
     stream: RecordStream
     sample_count: int
-    """The number of samples that perf script prints: group reads are split by member, unknown events are ignored."""
+    """The number of samples that perf script prints: one per member of a group read, and none of unknown events."""
     owners: list[Owners]
-    """One entry per block."""
+    """One entry per block: the events of its samples."""
     others: list[I32]
-    """One entry per block: the rows of the records that are not samples."""
+    """One entry per block: the rows of its records that are not samples."""
     delivered: list[DeliveredSamples] | None
     """One entry per block: the samples delivered from group reads; None if the recording has none."""
     traces: list[TraceBlock]
     late_events: EventTable | None
-    """All events, if some were defined after records that may belong to them, so that those records must be looked up
-    again.
+    """All events, if some were defined after records that may belong to them; otherwise None.
+
+    The events of those records must then be looked up in a second index pass, with this table.
     """
 
 
@@ -73,9 +81,9 @@ def run_index_pass(
 ) -> RecordingIndex:
     """Read all records once.
 
-    Damage is added to ``diagnostics`` in file order. ``progress`` is called with the bytes done and the total.
-    ``events`` are the events that records may belong to, if already known. Raises FormatError for more records than a
-    file of this size can have.
+    Damage is added to ``diagnostics`` in file order. ``events`` are the ``late_events`` of an earlier index pass, if
+    there was one; otherwise events are those of the header so far. Raises FormatError for more records than a file of
+    this size can have.
     """
     collector = _Collector(opened.builder, diagnostics, events)
     walk = FirstWalk(opened.sections, opened.builder.order, collector.note_damage)
@@ -93,12 +101,13 @@ def run_index_pass(
     return index
 
 
-def _note_unknown(read: "_Collector", diagnostics: Diagnostics) -> None:
-    unknown = sum(number for kind, number in read.counts.items() if kind not in RECORD_NAMES)
+def _note_unknown(collector: "_Collector", diagnostics: Diagnostics) -> None:
+    """Report records of unknown types, and samples of unknown events."""
+    unknown = sum(count for kind, count in collector.counts.items() if kind not in RECORD_NAMES)
     diagnostics.add("records_of_unknown_type", "Written by a newer perf; skipped by their size.", count=unknown)
     diagnostics.add(
         "samples_of_unknown_event",
-        "Samples carry an id that no event of the file has; they cannot be decoded.", count=read.strangers,
+        "Samples carry an id that no event of the file has; they cannot be decoded.", count=collector.undecodable,
     )  # fmt: skip
 
 
@@ -106,13 +115,13 @@ class _Collector:
     """Builds an index, one block after another."""
 
     def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics, events: EventTable | None) -> None:
-        self.counts = Counter[int]()
-        self.strangers = 0
-        """The number of samples of unknown events."""
+        self.counts = Counter[int]()  # records by type
+        self.undecodable = 0
+        """The number of samples of unknown events, whose layout is unknown, too."""
         self._builder = builder
         self._diagnostics = diagnostics
         self._events = events or builder.events
-        self._changes = self._events.changes
+        self._changes = self._events.changes  # as of the previous block
         self._are_late = False
         """Whether events changed after records that may belong to them."""
         self._owners: list[Owners] = []
@@ -120,7 +129,7 @@ class _Collector:
         self._clock = FileClock()
         self._sideband = SidebandDecoder(self._events, self._clock, diagnostics)
         self._readings: list[tuple[int, CounterReadings]] = []
-        """Values of group reads, with the numbers of their blocks."""
+        """Numbers of blocks, and the values of group reads in them."""
 
     def add(self, block: Block) -> None:
         """Read the next block."""
@@ -128,37 +137,40 @@ class _Collector:
         others = flatnonzero(types != RecordType.SAMPLE)
         kinds = unique(types[others])
         present = frozenset(kinds.tolist())
-        is_first = not any(kind < UserRecordType.HEADER_ATTR for kind in self.counts)
+        has_kernel_records = any(kind < UserRecordType.HEADER_ATTR for kind in self.counts)
         self._count(len(types) - len(others), types[others], kinds)
         if present & SESSION_RECORDS:
             self._sideband.note_damage()
             self._builder.add_records(block)
-            self._are_late |= self._events.changes > self._changes and not is_first
+            self._are_late |= self._events.changes > self._changes and has_kernel_records
             self._changes = self._events.changes
         samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
         owners = self._events.of_samples(samples)
-        self.strangers += int(np.count_nonzero(owners < 0))
+        self.undecodable += int(np.count_nonzero(owners < 0))
         self._clock.pass_samples(samples, self._events.events)
         if present & DECODERS.keys():
             self._sideband.add(block.only(others))
-        number = len(self._owners)
-        self._readings += ((number, part) for part in _read_counters(samples, owners, self._events))
+        block_number = len(self._owners)
+        self._readings += ((block_number, part) for part in _read_counters(samples, owners, self._events))
         self._others.append(as_int32(others))
         self._owners.append(narrow_owners(owners))
 
     def note_damage(self, *damage: Any) -> None:
-        """Report damage of the stream, after that of the records before it; arguments are those of Diagnostics.add."""
+        """Report damage of the stream; the arguments are those of Diagnostics.add.
+
+        Damage of the records before it is reported first.
+        """
         self._sideband.note_damage()
         self._diagnostics.add(*damage)
 
     def finish(self, walk: FirstWalk) -> RecordingIndex:
-        """Return the index of the whole stream, whose walk must have reached the end."""
+        """Return the index of the whole stream, once all its blocks have been added."""
         stream = walk.finish()
-        self.counts.update(walk.findings.uncounted)
+        self.counts.update(walk.findings.uncounted)  # records that are in no block
         delivered = delivered_samples(self._readings, len(self._owners)) if self._readings else None
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
         samples = self._count_samples(session, delivered)
-        if len(sideband.readings) and not samples:
+        if len(sideband.readings) and not samples:  # perf stat record
             session, sideband = replace(session, counts=True), with_thread_names(sideband, session)
             note_counts(sideband, session, self._diagnostics)
         if session.recorded_files:
@@ -177,57 +189,62 @@ class _Collector:
         )
 
     def _count(self, samples: int, others: U32, kinds: U32) -> None:
-        """Count records by type; ``kinds`` are the types other than samples."""
+        """Count records by type: ``samples`` samples, and records of the types ``others`` (n,).
+
+        ``kinds`` are the distinct types in ``others``, sorted.
+        """
         numbers = bincount(searchsorted(kinds, others), len(kinds))
         if samples:
             self.counts[int(RecordType.SAMPLE)] += samples
         self.counts.update(dict(zip(kinds.tolist(), numbers.tolist(), strict=True)))
 
     def _count_samples(self, session: Session, delivered: list[DeliveredSamples] | None) -> int:
-        known = sum(map(len, self._owners)) - self.strangers
-        split = [event.index for event in session.events if is_group_read(event)]
-        read = sum(sum_of(np.isin(of_block, split)) for of_block in self._owners) if split else 0
-        return known - read + sum(len(of_block.event) for of_block in delivered or [])
+        """Return RecordingIndex.sample_count: group reads count as often as samples are delivered from them."""
+        recorded = sum(map(len, self._owners)) - self.undecodable
+        group_events = [event.index for event in session.events if is_group_read(event)]
+        group_reads = sum(sum_of(np.isin(owners, group_events)) for owners in self._owners) if group_events else 0
+        return recorded - group_reads + sum(len(of_block.event) for of_block in delivered or [])
 
 
 def _read_counters(samples: Block, owners: I32, table: EventTable) -> Iterator[CounterReadings]:
-    """Yield the counter values in the samples of a block, one layout at a time."""
+    """Yield the counter values of the group reads in a block of samples, one layout at a time."""
     events = table.events
     if not any(is_group_read(event) for event in events):
         return
-    numbers: dict[SampleLayout, int] = {}
-    firsts: list[Event] = []
-    kind_of_event = minus_ones(len(events) + 1)  # the last entry is for owner −1
-    for row, event in enumerate(events):
+    layout_numbers: dict[SampleLayout, int] = {}
+    first_events: list[Event] = []  # the first event with each layout
+    event_layouts = minus_ones(len(events) + 1)  # −1: not a group read; the last entry is for owner −1
+    for index, event in enumerate(events):
         if is_group_read(event):
-            kind_of_event[row] = numbers.setdefault(sample_layout(event), len(numbers))
-            firsts += [event] * (len(numbers) - len(firsts))
-    for kind, rows in rows_by(kind_of_event[owners]):
-        if kind >= 0:
-            yield _counter_readings(samples.only(rows), firsts[kind], table)
+            event_layouts[index] = layout_numbers.setdefault(sample_layout(event), len(layout_numbers))
+            first_events += [event] * (len(layout_numbers) - len(first_events))
+    for layout, rows in rows_by(event_layouts[owners]):
+        if layout >= 0:
+            yield _counter_readings(samples.only(rows), first_events[layout], table)
 
 
 def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterReadings:
-    """Return counter values of samples with the event's layout, one row per sample and group member."""
-    kind = event.sample_type
-    head, at = FieldCursor(block), FieldCursor(block)
-    at.skip(words_before_read(kind))
-    values = read_values(at, event.read_format)
-    head.skip((kind & (SampleType.IDENTIFIER | SampleType.IP)).bit_count())
-    tid = as_i32(head.u32_pair()[1]) if kind & SampleType.TID else np.zeros(len(at), np.int32)
-    time = head.u64() if kind & SampleType.TIME else np.zeros(len(at), np.uint64)
-    sample = row_numbers(np.diff(values.offsets))
+    """Return the counter values in samples with the event's layout, one row per sample and group member."""
+    sample_type = event.sample_type
+    first_fields, read_field = FieldCursor(block), FieldCursor(block)
+    read_field.skip(words_before_read(sample_type))
+    values = read_values(read_field, event.read_format)
+    first_fields.skip((sample_type & (SampleType.IDENTIFIER | SampleType.IP)).bit_count())
+    no_tid = np.zeros(len(block.starts), np.int32)
+    tid = as_i32(first_fields.u32_pair()[1]) if sample_type & SampleType.TID else no_tid
+    time = first_fields.u64() if sample_type & SampleType.TIME else no_tid.astype(np.uint64)
+    sample = row_numbers(np.diff(values.offsets))  # the sample of each counter value
     identifier = values.id if values.id is not None else np.zeros(len(sample), np.uint64)
-    # threads may have counters of their own (perf_evsel__attr_has_per_thread_sample_period)
-    task = tid if "inherit" in event.flags and kind & SampleType.TID else np.zeros(len(at), np.int32)
+    # with inherit, each thread has its own counters (perf_evsel__attr_has_per_thread_sample_period)
+    task = tid if "inherit" in event.flags else no_tid
     owners = np.where(identifier == 0, np.int32(-1), table.owners_of(identifier))
     return CounterReadings(block.positions[sample], time[sample], owners, identifier, task[sample], values.value)
 
 
 def narrow_owners(owners: I32) -> Owners:
-    """Store event numbers in 16 bits if they fit (up to 32,768 events), and a single number if all are equal."""
+    """Return event numbers in less memory: in 16 bits if they fit, and a single number if all are equal."""
     if len(owners) and (owners == owners[0]).all():
-        return np.broadcast_to(owners[:1].copy(), len(owners))
+        return np.broadcast_to(owners[:1].copy(), len(owners))  # stride 0: the memory of one number
     return owners.astype(np.int16) if owners.max(initial=0) <= np.iinfo(np.int16).max else owners
 
 

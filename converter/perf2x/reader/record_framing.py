@@ -1,12 +1,14 @@
 """Finds record boundaries in bytes by following the sizes in record headers.
 
-The start of a record is only known once the one before it is read: this is the only loop over records.
-
-::
+A record starts where the record before it ends, which only the size in that record's header tells::
 
     struct perf_event_header { u32 type; u16 misc; u16 size; }      include/uapi/linux/perf_event.h
     |type|misc|size| payload …… |type|misc|size| payload ……
     <──────── size ─────────────>
+
+A Python loop over tens of millions of records would take too long. So we find all words that look like a header, by
+numpy at once, and where the size of each leads. In most places, each such word leads exactly to the next one: these
+runs of records take no loop. Only between runs are sizes followed one by one.
 """
 
 import struct
@@ -26,7 +28,10 @@ WIDE = frozenset(
         SimpleperfRecordType.SIMPLEPERF_TRACING_DATA,
     }
 )
-"""simpleperf's records that may exceed 64 KiB: framing stops before them."""
+"""simpleperf's records that may exceed 64 KiB, so that header.size does not say where they end.
+
+Framing stops before them.
+"""
 SPECIAL: frozenset[int] = WIDE | frozenset(
     {
         UserRecordType.HEADER_TRACING_DATA,
@@ -35,20 +40,26 @@ SPECIAL: frozenset[int] = WIDE | frozenset(
         UserRecordType.COMPRESSED2,
     }
 )
-"""Records after which bytes must be read differently: framing stops after them, or before them for WIDE."""
+"""Types of records that must be handled before their successor can be found: framing stops after one of them.
 
-_STEPS = 32
-"""Number of records to follow one by one before looking for a run again."""
-_SHORT_RUN = 8
-"""Shorter runs are not worthwhile: a payload full of lookalikes must not cost more than one without."""
-_LARGE = 128
-"""Words per record above which following sizes one by one is cheaper than examining every word."""
-_USER_TYPES = 64
-"""Record types from here on are perf's own, lower ones are the kernel's (PERF_RECORD_USER_TYPE_START)."""
+It stops before those in WIDE. The others are followed by data that header.size does not include, or are compressed.
+"""
+
+_RECORDS_PER_STEP = 32
+"""Number of records to follow one by one before a run is looked for."""
+_MIN_RUN = 8
+"""Number of records in a run from which on another run is looked for at once.
+
+After a shorter one, sizes are followed one by one, so that payloads full of lookalikes do not take more time.
+"""
+_LARGE_RECORD_WORDS = 128
+"""Average words per record from which on following sizes one by one takes less time than examining every word."""
+_FIRST_USER_TYPE = 64
+"""PERF_RECORD_USER_TYPE_START: the perf tool's own record types begin here; lower ones are the kernel's."""
 
 
 class FramedRecords(Frozen):
-    """Complete records from the start of some bytes."""
+    """The complete records at the start of some bytes."""
 
     headers: U64
     """(n,) struct perf_event_header of each record, as a word in native byte order."""
@@ -57,17 +68,19 @@ class FramedRecords(Frozen):
     length: int
     """Sum of the sizes."""
     special: int
-    """Type of the last record if it is in SPECIAL, or of the next one if that is in WIDE; otherwise 0."""
+    """Type of the special record at which framing stopped: the last record, or, if in WIDE, the next one; 0 if none."""
     broken: bool
-    """The bytes after ``length`` start with an impossible header."""
+    """Whether the bytes after ``length`` start with an impossible header."""
 
 
 def frame_records(
     data: U8, order: ByteOrder, careful: bool = False, specials: frozenset[int] = SPECIAL
 ) -> FramedRecords:
-    """Follow the sizes to the last complete record of ``data``, a special record or an impossible one (size below 8).
+    """Return the records from the start of ``data`` to its end, to a special one, or to an impossible one (size < 8).
 
-    ``careful``: expect special records, and frame nothing after one.
+    Both ways give the same result. ``careful`` follows sizes one by one, which takes less time if a special record
+    comes soon. Otherwise records are framed in runs up to the end, and what is after a special record was framed in
+    vain.
     """
     if careful:
         return _follow_carefully(data, order, specials)
@@ -75,12 +88,12 @@ def frame_records(
     headers = _follow_words(words, order)
     sizes = _size(headers, order).astype(np.uint16)
     stop = _first_irregular(headers, sizes, order, specials)
-    kept = sizes[:stop]
-    length = int(kept.sum(dtype=np.int64))
+    regular_sizes = sizes[:stop]
+    length = int(regular_sizes.sum(dtype=np.int64))
     if stop == len(sizes) and len(data) - length < HEADER_SIZE:
-        return FramedRecords(headers[:stop], kept, length, 0, False)
+        return FramedRecords(headers[:stop], regular_sizes, length, 0, False)
     rest = _follow_carefully(data[length:], order, specials)
-    headers, sizes = np.concatenate([headers[:stop], rest.headers]), np.concatenate([kept, rest.sizes])
+    headers, sizes = np.concatenate([headers[:stop], rest.headers]), np.concatenate([regular_sizes, rest.sizes])
     return FramedRecords(headers, sizes, length + rest.length, rest.special, rest.broken)
 
 
@@ -90,114 +103,123 @@ def header_types(headers: U64, order: ByteOrder) -> U32:
 
 
 def _first_irregular(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
-    """Return the first row that is special, or whose size is not a multiple of 8; the number of rows if none is."""
+    """Return the row of the first record that is special, or whose size is not a multiple of 8; if none, len(sizes)."""
     types = header_types(headers, order)
-    perfs = flatnonzero(types >= _USER_TYPES)
-    special = (row for row, kind in zip(perfs.tolist(), types[perfs].tolist(), strict=True) if kind in specials)
+    user_rows = flatnonzero(types >= _FIRST_USER_TYPE)
+    special = (row for row, kind in zip(user_rows.tolist(), types[user_rows].tolist(), strict=True) if kind in specials)
     first = int(next(special, len(sizes)))
     return min(first, int(np.argmax(sizes & 7 != 0))) if np.bitwise_or.reduce(sizes) & 7 else first
 
 
 def _follow_words(words: U64, order: ByteOrder) -> U64:
-    """Return the headers of complete records.
+    """Return the headers of complete records, taking all sizes to be multiples of 8.
 
-    They are wrong from the first record whose size is not a multiple of 8. Small records are found in runs; large ones
-    are followed one by one.
+    From the first record whose size is not, the result is meaningless. Small records are found in runs; large ones are
+    followed one by one.
     """
     parts = [np.zeros(0, np.uint64)]
-    at, end, going = 0, len(words), True
+    word, end, is_header = 0, len(words), True
     runs: _HeaderRuns | None = None
-    while going and at < end:
+    while is_header and word < end:
         if runs is not None:
-            run, at = runs.at(at)
+            run, word = runs.at(word)
             parts.append(run)
-            if len(run) >= _SHORT_RUN:
+            if len(run) >= _MIN_RUN:
                 continue
-        before = at
-        some, at, going = _follow_some(words, order, at)
-        parts.append(some)
-        if runs is None and at - before < _LARGE * len(some):
+        start = word
+        headers, word, is_header = _follow_some(words, order, start)
+        parts.append(headers)
+        if runs is None and word - start < _LARGE_RECORD_WORDS * len(headers):
             runs = _HeaderRuns(words, order)
-    found = np.concatenate(parts)
-    return found[:-1] if at > end else found
+    headers = np.concatenate(parts)
+    return headers[:-1] if word > end else headers  # without a last record that is cut off
 
 
 class _HeaderRuns:
-    """Runs of words that look like headers, as headers do and few other words.
+    """Runs of words that look like headers (lookalikes), of which each leads exactly to the next by its size.
 
-    If each lookalike's size leads exactly to the next, the whole run is proven once the first is known to be a header.
-    Between runs the sizes are followed one by one::
+    Once the first word of a run is known to be a header, all of them are. A word of a payload may look like a header,
+    too, and interrupts the run; sizes are then followed one by one up to the next run::
 
-        looks like a header   a     b   c      x  d     e          x lies inside c
+        looks like a header   a     b   c      x  d     e          x lies inside c, which leads to d
         leads to              b     c   d      ?  e     …
-        runs                  a     b   c      |  d     e
+        runs                  a     b   c   |  x  |  d     e
     """
 
     def __init__(self, words: U64, order: ByteOrder) -> None:
-        self.words = _lookalikes(words, order)
-        self._headers = take(words, self.words, mode="clip")
-        self.following = self.words + (_size(self._headers, order) >> 3)
-        self._ends = flatnonzero(np.append(self.following[:-1] != self.words[1:], True))
+        # of each lookalike: its index in ``words``, the word itself, and the index to which its size leads
+        self._indices = _lookalikes(words, order)
+        self._headers = take(words, self._indices, mode="clip")
+        self._following = self._indices + (_size(self._headers, order) >> 3)
+        # (runs,) the last lookalike of each run
+        self._ends = flatnonzero(np.append(self._following[:-1] != self._indices[1:], True))
 
     def at(self, start: int) -> tuple[U64, int]:
-        """Return the headers of the run that begins at word ``start``, and the word after it.
+        """Return the headers from word ``start``, which is a header, to the end of its run, and the next record's word.
 
-        If no run begins there, there are no headers, and the word is ``start``.
+        If ``start`` does not look like a header, there are no headers, and the word is ``start``.
         """
-        first = int(self.words.searchsorted(start))
-        if first == len(self.words) or self.words[first] != start:
+        first = int(self._indices.searchsorted(start))
+        if first == len(self._indices) or self._indices[first] != start:
             return self._headers[:0], start
         last = self._ends[int(self._ends.searchsorted(first))]
-        return self._headers[first : last + 1], int(self.following[last])
+        return self._headers[first : last + 1], int(self._following[last])
 
 
 def _lookalikes(words: U64, order: ByteOrder) -> I64:
     """Return the indices of words that could be headers: type 1 to 128, size a multiple of 8 from 8 to 32768.
 
-    One subtraction and one mask: fields that are too small wrap around and set bits that must be clear::
+    One subtraction moves both ranges to 0, where one mask can test them. Fields that were too small wrap around, and so
+    have high bits set::
 
         type | misc | size     less     1 | 0 | 8     →     type below 128, size a multiple of 8 below 32768
+
+    Real records of other types and larger sizes are not missed: they only interrupt a run.
     """
-    little = order == "<"
-    rest = words - np.uint64(0x0008_0000_0000_0001 if little else 0x0000_0001_0000_0008)
-    rest &= np.uint64(0x8007_0000_FFFF_FF80 if little else 0xFFFF_FF80_0000_8007)
-    return flatnonzero(rest == 0)
+    is_little = order == "<"
+    reduced = words - np.uint64(0x0008_0000_0000_0001 if is_little else 0x0000_0001_0000_0008)
+    reduced &= np.uint64(0x8007_0000_FFFF_FF80 if is_little else 0xFFFF_FF80_0000_8007)
+    return flatnonzero(reduced == 0)
 
 
 def _size(header: U64, order: ByteOrder) -> I64:
+    """Return header.size of each record, in bytes; same shape as ``header``."""
     return (header >> np.uint64(48) if order == "<" else header & np.uint64(0xFFFF)).view(np.int64)
 
 
-def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[U64, int, bool]:
-    """Return up to ``_STEPS`` headers, the word after them, and False if that word is not a header."""
+def _follow_some(words: U64, order: ByteOrder, word: int) -> tuple[U64, int, bool]:
+    """Return up to ``_RECORDS_PER_STEP`` headers from ``word`` on, the word after these records, and whether to go on.
+
+    There is nothing to follow if the word after them cannot be a header, because its size is impossible.
+    """
     shift, view, end = 48 if order == "<" else 0, words.data, len(words)
     headers = array("Q")
-    while at < end and len(headers) < _STEPS:
-        header = view[at]
+    while word < end and len(headers) < _RECORDS_PER_STEP:
+        header = view[word]
         size = header >> shift & 0xFFFF
         if size < HEADER_SIZE:
-            return as_uint64(headers), at, False
+            return as_uint64(headers), word, False
         headers.append(header)
-        at += size >> 3
-    return as_uint64(headers), at, True
+        word += size >> 3
+    return as_uint64(headers), word, True
 
 
 def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> FramedRecords:
     """Frame records of any size one by one, up to a special record; slower than ``_follow_words``."""
-    fields, whole = struct.Struct(order + "IHH").unpack_from, struct.Struct(order + "Q").unpack_from
+    unpack_fields, unpack_word = struct.Struct(order + "IHH").unpack_from, struct.Struct(order + "Q").unpack_from
     view, wide = data.data, WIDE & specials
     headers, sizes = array("Q"), array("H")
-    at, found, end = 0, 0, len(data)
-    while at + HEADER_SIZE <= end and not found:
-        kind, _, size = fields(view, at)
+    offset, special, end = 0, 0, len(data)
+    while offset + HEADER_SIZE <= end and not special:
+        kind, _, size = unpack_fields(view, offset)
         if kind in wide:
-            found = kind
+            special = kind
             break
-        if size < HEADER_SIZE or at + size > end:
+        if size < HEADER_SIZE or offset + size > end:
             break
-        headers.append(whole(view, at)[0])
+        headers.append(unpack_word(view, offset)[0])
         sizes.append(size)
-        at += size
-        found = kind if kind in specials else 0
-    broken = not found and at + HEADER_SIZE <= end and fields(view, at)[2] < HEADER_SIZE
-    return FramedRecords(as_uint64(headers), np.array(sizes, np.uint16), at, found, broken)
+        offset += size
+        special = kind if kind in specials else 0
+    broken = not special and offset + HEADER_SIZE <= end and unpack_fields(view, offset)[2] < HEADER_SIZE
+    return FramedRecords(as_uint64(headers), np.array(sizes, np.uint16), offset, special, broken)

@@ -1,9 +1,9 @@
 """Decodes side-band records (all but samples) of many blocks together, and collects them in tables.
 
-Records without a time get the latest time of the samples before them in the file. Only recordings without sample_id_all
-(kernels before 2.6.38, or on request) have such records. perf handles them as it reads them, which amounts to the same
-within one round of its buffers (perf_session__process_event in tools/perf/util/session.c). In a recording without any
-times, all times are 0 and the file's order counts.
+Without sample_id_all (kernels before 2.6.38, or on request), records other than samples have no time. We give them the
+latest time of the samples before them in the file. perf applies such a record when it reads it
+(perf_session__process_event in tools/perf/util/session.c); within one round of its buffers, that comes to the same. In
+a recording without any times, all times are 0, and the order of the file counts.
 """
 
 from collections.abc import Sequence
@@ -39,61 +39,68 @@ from perf2x.reader.records.clamp_values import clamped
 from perf2x.reader.records.record_decoders import DECODERS, decode_records
 from perf2x.reader.records.record_names import RECORD_NAMES
 
+# fields of a sample before its time, one word each
 _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID
 
 
 def _has_trailer(event: Event | None) -> bool:
-    """Return whether an event's records other than samples have a sample_id trailer, and so a time if samples do."""
+    """Return whether the event's side-band records have a sample_id trailer, and so a time if its samples have one."""
     return event is not None and "sample_id_all" in event.flags
 
 
 class FileClock(Struct):
-    """The latest sample time up to each position of the current block."""
+    """Knows the latest sample time before each position of the current block, for records without a time."""
 
     _positions: I64 = field(default_factory=lambda: zeros(0))
+    """(n,) positions of the block's samples."""
     _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
-    """(positions + 1,) latest time before the block, then after each of its samples."""
+    """(n + 1,) latest time before the block, then after each of its samples."""
     is_running: bool = False
-    """Whether records get their time from this clock; ``at`` must then be called before the next block."""
+    """Whether there are records without a time; those of a block must then be decoded before the next block is read."""
 
     def pass_samples(self, block: Block, events: Sequence[Event]) -> None:
-        """Read the times of a block of samples, unless every record has its own time."""
+        """Read the times of a block of samples, unless every side-band record has its own time."""
         if not events or all(_has_trailer(event) for event in events) or not events[0].sample_type & SampleType.TIME:
             return
         self.is_running = True
+        # perf, too, assumes that the time is in the same place in samples of all events
         word = block.starts + 1 + (events[0].sample_type & _BEFORE_TIME).bit_count()
-        inside = word < block.starts + (block.sizes >> 3)
-        times = np.where(inside, take(block.words, word, mode="clip"), np.uint64(0))
+        is_inside = word < block.starts + (block.sizes >> 3)
+        times = np.where(is_inside, take(block.words, word, mode="clip"), np.uint64(0))
         self._times = np.maximum.accumulate(np.concatenate([self._times[-1:], times]))
         self._positions = block.positions
 
-    def at(self, positions: I64, own: U64 | None = None) -> U64:
-        """Return the time at positions in the block, or, if the clock is used, ``own`` times (of FORK and EXIT)."""
-        if own is not None and self.is_running:
-            return own
+    def times_at(self, positions: I64, own_times: U64 | None = None) -> U64:
+        """Return (n,) the times of records without a trailer, at these positions of the block.
+
+        ``own_times`` (n,) are those in a field of the records themselves, which FORK and EXIT have. They count if
+        samples have times, too; otherwise all times are 0.
+        """
+        if own_times is not None and self.is_running:
+            return own_times
         return self._times[searchsorted(self._positions, positions)]
 
 
 class _TableBuilder(Struct):
-    """Builds one table from decoded parts, in order."""
+    """Builds one side-band table from parts, which are decoded in file order for each record type and event."""
 
     kind: type[ColumnTable]
     parts: list[Any] = field(default_factory=list)
     chains: ListInterner = field(default_factory=ListInterner)
-    """Unique deferred chains, because a long system call repeats one user stack a thousand times."""
+    """The distinct deferred chains. Many are equal: samples in one long system call have the same user stack."""
 
-    def append(self, columns: dict[str, Any], keep: Bools) -> None:
-        """Add the rows of ``columns`` where ``keep`` (n,) is True; columns that the table lacks are dropped."""
+    def append(self, columns: dict[str, Any], is_kept: Bools) -> None:
+        """Add the rows of ``columns`` where ``is_kept`` (n,) is True; columns that the table lacks are dropped."""
         part: Any = self.kind(**{name: columns[name] for name in self.kind.__struct_fields__})
-        if not keep.all():
-            part = take_rows_of(part, flatnonzero(keep))
+        if not is_kept.all():
+            part = take_rows_of(part, flatnonzero(is_kept))
         if isinstance(part, DeferredChains):
             chains: Any = part.chain
             part = replace(part, chain=as_int32(self.chains.number_rows(chains)))
         self.parts.append(part)
 
     def finish(self) -> ColumnTable:
-        """Return the sorted table, and empty the builder."""
+        """Return the table, sorted; free the parts."""
         table: ColumnTable = join_tables(self.parts)
         self.parts.clear()
         if isinstance(table, DeferredChains):
@@ -103,84 +110,91 @@ class _TableBuilder(Struct):
 
 
 def in_order(table: ColumnTable) -> ColumnTable:
-    """Sort a table by its kind: deferred chains by cookie, thread and time, others as in the file."""
+    """Sort a table: deferred chains by cookie, thread and time, all others by position in the file."""
+    # lexsort's last key is the first to sort by
     names = ("position", "time", "tid", "cookie") if isinstance(table, DeferredChains) else ("position",)
     order = lexsort([getattr(table, name) for name in names])
     return table if np.all(order[1:] > order[:-1]) else take_rows_of(table, order)
 
 
-_MANY = 4096
-"""Number of records to decode at once, because each call has a fixed cost."""
+_MIN_BATCH = 4096
+"""Smallest number of records to decode together; fewer are buffered, because each call has a fixed cost."""
 
 
 class SidebandDecoder(Struct):
     """Decodes the side-band records of one block after another; ``finish`` returns the tables.
 
-    Records are buffered until there are enough. ``note_damage`` must be called before anything that affects a record's
-    meaning or the order of diagnostics: a new event, or damage in the stream.
+    Records are buffered until there are enough to decode. So ``note_damage``, which decodes all buffered ones, must be
+    called before events change, as they determine the layout of trailers, and before damage of the stream is reported.
     """
 
     _events: EventTable
     _clock: FileClock
     _diagnostics: Diagnostics
     _tables: "dict[str, _TableBuilder]" = {}
-    _waiting: list[Block] = []
-    _pending: Diagnostics = field(default_factory=Diagnostics)
+    _buffered: list[Block] = []
+    _unreported: Diagnostics = field(default_factory=Diagnostics)  # damage since the last note_damage
 
     def add(self, records: Block) -> None:
-        """Add the side-band records of a block; the clock must have passed the block's samples."""
-        if len(records.sizes) >= _MANY or self._clock.is_running:
-            self.decode_waiting()
+        """Add the side-band records of a block, after the clock has read the block's samples."""
+        if len(records.sizes) >= _MIN_BATCH or self._clock.is_running:
+            self._decode_buffered()
             self._decode(records)
             return
-        self._waiting.append(copy_records(records))
-        if sum(len(waiting.sizes) for waiting in self._waiting) >= _MANY:
-            self.decode_waiting()
+        self._buffered.append(copy_records(records))
+        if sum(len(block.sizes) for block in self._buffered) >= _MIN_BATCH:
+            self._decode_buffered()
 
-    def decode_waiting(self) -> None:
-        """Decode all records so far."""
-        if self._waiting:
-            self._decode(join_blocks(self._waiting))
-            self._waiting.clear()
+    def _decode_buffered(self) -> None:
+        """Decode all buffered records."""
+        if self._buffered:
+            self._decode(join_blocks(self._buffered))
+            self._buffered.clear()
 
     def note_damage(self) -> None:
-        """Report the damage of all records so far, in an order independent of how many were decoded at once."""
-        self.decode_waiting()
-        self._diagnostics.absorb(sorted(self._pending.counts.values(), key=lambda count: count.name))
-        self._pending.counts.clear()
+        """Report the damage of all records so far, sorted by name.
+
+        So the order of the report does not depend on which records were decoded together.
+        """
+        self._decode_buffered()
+        self._diagnostics.absorb(sorted(self._unreported.counts.values(), key=lambda count: count.name))
+        self._unreported.counts.clear()
 
     def finish(self, counts: dict[int, int], end: int) -> Sideband:
-        """Return the tables, with the number of records of each type by name; ``end`` is the end of the stream."""
+        """Return the tables.
+
+        ``counts`` are the numbers of records by type, ``end`` is the position after the stream's last record.
+        """
         self.note_damage()
         named = {RECORD_NAMES.get(kind, f"UNKNOWN_{kind}"): counts[kind] for kind in sorted(counts)}
         tables = {name: builder.finish() for name, builder in self._tables.items()}
         return replace(NO_RECORDS, **tables, record_counts=named, stream_end=end)
 
     def _decode(self, block: Block) -> None:
-        """Decode records by type, and by event if trailers differ between events."""
-        malformed: list[tuple[int, int, int]] = []
+        """Decode records, grouped by type and by the event to which they belong."""
+        malformed: list[tuple[int, int, int]] = []  # first position, type, number of records
         types, owners = block.types, self._events.of_others(block)
         for kind, of_kind in rows_by(types):
             if kind not in DECODERS:
                 continue
             for owner, rows in rows_by(owners[of_kind]):
-                bad = self._decode_of_event(block.only(of_kind[rows]), kind, owner)
-                malformed += [(int(bad[0]), kind, len(bad))] if len(bad) else []
-        for _, kind, number in sorted(malformed):
+                positions = self._decode_of_event(block.only(of_kind[rows]), kind, owner)
+                malformed += [(int(positions[0]), kind, len(positions))] if len(positions) else []
+        for _, kind, count in sorted(malformed):
             advice = "A record is cut short or damaged."
-            self._pending.add("records_malformed", advice, number, RECORD_NAMES[kind])
+            self._unreported.add("records_malformed", advice, count, RECORD_NAMES[kind])
 
     def _decode_of_event(self, block: Block, kind: int, owner: int) -> I64:
         """Decode records of one type and event; return the positions of malformed ones."""
         event = self._events.event(owner)
-        columns, bad = decode_records(block, kind, event)
-        columns |= clamped(columns, self._pending)
+        columns, is_malformed = decode_records(block, kind, event)
+        columns |= clamped(columns, self._unreported)
         columns["event"] = np.full(len(block.sizes), owner, np.int32)
-        if "owner_id" in columns:
+        if "owner_id" in columns:  # the record is about another event than the one in its trailer
             columns["event"] = self._events.owners_of(columns["owner_id"])
         if not _has_trailer(event) and kind != UserRecordType.STAT_ROUND:
-            columns["time"] = self._clock.at(columns["position"], columns.get("own_time"))
+            columns["time"] = self._clock.times_at(columns["position"], columns.get("own_time"))
         table = DECODERS[kind].table
-        self._tables.setdefault(table, _TableBuilder(TABLES[table])).append(columns, ~bad)
-        malformed: I64 = columns["position"][bad]
-        return malformed
+        self._tables.setdefault(table, _TableBuilder(TABLES[table])).append(columns, ~is_malformed)
+        positions: I64 = columns["position"][is_malformed]
+        return positions

@@ -1,1 +1,1 @@
-"""Containers of records: files, pipes and directories, compressed or not."""
+"""The containers of records: a file or a pipe, compressed or not, and compressed records in it."""

@@ -1,11 +1,11 @@
 """Unpacks the records inside COMPRESSED and COMPRESSED2 records.
 
-One zstd stream runs through all compressed records of a file (tools/perf/util/zstd.c), and a record inside may start in
-one of them and end in the next::
+One zstd stream runs through all compressed records of a file (tools/perf/util/zstd.c), and an inner record may start in
+one compressed record and end in the next. Its beginning is kept until then::
 
     COMPRESSED |zstd …|   COMPRESSED |zstd …|
     unpacked   |rec|rec|re            c|rec|
-    handed out |rec|rec|             |rec|rec|
+    returned   |rec|rec|             |rec|rec|
 """
 
 import struct
@@ -20,34 +20,40 @@ from perf2x.base.files.unpackers import unpacker
 from perf2x.errors import FormatError
 from perf2x.reader.record_framing import FramedRecords, frame_records
 
-_MOST_EACH = 64 << 20
-"""Maximum bytes that a compressed record of at most 64 KiB may unpack to; smaller ring buffers lower the limit."""
+_MAX_RECORD_BYTES = 64 << 20
+"""Largest number of bytes to which one compressed record, of at most 64 KiB, may unpack.
+
+The size of the ring buffers (mmap_len), if the file states it, is a lower limit.
+"""
 
 
 class Unpacker:
     """Unpacks the compressed records of one section in file order.
 
-    ``limit`` bounds each record, and the policy of base/files/unpack_limit.py all of them. The first bytes that are not
-    zstd, or not records, end the stream, because later ones depend on them.
+    The first bytes that are not zstd, or do not unpack to records, end the stream, because later ones depend on them.
     """
 
-    def __init__(self, limit: int, packed_total: int) -> None:
+    def __init__(self, limit: int, packed_size: int) -> None:
+        """Limit each record to ``limit`` unpacked bytes (0: unknown), and all of them by base/files/unpack_limit.py.
+
+        ``packed_size`` is the size of the section in bytes.
+        """
         self._stream = _ZstdStream()
-        self._tail = b""
-        self._limit = min(limit or _MOST_EACH, _MOST_EACH)
-        self._packed = packed_total
-        self._most = self._room = unpack_limit.unpacked_limit(packed_total)
+        self._incomplete = b""
+        self._limit = min(limit or _MAX_RECORD_BYTES, _MAX_RECORD_BYTES)
+        self._packed_size = packed_size
+        self._max_total = self._room = unpack_limit.unpacked_limit(packed_size)
         self._broken = ""
 
     @property
     def leftover(self) -> int:
-        """Number of bytes of an incomplete last record."""
-        return len(self._tail)
+        """Number of bytes of an inner record that has not ended yet."""
+        return len(self._incomplete)
 
     def unpack(self, record: U8, order: ByteOrder) -> tuple[U8, FramedRecords]:
-        """Return the complete records that this one contains or completes, framed.
+        """Unpack one compressed record; return the inner records that end in it, as bytes and framed.
 
-        Raises ValueError if it cannot be unpacked.
+        Raises ValueError if the record cannot be unpacked, or an earlier one could not.
         """
         if self._broken:
             raise ValueError(self._broken)
@@ -59,32 +65,36 @@ class Unpacker:
         framed = frame_records(data, order, specials=frozenset())
         if framed.broken:
             self._broken = "a record inside has an impossible size"
-        self._tail = data[framed.length :].tobytes()
+        self._incomplete = data[framed.length :].tobytes()
         return data[: framed.length], framed
 
     def unpack_again(self, record: U8, order: ByteOrder, complete: int) -> U8:
-        """Unpack a record on a later walk; the first walk found ``complete`` bytes of whole records in it."""
+        """Unpack a record on a later walk over the file; return the ``complete`` bytes that the first walk returned."""
         data = self._unpack(record, order)
-        self._tail = data[complete:].tobytes()
+        self._incomplete = data[complete:].tobytes()
         return data[:complete]
 
     def _unpack(self, record: U8, order: ByteOrder) -> U8:
+        """Return the bytes to which a record unpacks, after those of an incomplete record before them."""
         try:
             unpacked = self._stream.feed(_zstd_payload(record, order), min(self._limit, self._room))
         except _TooLargeError:
             if self._room > self._limit:
                 raise
-            raise FormatError(*unpack_limit.too_large("compressed records: ", self._packed, self._most)) from None
+            # the limit of the whole section was the lower one
+            raise FormatError(
+                *unpack_limit.too_large("compressed records: ", self._packed_size, self._max_total)
+            ) from None
         self._room -= len(unpacked)
-        return np.frombuffer(self._tail + unpacked, np.uint8)
+        return np.frombuffer(self._incomplete + unpacked, np.uint8)
 
 
 def _zstd_payload(record: U8, order: ByteOrder) -> bytes:
     """Return the zstd bytes of a record.
 
-    COMPRESSED2 states their number; COMPRESSED fills its record. perf 6.16 wrote data_size, and the padding that
-    requires it, only in the first record of a batch; an impossible size is therefore replaced by the size of the
-    record.
+    In COMPRESSED, they fill the record. COMPRESSED2 begins with data_size, their number, because it is padded. perf
+    6.16 wrote data_size and padding only in the first record of a batch: if data_size is impossible, the bytes fill the
+    record, after the field.
     """
     kind, _, size = struct.unpack_from(order + "IHH", record.data)
     if kind == UserRecordType.COMPRESSED:
@@ -101,17 +111,17 @@ class _TooLargeError(ValueError):
 
 
 class _ZstdStream:
-    """One zstd stream that arrives in chunks, as perf writes it: flushed after every chunk, never ended.
-
-    ``feed`` raises ValueError for bytes that are not zstd, _TooLargeError for chunks that unpack to more than the
-    limit.
-    """
+    """One zstd stream that arrives in chunks, as perf writes it: flushed after every chunk, never ended."""
 
     def __init__(self) -> None:
         self._decompressor: Any = None
 
     def feed(self, chunk: bytes, limit: int) -> bytes:
-        """Unpack a chunk as far as it is complete, to at most ``limit`` bytes."""
+        """Unpack a chunk, as far as it is complete.
+
+        Raises ValueError for bytes that are not zstd, and _TooLargeError for a chunk that unpacks to more than
+        ``limit`` bytes.
+        """
         module = unpacker("zstd", FormatError)  # most recordings are not compressed
         self._decompressor = self._decompressor or module.ZstdDecompressor()
         parts: list[bytes] = []

@@ -1,11 +1,13 @@
-"""Reads the container around the records: file header, attributes, sections; in file mode and pipe mode.
+"""Reads the header of a recording: where its records, attributes and feature sections are, in a file or a pipe.
 
-Source of truth: perf_session__read_header in tools/perf/util/header.c and perf.data-file-format.txt::
+A pipe has nothing but its magic, the size 16 and records. In a file, the data section with the records is followed by a
+table with the extent of each feature section that the header's bitmap names. Source of truth:
+perf_session__read_header in tools/perf/util/header.c and perf.data-file-format.txt::
 
     file   |header|attrs|ids|data …………………|feature table|features …|
     pipe   |magic, 16|records: HEADER_ATTR, HEADER_FEATURE, …, SAMPLE …|
 
-The error for a file that is not a recording names its kind, judged by its first bytes.
+The error for a file that is not a recording says what it is, by its first bytes.
 """
 
 import re
@@ -18,7 +20,7 @@ from perf2x.base.columnar import U8, Frozen
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.errors import FormatError
 
-_KINDS = (
+_OTHER_KINDS = (
     (rb"\x7fELF", "an ELF program or library; record it first: perf record -g -- ./program"),
     (rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|BM....\0{4}", "an image"),
     (rb"SIMPLEPERF", "simpleperf's protobuf; pass the perf.data that it was made from"),
@@ -35,15 +37,15 @@ _KINDS = (
     (rb"CPU +ID +FUNCTION:NAME", "output of DTrace; fold it: stackcollapse.pl"),
     (rb"Sampling at \d+ Hertz|Tracing [^\n]*Hit Ctrl-C", "output of a bcc tool; rerun the tool with -f to fold stacks"),
 )  # fmt: skip
-_NAMES = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), name) for pattern, name in _KINDS]
-_FIRST = 1 << 12
-"""Number of bytes needed to recognize a kind of file."""
+_OTHER_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), name) for pattern, name in _OTHER_KINDS]
+_RECOGNIZED_BYTES = 1 << 12
+"""Number of bytes at the start of a file by which its kind is recognized."""
 
 
-def named_file(head: bytes) -> str:
-    """Return the kind of a file by its first bytes, to follow "it is"; "" if unknown."""
-    start = head[:_FIRST]
-    return next((name for pattern, name in _NAMES if pattern.match(start)), "")
+def kind_of_file(head: bytes) -> str:
+    """Return what a file is, by its first bytes, in words that can follow "it is"; "" if unknown."""
+    start = head[:_RECOGNIZED_BYTES]
+    return next((name for pattern, name in _OTHER_PATTERNS if pattern.match(start)), "")
 
 
 class FileSection(Frozen):
@@ -59,7 +61,7 @@ class FileSection(Frozen):
 
 
 class Container(Struct):
-    """Header of one file and the extents of its sections."""
+    """The header of one file or pipe: byte order, and the extents of its sections."""
 
     name: str
     data: U8
@@ -67,16 +69,18 @@ class Container(Struct):
     is_pipe: bool
     records: FileSection
     attrs: list[tuple[bytes, tuple[int, ...]]] = field(default_factory=list)
-    """Raw perf_event_attr and ids, in file order; empty for pipes, whose attributes are records."""
+    """The bytes of each perf_event_attr, and its ids, in file order; empty for pipes, whose attributes are records."""
     features: dict[int, FileSection] = field(default_factory=dict)
+    """Extents of the feature sections, by HeaderFeature."""
 
 
 _MAGICS: dict[bytes, ByteOrder] = {perffile.MAGIC: "<", perffile.MAGIC_SWAPPED: ">"}
+# perf_event_attr's sizes in the years of that header, each with the extent of the ids
 _LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80, 96, 104))
 
 
 def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
-    """Read the header. Raises FormatError when the data is not a recording."""
+    """Read the header of ``data``, the bytes of the input ``name``. Raises FormatError if it is not a recording."""
     magic = data[:8].tobytes()
     is_known = magic == perffile.MAGIC_LEGACY or magic in _MAGICS
     if not len(data):
@@ -85,8 +89,8 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
         raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are too few for a header")
     order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
     if order is None:
-        what = named_file(data[:_FIRST].tobytes())
-        reason = f"it is {what}" if what else f"starts with {magic!r}, expected {perffile.MAGIC!r}"
+        kind = kind_of_file(data[:_RECOGNIZED_BYTES].tobytes())
+        reason = f"it is {kind}" if kind else f"starts with {magic!r}, expected {perffile.MAGIC!r}"
         raise FormatError(f"{name}: not a perf.data file: {reason}")
     (size,) = struct.unpack_from(order + "Q", data.data, 8)
     if size == perffile.PIPE_HEADER_SIZE:
@@ -95,7 +99,10 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
 
 
 def _legacy_order(data: U8) -> ByteOrder | None:
-    """Infer the byte order of a PERFFILE header from its sizes (try_all_file_abis in tools/perf/util/header.c)."""
+    """Infer the byte order of a header with the magic PERFFILE, which is the same in either, from the header's sizes.
+
+    None if neither order gives known sizes. Source: try_all_file_abis in tools/perf/util/header.c.
+    """
     orders: tuple[ByteOrder, ...] = ("<", ">")
     for order in orders:
         size, attr_size = struct.unpack_from(order + "QQ", data[:24].tobytes().ljust(24, b"\0"), 8)
@@ -105,25 +112,32 @@ def _legacy_order(data: U8) -> ByteOrder | None:
 
 
 def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Diagnostics) -> Container:
+    """Read struct perf_file_header of ``size`` bytes, and what it refers to.
+
+    u64 magic, size, attr_size; perf_file_section attrs, data, event_types; u64 adds_features[4], the bitmap.
+    """
     sizes = (perffile.FILE_HEADER_SIZE, perffile.FILE_HEADER_SIZE_WITHOUT_FEATURES)
     if size not in sizes or len(data) < size:
         raise FormatError(f"{name}, byte 0x8: header size is {size}, expected one of {sizes} within {len(data)} bytes")
-    entry_size, *numbers = struct.unpack_from(order + "7Q", data.data, 16)
-    attrs, records = FileSection(*numbers[0:2]), FileSection(*numbers[2:4])
-    bits = data[72:size].tobytes()
+    entry_size, *extents = struct.unpack_from(order + "7Q", data.data, 16)
+    attrs, records = FileSection(*extents[0:2]), FileSection(*extents[2:4])
+    bitmap = data[72:size].tobytes()
     unfinished = records.size == 0
     records = _clamp_to_file(name, len(data), records, unfinished, diagnostics)
     container = Container(name, data, order, False, records)
     container.attrs = _read_attrs(container, attrs, entry_size)
     if not unfinished:
-        container.features = _feature_table(container, bits, diagnostics)
+        container.features = _feature_table(container, bitmap, diagnostics)
     return container
 
 
 def _clamp_to_file(
     name: str, file_size: int, records: FileSection, unfinished: bool, diagnostics: Diagnostics
 ) -> FileSection:
-    """Return the data section, limited to the size of the file; an unfinished header has size 0."""
+    """Return the data section, cut at the end of the file; if the header is ``unfinished``, it ends with the file.
+
+    perf record writes the section's size when it finishes; until then, the size is 0.
+    """
     if records.offset > file_size:
         raise FormatError(f"{name}, byte 0x28: data starts at {records.offset:#x}, the file has {file_size:#x} bytes")
     if unfinished:
@@ -142,7 +156,7 @@ def _clamp_to_file(
 
 
 def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> list[tuple[bytes, tuple[int, ...]]]:
-    """struct { perf_event_attr attr; perf_file_section ids; } [attrs.size / entry_size]."""
+    """Read struct { perf_event_attr attr; perf_file_section ids; } [attrs.size / entry_size], and the ids."""
     size = len(container.data)
     if entry_size < ATTR_SIZE_VER0 + perffile.SECTION_SIZE or attrs.end > size or not attrs.size:
         raise FormatError(
@@ -150,48 +164,50 @@ def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> li
             f"in a file of {size}: no events can be read"
         )
     entries, total = [], 0
-    for at in range(attrs.offset, attrs.end - entry_size + 1, entry_size):
-        raw = container.data[at : at + entry_size - perffile.SECTION_SIZE].tobytes()
-        ids = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, at + len(raw)))
+    for start in range(attrs.offset, attrs.end - entry_size + 1, entry_size):
+        attr = container.data[start : start + entry_size - perffile.SECTION_SIZE].tobytes()
+        ids = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, start + len(attr)))
         if ids.end > size:
-            raise FormatError(f"{container.name}, byte {at:#x}: ids at {ids.offset:#x} are past the end of the file")
+            raise FormatError(f"{container.name}, byte {start:#x}: ids at {ids.offset:#x} are past the end of the file")
         total += ids.size
         if total > size:  # overlapping sections would be read once per event
-            raise FormatError(f"{container.name}, byte {at:#x}: the events' ids take more bytes than the file has")
-        numbers = container.data[ids.offset : ids.offset + ids.size // 8 * 8].tobytes()
-        entries.append((raw, struct.unpack(f"{container.order}{len(numbers) // 8}Q", numbers)))
+            raise FormatError(f"{container.name}, byte {start:#x}: the events' ids take more bytes than the file has")
+        words = container.data[ids.offset : ids.offset + ids.size // 8 * 8].tobytes()
+        entries.append((attr, struct.unpack(f"{container.order}{len(words) // 8}Q", words)))
     return entries
 
 
-def _feature_numbers(bits: bytes, order: ByteOrder) -> list[int]:
-    """Return the numbers of the set bits.
+def _feature_numbers(bitmap: bytes, order: ByteOrder) -> list[int]:
+    """Return the numbers of the bitmap's set bits.
 
-    The bitmap consists of unsigned longs, so on a big-endian machine it depends on their width. perf chooses the width
-    for which HOSTNAME is set (perf_file_header__read in tools/perf/util/header.c); if neither is, known numbers decide.
+    The bitmap consists of unsigned longs, so that on a big-endian machine the place of a bit depends on their width. As
+    in perf, the width is the one with which HOSTNAME is set (perf_file_header__read in tools/perf/util/header.c). If it
+    is set with neither, the width is 64 bits if all features are known then, otherwise 32.
     """
-    wide, narrow = _set_bits(bits, order, "Q"), _set_bits(bits, order, "I")
+    wide, narrow = _set_bits(bitmap, order, "Q"), _set_bits(bitmap, order, "I")
     if order == "<" or perffile.HeaderFeature.HOSTNAME in wide:
         return wide
     features = {int(feature) for feature in perffile.HeaderFeature}
     return narrow if perffile.HeaderFeature.HOSTNAME in narrow or not features.issuperset(wide) else wide
 
 
-def _set_bits(bits: bytes, order: ByteOrder, code: str) -> list[int]:
+def _set_bits(bitmap: bytes, order: ByteOrder, code: str) -> list[int]:
+    """Return the numbers of the set bits of a bitmap whose words have this struct code."""
     width = struct.calcsize(order + code)
-    words = struct.unpack(f"{order}{len(bits) // width}{code}", bits)
+    words = struct.unpack(f"{order}{len(bitmap) // width}{code}", bitmap)
     return [8 * width * row + bit for row, word in enumerate(words) for bit in range(8 * width) if word >> bit & 1]
 
 
-def _feature_table(container: Container, bits: bytes, diagnostics: Diagnostics) -> dict[int, FileSection]:
-    """Read the section table after the data: one entry per set bit."""
-    numbers = _feature_numbers(bits, container.order)
+def _feature_table(container: Container, bitmap: bytes, diagnostics: Diagnostics) -> dict[int, FileSection]:
+    """Read the table after the data section: a perf_file_section for each set bit of the bitmap, in order."""
+    numbers = _feature_numbers(bitmap, container.order)
     features = {}
-    for rank, number in enumerate(numbers):
-        at = container.records.end + rank * perffile.SECTION_SIZE
-        if at + perffile.SECTION_SIZE > len(container.data):
+    for row, number in enumerate(numbers):
+        offset = container.records.end + row * perffile.SECTION_SIZE
+        if offset + perffile.SECTION_SIZE > len(container.data):
             section = None
         else:
-            section = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, at))
+            section = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, offset))
         if section is None or section.end > len(container.data):
             diagnostics.add("features_cut", "Header sections lie past the end of the file.")
             continue

@@ -1,7 +1,7 @@
-"""Maps an input into memory: a file or standard input, plain or compressed; always one read-only buffer.
+"""Maps an input into memory, as one read-only buffer: a file or standard input, compressed or not.
 
-Inputs that cannot be mapped are spooled to an unlinked temporary file, which is mapped instead, so that memory does not
-grow with the input.
+Pipes cannot be mapped, and compressed files must be unpacked first. Both are spooled to an unlinked temporary file,
+which is mapped instead, so that memory does not grow with the input.
 """
 
 import io
@@ -23,22 +23,22 @@ from perf2x.base.files.operating_system import free_pages, map_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpackers import damage_errors, open_packed, packing
 from perf2x.errors import FormatError, is_out_of_memory
-from perf2x.reader.containers.file_header import named_file
+from perf2x.reader.containers.file_header import kind_of_file
 
-CHUNK = 1 << 20
+CHUNK = 1 << 20  # bytes to read at once
 FIRST = 1 << 16
-"""Number of bytes needed to recognize an input."""
+"""Number of bytes at the start of an input by which its kind is recognized."""
 IsOther = Callable[[bytes], bool]
-"""Decides by the first bytes of an input that is not a recording whether it can be read, too."""
+"""Takes the first bytes of an input that is not a perf.data file; returns whether perf2x can read it all the same."""
 MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
 
 
 class InputFile(Frozen):
-    """All bytes of an input, read-only and mostly not read yet."""
+    """All bytes of an input, as a read-only map, whose pages are read when they are used."""
 
     data: U8
     mapping: mmap.mmap | None = None
-    """The map behind ``data``; None for a plain buffer."""
+    """The map of which ``data`` is a view; None if ``data`` is not a view of one."""
     on_disk: int = 0
     """Size of the input before unpacking, in bytes."""
 
@@ -49,10 +49,10 @@ class InputFile(Frozen):
 
 
 def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _: False) -> InputFile:
-    """Map a file ("-" is standard input), decompressed if necessary.
+    """Map a file ("-" is standard input); a compressed one is unpacked first.
 
-    Pipes and compressed files are read only if they are recordings, or ``is_other`` accepts them. Raises FormatError if
-    the file cannot be read.
+    Of a pipe or a compressed file, only the beginning is read unless it is a perf.data file or ``is_other`` accepts it.
+    Raises FormatError if the file cannot be read.
     """
     name = input_name(path)
     try:
@@ -70,43 +70,45 @@ def input_name(path: str) -> str:
 
 
 def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: False) -> Iterator[bytes]:
-    """Yield the data of a pipe or a device: all of a recording; of anything else, enough to recognize it.
+    """Yield the data of a pipe or a device in chunks.
 
-    Raises FormatError for more data than the limit.
+    All data of a perf.data file, of a compressed one, and of what ``is_other`` accepts; of anything else, ``FIRST``
+    bytes to recognize it by. Raises FormatError for more data than unpack_limit allows.
     """
     total, limit = 0, unpack_limit.stream_limit()
     chunk = file.read(len(MAGIC))
-    is_wanted = chunk.startswith(MAGICS) or packing(chunk) != ""
-    if not is_wanted:
+    is_readable = chunk.startswith(MAGICS) or packing(chunk) != ""
+    if not is_readable:
         chunk += file.read(FIRST - len(chunk))
-        is_wanted = is_other(chunk)
+        is_readable = is_other(chunk)
     while chunk:
         total += len(chunk)
         if total > limit:
             size = unpack_limit.format_size(limit)
             raise FormatError(f"{name}: it sends more than {size}; ", *unpack_limit.RAISES_LIMIT)
         yield chunk
-        chunk = file.read(CHUNK) if is_wanted else b""
+        chunk = file.read(CHUNK) if is_readable else b""
 
 
 def _try_map(file: IO[bytes], name: str) -> InputFile | None:
     """Map a whole file; None if it cannot be mapped (a pipe, a terminal, an empty file).
 
-    Raises FormatError if it is too large.
+    Raises FormatError if it is too large for the address space.
     """
     try:
-        if file.tell() != 0:
+        if file.tell() != 0:  # standard input that was partly read before
             return None
         mapping = map_file(file)
     except (OSError, ValueError) as error:
         if is_out_of_memory(error):
             raise FormatError(f"{name}: too large for this process: Python has 32 bits, or ulimit -v is set") from None
         return None
-    kept = mapping if isinstance(mapping, mmap.mmap) else None
-    return InputFile(np.frombuffer(mapping, np.uint8), kept, len(mapping))
+    real_mapping = mapping if isinstance(mapping, mmap.mmap) else None  # in a browser it is a bytearray
+    return InputFile(np.frombuffer(mapping, np.uint8), real_mapping, len(mapping))
 
 
 def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
+    """Write the chunks to an unlinked temporary file, and map that."""
     with unpack_limit.Spool(name) as spooled:
         for chunk in chunks:
             spooled.write(chunk)
@@ -114,6 +116,7 @@ def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
 
 
 def _unwrap(packed: InputFile, kind: str, name: str, diagnostics: Diagnostics, is_other: IsOther) -> InputFile:
+    """Unpack a file that is compressed as ``kind`` says, such as "gzip"."""
     stream: Any = packed.mapping or io.BytesIO(packed.data.tobytes())
     with open_packed(kind, stream) as unpacked:
         source = _spool(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics, is_other), name)
@@ -125,7 +128,7 @@ def _unwrap(packed: InputFile, kind: str, name: str, diagnostics: Diagnostics, i
 def _unpacked_chunks(
     unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics, is_other: IsOther
 ) -> Iterator[bytes]:
-    """Yield the unpacked data; of a truncated file, the part before the cut."""
+    """Yield the unpacked data in chunks; if the file is cut off or damaged, the part before that."""
     total, limit = 0, unpack_limit.unpacked_limit(packed_size)
     while True:
         try:
@@ -139,7 +142,7 @@ def _unpacked_chunks(
         total += len(chunk)
         if total > limit:
             raise FormatError(*unpack_limit.too_large(f"{name}: ", packed_size, limit))
-        if total == len(chunk):
+        if total == len(chunk):  # the first chunk
             _check_beginning(chunk, name, is_other)
         if not chunk:
             return
@@ -147,8 +150,11 @@ def _unpacked_chunks(
 
 
 def _check_beginning(chunk: bytes, name: str, is_other: IsOther) -> None:
-    """Raise FormatError for data that is not a recording, before much is unpacked; short data is checked later."""
+    """Raise FormatError, before much is unpacked, if data with this first chunk cannot be read.
+
+    Data too short for a magic number is accepted here; ``open_container`` rejects it.
+    """
     if len(chunk) >= len(MAGIC) and not chunk.startswith(MAGICS) and not is_other(chunk[:FIRST]):
-        what = named_file(chunk)
-        reason = f"is {what}" if what else f"starts with {chunk[: len(MAGIC)]!r}"
+        kind = kind_of_file(chunk)
+        reason = f"is {kind}" if kind else f"starts with {chunk[: len(MAGIC)]!r}"
         raise FormatError(f"{name}: it contains no perf.data file: the unpacked data {reason}")

@@ -1,9 +1,9 @@
 """Parses struct perf_event_attr of any size to an Event.
 
-Source of truth: include/uapi/linux/perf_event.h. A smaller attr is padded with zeros, a larger one is cut to the
-known part, as the kernel does (perf_copy_attr in kernel/events/core.c).
+Source of truth: include/uapi/linux/perf_event.h. The struct has grown over time. As in the kernel (perf_copy_attr in
+kernel/events/core.c), a smaller one is padded with zeros, and of a larger one only the part that we know is used.
 
-An event whose name was not recorded is named as perf does: evsel__name and evsel__add_modifiers in
+Events get the name that perf gives to events without a recorded name: evsel__name and evsel__add_modifiers in
 tools/perf/util/evsel.c.
 """
 
@@ -15,17 +15,17 @@ from perf2x.model.recording import Event
 import numpy as np  # isort: skip
 
 _PRECISE_IP_BIT = ATTR_FLAGS.index("precise_ip")
-_AS_RECORDED = (
+_COPIED_FIELDS = (
     "type", "config", "config1", "config2", "sample_period", "sample_type", "read_format", "branch_sample_type",
     "sample_regs_user", "sample_stack_user", "sample_regs_intr",
 )  # fmt: skip
-"""Fields that Event has under the same name as the attribute."""
+"""Fields that perf_event_attr and Event have under the same name."""
 
 
 def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = ()) -> Event:
-    """Parse one event; it gets perf's default name."""
-    raw = data[:ATTR_SIZE_NEWEST].ljust(ATTR_SIZE_NEWEST, b"\0")
-    row = np.frombuffer(raw, attr_dtype(order), 1)[0]
+    """Parse ``data``, a perf_event_attr, to the event with this index and these ids, named as perf does by default."""
+    attr = data[:ATTR_SIZE_NEWEST].ljust(ATTR_SIZE_NEWEST, b"\0")
+    row = np.frombuffer(attr, attr_dtype(order), 1)[0]
     fields: dict[str, Any] = {key: int(row[key]) for key in row.dtype.names or ()}
     flags, precise = _decode_flags(fields["flags"], order)
     return Event(
@@ -36,19 +36,19 @@ def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] =
         ids=ids,
         attr_size=fields["size"],
         clockid=fields["clockid"] if "use_clockid" in flags else -1,
-        **{name: fields[name] for name in _AS_RECORDED},
+        **{name: fields[name] for name in _COPIED_FIELDS},
     )
 
 
 def _decode_flags(word: int, order: ByteOrder) -> tuple[frozenset[str], int]:
-    """Return the names of the set bits, and the two-bit field precise_ip.
+    """Return the names of the set bits, and the value of the two-bit field precise_ip.
 
-    A big-endian compiler puts the first bit field into the most significant bit, so bit i is bit 63 − i.
+    Compilers for big-endian machines begin with the most significant bit: bit i of a little-endian file is bit 63 − i.
     """
     bits = word if order == "<" else int(f"{word:064b}"[::-1], 2)
     precise = bits >> _PRECISE_IP_BIT & 3
     if order == ">":
-        precise = precise >> 1 | (precise & 1) << 1
+        precise = precise >> 1 | (precise & 1) << 1  # reversing the word reversed these two bits, too
     names = {name for bit, name in enumerate(ATTR_FLAGS) if bits >> bit & 1}
     return frozenset(names - {"precise_ip", "precise_ip_hi"}), precise
 
@@ -64,7 +64,7 @@ _SOFTWARE = (
 _CACHES = ("L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node")
 _CACHE_OPERATIONS = ("load", "store", "prefetch")
 _CACHE_PLURALS = ("loads", "stores", "prefetches")
-_MISS = 1
+_MISS = 1  # PERF_COUNT_HW_CACHE_RESULT_MISS
 
 
 def _base_name(kind: int, config: int) -> str:
@@ -84,7 +84,7 @@ def _base_name(kind: int, config: int) -> str:
 
 
 def _cache_name(config: int) -> str:
-    """PERF_TYPE_HW_CACHE: cache, operation and result in a byte each."""
+    """Return the name of a PERF_TYPE_HW_CACHE event, whose config has cache, operation and result in a byte each."""
     cache, operation, result = config & 0xFF, config >> 8 & 0xFF, config >> 16 & 0xFF
     if cache >= len(_CACHES) or operation >= len(_CACHE_OPERATIONS) or result > _MISS:
         return f"invalid-cache-{config:#x}"

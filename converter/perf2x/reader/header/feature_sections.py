@@ -1,6 +1,8 @@
-"""Decodes HEADER_* feature sections to plain values.
+"""Decodes HEADER_* feature sections to JSON-like values.
 
-Source of truth: the write_* and process_* functions in tools/perf/util/header.c and perf.data-file-format.txt.
+A decoder takes a reader at the start of its section. Its docstring is the section's layout, where "string" is a struct
+perf_header_string. Source of truth: the write_* and process_* functions in tools/perf/util/header.c and
+perf.data-file-format.txt.
 """
 
 from collections.abc import Callable
@@ -15,13 +17,13 @@ from perf2x.reader.header.symbol_sections import debug_unwind_files
 
 
 def cpu_topology(section: SectionReader) -> dict[str, Any]:
-    """Decode core and thread sibling lists; {u32 core, socket} by CPU; from perf 5.3 on die lists and {u32 die} by CPU.
+    """Decode lists of sibling cores and threads, then the core and socket of each CPU and, from perf 5.3 on, its die.
 
     ::
 
-        {core, socket} [cpus]   |   u32 dies, {u32 length, text} [dies]   |   {die} [cpus]
+        string list cores, threads; { u32 core, socket; } [cpus]; string list dies; { u32 die; } [cpus];
 
-    The number of CPUs is in another section, so it is derived from the sizes.
+    The number of CPUs is in another section, which may be missing, so it is derived from the size of this one.
     """
     cores, threads = section.strings(), section.strings()
     numbers = section.numbers(f"{section.left // 4}I") if section.left % 4 == 0 else ()
@@ -29,7 +31,7 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
     cpus = _cpus_before_dies(as_int64(numbers))
     if not cpus:
         return topology | {"cpus": _cores_and_sockets(numbers)}
-    section.at -= 4 * (len(numbers) - 2 * cpus)
+    section.offset -= 4 * (len(numbers) - 2 * cpus)  # back to the list of dies
     dies = section.strings()
     return topology | {
         "cpus": _cores_and_sockets(numbers[: 2 * cpus]),
@@ -39,24 +41,29 @@ def cpu_topology(section: SectionReader) -> dict[str, Any]:
 
 
 def _cpus_before_dies(words: I64) -> int:
-    """Return the least number of CPUs for which a list of strings exactly fills the gap before the dies; 0 for none.
+    """Return the least number of CPUs with which the list of dies fits exactly between the other arrays; 0 for none.
 
-    All numbers of CPUs are tried at once: each step doubles the number of strings that ``following`` skips, so that a
-    crafted section takes n log n time, not as many reads as its counts suggest. do_write_string pads strings to whole
-    words.
+    ``words`` (n,) are the u32 after the sibling lists. With c CPUs, they are 2c words of cores and sockets; a list of
+    dies, which is a count and that many strings; and c words of dies. A string is a length, then bytes that perf's
+    do_write_string pads to whole words. Which c is right shows only when the strings have been skipped: they must end
+    c words before the end.
+
+    All c are tried at once by pointer doubling: ``following`` leads from the word where a string starts to the word
+    after 1, 2, 4 … strings. So a crafted section takes n log n time, not as many reads as its counts suggest.
     """
     end = len(words)
     cpus = arange(1, (end + 1) // 2)
-    strings = words[2 * cpus]
-    possible = (strings > 0) & (strings < end - 3 * cpus)  # a string takes at least a word
-    cpus, strings = cpus[possible], strings[possible]
-    after = arange(1, end + 1) + words // 4
-    following = np.append(np.where((words % 4 == 0) & (after < end), after, end), end)  # ``end`` points to itself
-    at = 2 * cpus + 1
-    for bit in range(int(strings.max(initial=0)).bit_length()):
-        at = np.where(strings >> bit & 1, following[at], at)
+    string_counts = words[2 * cpus]
+    is_possible = (string_counts > 0) & (string_counts < end - 3 * cpus)  # a string takes at least a word
+    cpus, string_counts = cpus[is_possible], string_counts[is_possible]
+    after_string = arange(1, end + 1) + words // 4  # if a string starts at this word
+    is_string = (words % 4 == 0) & (after_string < end)
+    following = np.append(np.where(is_string, after_string, end), end)  # ``end`` points to itself
+    word = 2 * cpus + 1  # for each c: the first string
+    for bit in range(int(string_counts.max(initial=0)).bit_length()):
+        word = np.where(string_counts >> bit & 1, following[word], word)
         following = following[following]
-    fitting = cpus[at == end - cpus]
+    fitting = cpus[word == end - cpus]
     return int(fitting[0]) if len(fitting) else 0
 
 
@@ -66,7 +73,7 @@ def _cores_and_sockets(numbers: tuple[int, ...]) -> list[dict[str, int]]:
 
 def _numa_topology(section: SectionReader) -> list[dict[str, Any]]:
     """u32 nr; { u32 node; u64 total_kb, free_kb; string cpus; } [nr]."""
-    return section.rows(24, lambda at: at.named("IQQ", "node", "total_kb", "free_kb") | {"cpus": at.string()})
+    return section.rows(24, lambda entry: entry.named("IQQ", "node", "total_kb", "free_kb") | {"cpus": entry.string()})
 
 
 def _cache(section: SectionReader) -> list[dict[str, Any]]:
@@ -74,15 +81,15 @@ def _cache(section: SectionReader) -> list[dict[str, Any]]:
     section.u32()
     return section.rows(
         28,
-        lambda at: {
-            **at.named("4I", "level", "line_size", "sets", "ways"),
-            **{name: at.string() for name in ("type", "size", "cpus")},
+        lambda entry: {
+            **entry.named("4I", "level", "line_size", "sets", "ways"),
+            **{name: entry.string() for name in ("type", "size", "cpus")},
         },
     )
 
 
 def _mem_topology(section: SectionReader) -> dict[str, Any]:
-    """u64 version, block_size, nr; { u64 node, size; u64 bits; u64 words[]; } [nr]: memory blocks of each node."""
+    """u64 version, block_size, nr; { u64 node, size; u64 nr_bits; u64 bitmap[]; } [nr]: memory blocks of each node."""
     _, block_size, count = section.numbers("QQQ")
     nodes = []
     for _ in range(min(count, section.left // 24)):
@@ -94,40 +101,40 @@ def _mem_topology(section: SectionReader) -> dict[str, Any]:
 
 def _pmu_mappings(section: SectionReader) -> dict[str, int]:
     """u32 nr; { u32 type; string name; } [nr]."""
-    pairs = section.rows(8, lambda at: (at.u32(), at.string()))
+    pairs = section.rows(8, lambda entry: (entry.u32(), entry.string()))
     return {name: number for number, name in pairs}
 
 
 def _text_pairs(section: SectionReader) -> dict[str, str]:
-    """u32 nr; { string name, value; } [nr]: capabilities of a PMU; or CPUs of each PMU."""
-    return dict(section.rows(8, lambda at: (at.string(), at.string())))
+    """u32 nr; { string name, value; } [nr]: the capabilities of a PMU, or the names of PMUs and their CPUs."""
+    return dict(section.rows(8, lambda entry: (entry.string(), entry.string())))
 
 
 def _pmu_caps(section: SectionReader) -> dict[str, dict[str, str]]:
     """u32 nr; { u32 nr_caps; { string name, value; } [nr_caps]; string pmu; } [nr]."""
-    pairs = section.rows(8, lambda at: (_text_pairs(at), at.string()))
+    pairs = section.rows(8, lambda entry: (_text_pairs(entry), entry.string()))
     return {name: capabilities for capabilities, name in pairs}
 
 
 def _cpu_domain_info(section: SectionReader) -> dict[str, Any]:
-    """u32 version, max_domains; { u32 cpu, nr; { u32 domain; string name, mask, list; } [nr]; } for each CPU."""
-    version, deepest = section.numbers("II")
+    """u32 schedstat_version, max_domains; { u32 cpu, nr; { u32 domain; string name, mask, list; } [nr]; } [cpus]."""
+    version, max_domains = section.numbers("II")
     cpus: dict[str, Any] = {}
     while section.left >= 8:
         cpu, count = section.u32(), section.count(8)
         cpus[str(cpu)] = [_domain(section, version) for _ in range(count)]
-    return {"version": version, "max_domains": deepest, "cpus": cpus}
+    return {"version": version, "max_domains": max_domains, "cpus": cpus}
 
 
 def _domain(section: SectionReader, version: int) -> dict[str, Any]:
-    """Domains are named from schedstat version 17 on."""
+    """u32 domain; string name, mask, list: the name is missing before schedstat version 17."""
     number = section.u32()
-    name = section.string() if version >= _NAMED_DOMAINS else ""
-    section.string()
+    name = section.string() if version >= _SCHEDSTAT_WITH_NAMES else ""
+    section.string()  # the CPUs as a mask
     return {"domain": number, "name": name, "cpus": section.string()}
 
 
-_NAMED_DOMAINS = 17
+_SCHEDSTAT_WITH_NAMES = 17
 
 
 def _bpf_prog_info(section: SectionReader) -> list[dict[str, Any]]:
@@ -138,7 +145,7 @@ def _bpf_prog_info(section: SectionReader) -> list[dict[str, Any]]:
         info = SectionReader(section.take(info_length), section.order)
         section.take(data_length)
         kind, number, tag = info.numbers("II8s")
-        info.take(48)
+        info.take(48)  # up to the name, which older kernels lack
         programs.append(
             {"type": kind, "id": number, "tag": bytes(tag).hex(), "name": text(info.take(min(16, info.left)))}
         )
@@ -148,10 +155,10 @@ def _bpf_prog_info(section: SectionReader) -> list[dict[str, Any]]:
 def _bpf_btf(section: SectionReader) -> list[dict[str, int]]:
     """u32 nr; { u32 id, size; u8 data[size]; } [nr]."""
 
-    def program(at: SectionReader) -> dict[str, int]:
-        found = at.named("II", "id", "size")
-        at.take(found["size"])
-        return found
+    def program(entry: SectionReader) -> dict[str, int]:
+        header = entry.named("II", "id", "size")
+        entry.take(header["size"])
+        return header
 
     return section.rows(8, program)
 
@@ -163,11 +170,12 @@ def _simpleperf_meta_info(section: SectionReader) -> dict[str, str]:
 
 
 def _named(codes: str, *names: str) -> Callable[[SectionReader], dict[str, Any]]:
-    """Return a decoder of a section that has a few numbers, by struct codes."""
+    """Return a decoder of a section that consists of a few numbers, with these struct codes and names."""
     return lambda section: section.named(codes, *names)
 
 
 def _empty(section: SectionReader) -> bool:
+    """Decode a section without contents, whose presence says everything."""
     return True
 
 
@@ -176,7 +184,7 @@ def _event_desc(section: SectionReader) -> list[dict[str, Any]]:
     count, attr_size = section.numbers("II")
     events = []
     for _ in range(count):
-        section.take(attr_size)  # the same as in the header
+        section.take(attr_size)  # the same attr as in the file header
         nr_ids = section.count(0)
         name = section.string()
         events.append({"name": name, "ids": list(section.numbers(f"{section.fitting(nr_ids, 8)}Q"))})
@@ -185,10 +193,11 @@ def _event_desc(section: SectionReader) -> list[dict[str, Any]]:
 
 def _group_desc(section: SectionReader) -> list[dict[str, Any]]:
     """u32 nr; { string name; u32 leader; u32 members; } [nr]."""
-    return section.rows(12, lambda at: {"name": at.string(), **at.named("II", "leader", "members")})
+    return section.rows(12, lambda entry: {"name": entry.string(), **entry.named("II", "leader", "members")})
 
 
 def _size(section: SectionReader) -> dict[str, int]:
+    """Return the size of a section that is decoded elsewhere or not at all."""
     return {"size": section.left}
 
 

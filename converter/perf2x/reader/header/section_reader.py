@@ -1,4 +1,4 @@
-"""Reads numbers and counted strings from header sections, never past the end."""
+"""Reads numbers and strings from the bytes of a header section or a record, never past their end."""
 
 import struct
 from collections.abc import Callable
@@ -12,43 +12,43 @@ Row = TypeVar("Row")
 
 
 class SectionError(Exception):
-    """The section is truncated, or inconsistent."""
+    """The section is cut short, or contradicts itself."""
 
 
 class SectionReader(Struct):
-    """Reads a section's bytes in order. Raises SectionError at their end."""
+    """Reads a section's bytes in order. All methods raise SectionError if the bytes end before what is to be read."""
 
     data: bytes
     order: ByteOrder
-    at: int = 0
+    offset: int = 0  # of the next byte to read
 
     @property
     def left(self) -> int:
         """Number of bytes not read yet."""
-        return len(self.data) - self.at
+        return len(self.data) - self.offset
 
     def take(self, size: int) -> bytes:
         """Read ``size`` bytes."""
         if size < 0 or size > self.left:
-            raise SectionError(f"{size} bytes expected at {self.at:#x}, {self.left} left")
-        self.at += size
-        return self.data[self.at - size : self.at]
+            raise SectionError(f"{size} bytes expected at {self.offset:#x}, {self.left} left")
+        self.offset += size
+        return self.data[self.offset - size : self.offset]
 
     def numbers(self, codes: str) -> tuple[Any, ...]:
-        """Read numbers by struct codes, without padding."""
+        """Read a tuple of numbers by their codes in Python's struct module ("2IQ": two u32, a u64), without padding."""
         layout = struct.Struct(self.order + codes)
         return layout.unpack(self.take(layout.size))
 
     def named(self, codes: str, *names: str) -> dict[str, Any]:
-        """Read numbers by struct codes, one for each name."""
+        """Read numbers by struct codes, one for each name; return them by name."""
         return dict(zip(names, self.numbers(codes), strict=True))
 
-    def rows(self, least: int, read: Callable[["SectionReader"], Row]) -> list[Row]:
-        """Read a u32 count, and that many entries of at least ``least`` bytes each."""
-        return [read(self) for _ in range(self.count(least))]
+    def rows(self, min_size: int, read: Callable[["SectionReader"], Row]) -> list[Row]:
+        """Read a u32 count, and that many entries of at least ``min_size`` bytes, each by a call of ``read``."""
+        return [read(self) for _ in range(self.count(min_size))]
 
     def entries(self, codes: str) -> list[tuple[Any, ...]]:
-        """Read a u64 count, and that many entries with these struct codes."""
+        """Read a u64 count, and that many entries, each of numbers with these struct codes."""
         return [self.numbers(codes) for _ in range(self.fitting(self.u64(), struct.calcsize(self.order + codes)))]
 
     def u32(self) -> int:
@@ -61,12 +61,12 @@ class SectionReader(Struct):
         number: int = self.numbers("Q")[0]
         return number
 
-    def count(self, least: int) -> int:
-        """Read a u32 count of entries of at least ``least`` bytes each. Raises SectionError if they cannot fit."""
-        return self.fitting(self.u32(), least)
+    def count(self, min_size: int) -> int:
+        """Read a u32 count of entries of at least ``min_size`` bytes each; SectionError if they cannot fit."""
+        return self.fitting(self.u32(), min_size)
 
     def fitting(self, count: int, size: int) -> int:
-        """Return ``count`` if that many entries of ``size`` bytes are left. Raises SectionError otherwise."""
+        """Return ``count`` if that many entries of ``size`` bytes each are left. Raises SectionError otherwise."""
         if count * size > self.left:
             raise SectionError(f"{count} entries of {size} bytes do not fit in {self.left} bytes")
         return count
@@ -76,11 +76,11 @@ class SectionReader(Struct):
         return text(self.take(self.u32()))
 
     def terminated(self) -> str:
-        """Read bytes up to a NUL, and the NUL."""
-        end = self.data.find(b"\0", self.at)
+        """Read a string up to a NUL, and the NUL."""
+        end = self.data.find(b"\0", self.offset)
         if end < 0:
             raise SectionError("an unterminated string")
-        return text(self.take(end + 1 - self.at))
+        return text(self.take(end + 1 - self.offset))
 
     def strings(self) -> list[str]:
         """Read struct perf_header_string_list: u32 count, strings."""

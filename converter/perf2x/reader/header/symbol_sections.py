@@ -1,6 +1,7 @@
-"""Decodes simpleperf's lists of files with their symbols, in both of its encodings.
+"""Decodes the sections in which simpleperf lists files with their symbols.
 
-Source of truth: simpleperf/record_file_writer.cpp, record_file_reader.cpp and record_file.proto.
+There are two encodings: FILE has structs, FILE2 has protobuf messages. Source of truth:
+simpleperf/record_file_writer.cpp, record_file_reader.cpp and record_file.proto.
 """
 
 from array import array
@@ -15,15 +16,17 @@ from perf2x.base.columnar import argsort, as_uint64
 from perf2x.model.recording import FileKind, RecordedFile, shown_path
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 
-_UNKNOWN = 2**64 - 1
-_MOST_FILES, _MOST_SYMBOLS = 1 << 16, 1 << 19
-"""Limits of files in a section, and of symbols in a file; simpleperf lists only files with samples. Each takes more
-memory than its bytes in the section.
+_MAX_U64 = 2**64 - 1  # simpleperf's offset of a file that is not known
+_MAX_FILES, _MAX_SYMBOLS = 1 << 16, 1 << 19
+"""Largest number of files in a section, and of symbols in a file, so that a hostile section cannot exhaust memory.
+
+Python's objects take more memory than the bytes of a section. Real sections stay below: simpleperf lists only files
+with samples.
 """
 
 
 class _Draft(Struct):
-    """A file whose fields are read one after another."""
+    """A file, while its fields are read one after another."""
 
     path: str = ""
     kind: int = 0
@@ -32,60 +35,65 @@ class _Draft(Struct):
     starts: "array[int]" = field(default_factory=lambda: array("Q"))
     lengths: "array[int]" = field(default_factory=lambda: array("Q"))
     names: list[str] = field(default_factory=list)
-    added: int = 0
+    symbol_count: int = 0
 
-    def add(self, start: int, length: int, name: str) -> None:
-        self.added += 1
-        if self.added > _MOST_SYMBOLS:
-            raise SectionError(f"more than {_MOST_SYMBOLS:,} symbols in a file")
-        if length and name:  # a symbol without length contains no address
+    def add_symbol(self, start: int, length: int, name: str) -> None:
+        self.symbol_count += 1
+        if self.symbol_count > _MAX_SYMBOLS:
+            raise SectionError(f"more than {_MAX_SYMBOLS:,} symbols in a file")
+        if length and name:  # no address lies in a symbol of length 0
             self.starts.append(start)
             self.lengths.append(length)
             self.names.append(name)
 
     def file(self) -> RecordedFile:
+        """Return the file with its symbols sorted by address."""
         starts = as_uint64(self.starts)
         order = argsort(starts)
         start, length = starts[order], as_uint64(self.lengths)[order]
         return RecordedFile(
             kind=FileKind(min(self.kind, FileKind.UNKNOWN)),
             min_vaddr=self.min_vaddr,
-            offset=self.offset if self.offset != _UNKNOWN else None,
+            offset=self.offset if self.offset != _MAX_U64 else None,
             start=start,
-            end=start + np.minimum(length, ~start),
+            end=start + np.minimum(length, ~start),  # ~start is the most that can be added without overflow
             names=[self.names[row] for row in order.tolist()],
         )
 
 
 def read_files(number: int, section: SectionReader) -> Iterator[tuple[str, RecordedFile]]:
-    """Yield name and contents of each file that has symbols. Raises SectionError if the section is damaged.
+    """Yield path and contents of each file that has symbols. Raises SectionError if the section is damaged.
 
-    { u32 size; file }: in FILE a struct, in FILE2 a message FileFeature.
+    ``number`` is that of the section: HeaderFeature.SIMPLEPERF_FILE or SIMPLEPERF_FILE2. Layout: { u32 size; file } to
+    the end; in FILE, a file is a struct; in FILE2, a protobuf message FileFeature.
     """
-    found = 0
+    file_count = 0
     while section.left:
-        found += 1
+        file_count += 1
         draft = _DECODERS[number](SectionReader(section.take(section.u32()), section.order))
-        if not draft.path or found > _MOST_FILES:
-            raise SectionError("a file without a name" if not draft.path else f"more than {_MOST_FILES:,} files")
+        if not draft.path or file_count > _MAX_FILES:
+            raise SectionError("a file without a name" if not draft.path else f"more than {_MAX_FILES:,} files")
         if draft.names:
             yield shown_path(draft.path), draft.file()
 
 
-def _read_struct(one: SectionReader) -> _Draft:
+def _read_struct(file: SectionReader) -> _Draft:
     """path NUL; u32 type; u64 min_vaddr; u32 nr; { u64 vaddr; u32 length; name NUL } [nr]; the rest by type."""
-    draft = _Draft(one.terminated(), *one.numbers("IQ"))
-    for _ in range(one.count(13)):
-        start, length = one.numbers("QI")
-        draft.add(start, length, one.terminated())
-    draft.offset = one.u64() if draft.kind in (FileKind.MODULE, FileKind.ELF) and one.left else _UNKNOWN
+    draft = _Draft(file.terminated(), *file.numbers("IQ"))
+    for _ in range(file.count(13)):  # a symbol takes at least 13 bytes: with an empty name
+        start, length = file.numbers("QI")
+        draft.add_symbol(start, length, file.terminated())
+    draft.offset = file.u64() if draft.kind in (FileKind.MODULE, FileKind.ELF) and file.left else _MAX_U64
     return draft
 
 
-def _read_message(one: SectionReader) -> _Draft:
-    """path = 1, type = 2, min_vaddr = 3, symbol = 4 { vaddr = 1, len = 2, name = 3 }, elf_file = 6 { offset = 1 }, …"""
+def _read_message(file: SectionReader) -> _Draft:
+    """path = 1; type = 2; min_vaddr = 3; symbol = 4 { vaddr = 1; len = 2; name = 3 }; elf_file = 6 { offset = 1 }.
+
+    A kernel module has its offset in kernel_module = 7 { offset = 1 }.
+    """
     draft = _Draft()
-    for number, value in _fields(one.data):
+    for number, value in _fields(file.data):
         if number == 1:
             draft.path = text(_bytes(value))
         elif number == 2:
@@ -94,7 +102,7 @@ def _read_message(one: SectionReader) -> _Draft:
             draft.min_vaddr = _number(value)
         elif number == 4:
             fields = dict(_fields(_bytes(value)))
-            draft.add(_number(fields.get(1, 0)), _number(fields.get(2, 0)), text(_bytes(fields.get(3, b""))))
+            draft.add_symbol(_number(fields.get(1, 0)), _number(fields.get(2, 0)), text(_bytes(fields.get(3, b""))))
         elif number in (6, 7):
             draft.offset = _number(dict(_fields(_bytes(value))).get(1, 0))
     return draft
@@ -108,41 +116,44 @@ _DECODERS: dict[int, Callable[[SectionReader], _Draft]] = {
 
 def debug_unwind_files(section: SectionReader) -> list[dict[str, object]]:
     """message DebugUnwindFeature { repeated { path = 1; size = 2 } file = 1 }."""
-    listed = islice((value for number, value in _fields(section.data) if number == 1), _MOST_FILES)
-    found = (dict(_fields(_bytes(value))) for value in listed)
-    return [{"path": text(_bytes(one.get(1, b""))), "size": _number(one.get(2, 0))} for one in found]
+    messages = islice((value for number, value in _fields(section.data) if number == 1), _MAX_FILES)
+    files = (dict(_fields(_bytes(message))) for message in messages)
+    return [{"path": text(_bytes(file.get(1, b""))), "size": _number(file.get(2, 0))} for file in files]
 
 
-_SIZES = {1: 8, 5: 4}
-"""Sizes of fields, by wire type; types with a length are missing."""
+_FIXED_SIZES = {1: 8, 5: 4}
+"""Bytes of a field's value by wire type (64-bit, 32-bit)."""
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield (number, value) of each field of a protobuf message.
+    """Yield number and value of each field of a protobuf message: int for varints, bytes for all other wire types.
 
-    Raises SectionError if it is truncated or not a message.
+    Raises SectionError if the bytes are cut short, or not a message.
     """
-    at = 0
-    while at < len(message):
-        key, at = _varint(message, at)
-        wire = key & 7
-        value, at = _varint(message, at) if wire in (0, 2) else (_SIZES.get(wire, _UNKNOWN), at)
-        if wire == 0:
-            yield key >> 3, value
+    offset = 0
+    while offset < len(message):
+        key, offset = _varint(message, offset)
+        wire_type = key & 7
+        # 0 is a varint; 2 is a length and as many bytes; unknown types get a size that does not fit
+        number, offset = (
+            _varint(message, offset) if wire_type in (0, 2) else (_FIXED_SIZES.get(wire_type, _MAX_U64), offset)
+        )
+        if wire_type == 0:
+            yield key >> 3, number
             continue
-        if value > len(message) - at:
-            raise SectionError(f"a field of type {wire} with {value} bytes at {at:#x} of {len(message)}")
-        yield key >> 3, message[at : at + value]
-        at += value
+        if number > len(message) - offset:
+            raise SectionError(f"a field of type {wire_type} with {number} bytes at {offset:#x} of {len(message)}")
+        yield key >> 3, message[offset : offset + number]
+        offset += number
 
 
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """Return the number at ``at``, at most ten bytes long, and the position after it."""
+def _varint(message: bytes, offset: int) -> tuple[int, int]:
+    """Return the varint at ``offset``, which has at most ten bytes, and the offset after it."""
     value = 0
-    for shift, byte in enumerate(message[at : at + 10]):
-        value |= (byte & 127) << 7 * shift
+    for index, byte in enumerate(message[offset : offset + 10]):
+        value |= (byte & 127) << 7 * index
         if byte < 128:
-            return value & _UNKNOWN, at + shift + 1
+            return value & _MAX_U64, offset + index + 1
     raise SectionError("an unterminated number")
 
 

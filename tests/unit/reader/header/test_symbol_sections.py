@@ -116,7 +116,7 @@ def test_unknown_fields_are_passed_over() -> None:
 @pytest.mark.parametrize("number", [FILE, FILE2])
 def test_no_bomb_of_files(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files without symbols count, too."""
-    monkeypatch.setattr(symbol_sections, "_MOST_FILES", 3)
+    monkeypatch.setattr(symbol_sections, "_MAX_FILES", 3)
     files = [PhoneFile(f"/{row}", ELF, ((0, 1, "f"),) * (row != 1)) for row in range(5)]
     found = read_files(number, SectionReader(file_section(files, number), "<"))
     assert [next(found)[0] for _ in range(2)] == ["/0", "/2"]
@@ -128,7 +128,7 @@ def test_no_bomb_of_files(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("number", [FILE, FILE2])
 def test_no_bomb_of_symbols(number: int, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that hold no address count, too: each takes two bytes, and a while."""
-    monkeypatch.setattr(symbol_sections, "_MOST_SYMBOLS", 3)
+    monkeypatch.setattr(symbol_sections, "_MAX_SYMBOLS", 3)
     files = [PhoneFile("/3", ELF, ((0, 1, "f"),) * 3), PhoneFile("/4", ELF, ((0, length, "f"),) * 4)]
     found = read_files(number, SectionReader(file_section(files, number), "<"))
     assert next(found)[0] == "/3"
@@ -160,5 +160,5 @@ def test_compiled_code_is_named_as_in_reports(path: str, shown: str) -> None:
 def test_debug_files_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     one = phone.bytes_field(1, phone.text_field(1, "/lib.so") + phone.number_field(2, 4096))
     assert debug_unwind_files(SectionReader(one, "<")) == [{"path": "/lib.so", "size": 4096}]
-    monkeypatch.setattr(symbol_sections, "_MOST_FILES", 2)
+    monkeypatch.setattr(symbol_sections, "_MAX_FILES", 2)
     assert len(debug_unwind_files(SectionReader(one * 5, "<"))) == 2
