@@ -1,20 +1,27 @@
-"""The command line: a module for each command in ``commands/``, families in folders, shared options in ``options/``."""
+"""The command line: it parses arguments, runs a command, and turns failures into a sentence and an exit code.
+
+``commands/`` has a module for each command, and a folder for commands of two words such as ``fleet query``. Options
+that several commands share are in ``options/``.
+"""
 
 import contextlib
 from collections.abc import Iterator
 
 
 def main() -> None:
-    """The ``perf2x`` command; exit codes are in cli/error_handling.py."""
-    with program():
+    """Run the ``perf2x`` command; cli/error_handling.py lists its exit codes."""
+    with program_environment():
         from perf2x.cli.app import app
 
         app(prog_name="perf2x")
 
 
 @contextlib.contextmanager
-def program() -> Iterator[None]:
-    """Prepare the process for a program and run the body; failures are reported in one sentence."""
+def program_environment() -> Iterator[None]:
+    """Set up the process (streams, signals, memory), then run the body, which is the program.
+
+    A failure of the body is reported in one sentence and ends the process with an exit code.
+    """
     _reduce_garbage_collection()
     import atexit
 
@@ -32,7 +39,8 @@ def program() -> Iterator[None]:
 def _reduce_garbage_collection() -> None:
     """Collect reference cycles less often, and not at exit, where Python examines all objects several times.
 
-    Cycles are rare here, and imported modules stay anyway: this saves a quarter of a small conversion.
+    Cycles are rare here, and imported modules stay loaded anyway: this saves a quarter of the time of a small
+    conversion. ``gc.freeze`` moves all objects to a generation that is never collected.
     """
     import atexit
     import gc
@@ -42,7 +50,7 @@ def _reduce_garbage_collection() -> None:
 
 
 def _disable_blas_threads() -> None:
-    """Keep numpy's BLAS from starting a thread per core, each with its own memory, because nothing here uses BLAS."""
+    """Keep numpy's BLAS from starting a thread per core, each with its own memory: perf2x never calls BLAS."""
     import os
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

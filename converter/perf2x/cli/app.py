@@ -1,7 +1,8 @@
-"""The typer application: names of the commands, each imported when it is used.
+"""The typer application. It knows the names of all commands, and imports a command only when it is used.
 
-A command is a function that an entry point of ``perf2x.commands`` names, with settings as annotations and its help as
-docstring (cli/parameters.py). The command of two words ``fleet query`` has the name ``fleet.query``.
+A command is a function that an entry point of the group ``perf2x.commands`` refers to. Its annotations declare the
+options (cli/parameters.py), its docstring is the help. The entry point of a command of two words has a dot instead of
+the space: that of ``perf2x fleet query`` is ``fleet.query``.
 """
 
 import functools
@@ -15,13 +16,13 @@ from typer.core import TyperCommand, TyperGroup
 from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.installed_packages import EntryPoint, available
-from perf2x.cli.error_handling import USAGE
-from perf2x.cli.help import CONTEXT, PlainHelp, show_all
+from perf2x.cli.error_handling import EXIT_USAGE
+from perf2x.cli.help import CONTEXT_SETTINGS, PlainHelp, show_all
 from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.usage_errors import report_usage_errors
 from perf2x.errors import OptionError
 
-LINES = {
+HELP_LINES = {
     "convert": "Convert a perf.data recording.",
     "top": "Show the hottest functions: the cost of each by itself, and including everything it calls.",
     "annotate": "Show what each source line or instruction of a function costs.",
@@ -42,79 +43,97 @@ LINES = {
     "mcp": "Answer questions about recordings over the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
 }
-"""Descriptions of perf2x's own commands in ``perf2x --help``, in order; others are described by their docstrings.
+"""One line of help for each of perf2x's own commands, in the order of ``perf2x --help``.
+
+A command of a plugin is described by the first line of its docstring.
 """
 
 
 @functools.cache
 def commands() -> dict[str, EntryPoint]:
     """Return all installed commands by name, such as ``fleet query``."""
-    return {name.replace(".", " "): point for name, point in available("perf2x.commands").items()}
+    return {name.replace(".", " "): entry_point for name, entry_point in available("perf2x.commands").items()}
 
 
 @functools.cache
-def _lines() -> dict[str, str]:
-    """Return the description of each command: perf2x's own, then others, which are imported."""
-    found = commands()
-    own = {name: line for name, line in LINES.items() if name in found}
-    return own | {name: _line_of(point) for name, point in found.items() if name not in own}
+def _help_lines() -> dict[str, str]:
+    """Return a line of help for each installed command: perf2x's own commands, then those of plugins.
+
+    The commands of plugins are imported, because the line is in their docstring.
+    """
+    installed = commands()
+    own = {name: line for name, line in HELP_LINES.items() if name in installed}
+    return own | {name: _docstring_line(entry_point) for name, entry_point in installed.items() if name not in own}
 
 
-def _line_of(point: EntryPoint) -> str:
+def _docstring_line(entry_point: EntryPoint) -> str:
+    """Return the first line of a command's docstring, or why the command cannot be imported."""
     try:
-        return (point.load().__doc__ or "").strip().partition("\n")[0]
+        return (entry_point.load().__doc__ or "").strip().partition("\n")[0]
     except (AttributeError, ImportError) as error:
         return f"cannot be imported: {error}"
 
 
 class LazyGroup(PlainHelp, TyperGroup):
-    """Commands that are imported on use, because making the parameters of all costs more than a conversion."""
+    """A group of commands that are imported on use, because importing all takes longer than a small conversion.
+
+    The top level, ``perf2x``, is one group; commands of two words with the same first word are another. ``family`` is
+    that word and a space (``"fleet "``); it is empty for the top level.
+    """
 
     def __init__(self, *, family: str = "", **settings: Any) -> None:
         super().__init__(**settings)
         self._family = family
 
-    def lines(self) -> Mapping[str, str]:
-        """Return the descriptions of the commands by name, without the words of the family."""
+    def help_lines(self) -> Mapping[str, str]:
+        """Return the help line of each command, by name; in a family by its second word."""
         return {
-            name.removeprefix(self._family): line for name, line in _lines().items() if name.startswith(self._family)
+            name.removeprefix(self._family): line
+            for name, line in _help_lines().items()
+            if name.startswith(self._family)
         }
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""
-        return list(self.lines())
+        return list(self.help_lines())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command as needed for help and completion."""
-        return TyperCommand(cmd_name, help=self.lines()[cmd_name]) if cmd_name in self.lines() else None
+        """Return a command with its help line only, which is enough to list commands and to complete their names.
+
+        ``resolve_command`` returns the command itself.
+        """
+        return TyperCommand(cmd_name, help=self.help_lines()[cmd_name]) if cmd_name in self.help_lines() else None
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the options before the command, including completion and help."""
+        """Return the options that precede the command, including those of completion and ``--help``."""
         return leave_as_typed(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Parse the options before the command; print the help if there are no arguments."""
+        """Parse the options that precede the command; print the help if there are no arguments."""
         if not args and not ctx.resilient_parsing:
             typer.echo(ctx.get_help())
-            ctx.exit(USAGE)
-        if args[:1] == ["help"]:
+            ctx.exit(EXIT_USAGE)
+        if args[:1] == ["help"]:  # perf2x help convert
             args = [*args[1:], "--help"]
         with report_usage_errors(ctx):
             return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command, or make the group of a family. Raises OptionError with a suggestion."""
-        typed, *rest = args
+        """Return the first word of the arguments, the command or family that it names, and the other arguments.
+
+        Raises OptionError with a suggestion if there is no such command.
+        """
+        typed, *arguments = args
         name = self._family + typed
         if name in commands():
-            return typed, command(name), rest
+            return typed, command(name), arguments
         if any(command_name.startswith(f"{name} ") for command_name in commands()):
             text = f"For details: perf2x {name} COMMAND --help"
-            options = [one for one in self.params if one.name == "help_all"]
-            settings = {"params": options, "context_settings": CONTEXT, "rich_markup_mode": None}
-            return typed, LazyGroup(name=typed, family=f"{name} ", help=text, **settings), rest
+            options = [parameter for parameter in self.params if parameter.name == "help_all"]
+            settings = {"params": options, "context_settings": CONTEXT_SETTINGS, "rich_markup_mode": None}
+            return typed, LazyGroup(name=typed, family=f"{name} ", help=text, **settings), arguments
         if ctx.resilient_parsing:
-            return None, None, rest
+            return None, None, arguments
         if name == "record":
             raise OptionError(
                 "perf2x reads recordings; to make one: perf record --call-graph dwarf -- ./program && perf2x view"
@@ -124,14 +143,14 @@ class LazyGroup(PlainHelp, TyperGroup):
         raise OptionError(f"there is no command {name}{did_you_mean(name, commands())} (perf2x --help)")
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; print an error that is not perf2x's own as one sentence, and return an exit code."""
+        """Run the command; report a failure, including typer's usage errors, in one sentence, and exit."""
         with report_usage_errors(ctx):
             return super().invoke(ctx)
 
 
 @functools.cache
 def command(name: str) -> Any:
-    """Import a command and make its parameters."""
+    """Import a command by its name (``fleet query``) and make a typer command of it."""
     from perf2x.cli.parameters import make_command
 
     return make_command(name, commands()[name].load())
@@ -142,7 +161,7 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more.",
     epilog="perf2x COMMAND --help shows the common options of a command, --help-all all of them.",
-    context_settings=CONTEXT,
+    context_settings=CONTEXT_SETTINGS,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # a bug report needs the whole traceback as text
 )
@@ -161,4 +180,4 @@ def _options_before_commands(
     ] = False,
     help_all: Annotated[bool, typer.Option("--help-all", is_eager=True, hidden=True, callback=show_all)] = False,
 ) -> None:
-    """Declare the options before a command; their callbacks implement them."""
+    """Declare the options that precede a command. Their callbacks do the work."""

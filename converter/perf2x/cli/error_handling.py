@@ -1,4 +1,4 @@
-"""Exit codes, and conversion of external errors to one sentence on standard error."""
+"""Exit codes; every failure but a bug in perf2x becomes one sentence on standard error."""
 
 import contextlib
 import errno
@@ -11,54 +11,61 @@ from typing import NoReturn, TextIO
 from perf2x.cli.messages import print_message
 from perf2x.errors import OptionError, Perf2xError, is_out_of_memory
 
-_DONE = 0
-CANNOT = 1
+_EXIT_OK = 0
+EXIT_FAILURE = 1
 """The input cannot be converted, or the output cannot be written."""
-USAGE = 2
-GATE = 3
+# the options contradict each other or the recording
+EXIT_USAGE = 2
+EXIT_GATE = 3
 """Converted, but a quality gate failed (--fail-if-…, --fail-above, --strict)."""
-_INTERRUPTED = 130
+_EXIT_INTERRUPTED = 130
 """128 + SIGINT, as shells do."""
-_TERMINATED = 143
+_EXIT_TERMINATED = 143
 """128 + SIGTERM, as shells do."""
 
 _NO_MEMORY = "not enough memory; use fewer processes (--jobs 1), or a part of the recording (--time, --pid)"
 _UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))
-"""Errors of a full disk, a quota, a file size limit (ulimit -f), a failing device, a closed stream."""
+"""Errors that leave a file unwritten: full disk, quota, file size limit (ulimit -f), failing device, closed stream.
+
+Numbers that the operating system lacks are 0.
+"""
 
 
 @contextlib.contextmanager
 def report_errors() -> Iterator[None]:
-    """Run the body and flush standard output; print a sentence and raise SystemExit if either fails."""
+    """Run the body and flush standard output; if either fails, print a sentence and raise SystemExit.
+
+    Exceptions that only a bug can cause pass through, so that their traceback is printed.
+    """
     try:
         yield
         _flush_stdout()
     except Perf2xError as error:
-        _exit(USAGE if isinstance(error, OptionError) else CANNOT, str(error))
+        _exit(EXIT_USAGE if isinstance(error, OptionError) else EXIT_FAILURE, str(error))
     except KeyboardInterrupt:
-        _exit(_INTERRUPTED, "interrupted; nothing was written")
+        _exit(_EXIT_INTERRUPTED, "interrupted; nothing was written")
     except _Terminated:
-        _exit(_TERMINATED, "terminated; nothing was written")
+        _exit(_EXIT_TERMINATED, "terminated; nothing was written")
     except BrokenPipeError:
-        _redirect_to_null(sys.stdout)  # our reader (head, less) has closed the pipe
-        _exit(_DONE)
+        _redirect_to_null(sys.stdout)  # the program that reads our output (head, less) has ended
+        _exit(_EXIT_OK)
     except MemoryError as error:
         _clear_frames(error)
-        _exit(CANNOT, _NO_MEMORY)
+        _exit(EXIT_FAILURE, _NO_MEMORY)
     except OSError as error:
-        _exit(CANNOT, _NO_MEMORY if error.errno == errno.ENOMEM else _os_error_sentence(error))
+        _exit(EXIT_FAILURE, _NO_MEMORY if error.errno == errno.ENOMEM else _os_error_sentence(error))
     except (ImportError, OverflowError, RuntimeError, SystemError, ValueError) as error:
         if not is_out_of_memory(error):
             raise
-        _exit(CANNOT, _NO_MEMORY)
+        _exit(EXIT_FAILURE, _NO_MEMORY)
 
 
 class _Terminated(BaseException):
-    """SIGTERM or SIGHUP was received; unwinding the stack removes unfinished files."""
+    """Raised when SIGTERM or SIGHUP arrives, so that ``finally`` clauses remove unfinished files."""
 
 
 def exit_cleanly_on_signals() -> None:
-    """Make SIGTERM and SIGHUP raise Terminated, unless they are ignored (nohup)."""
+    """Make SIGTERM and SIGHUP raise ``_Terminated``, unless they are ignored (nohup)."""
 
     def terminate(number: int, _: object) -> None:
         raise _Terminated(number)
@@ -70,6 +77,7 @@ def exit_cleanly_on_signals() -> None:
 
 
 def _exit(code: int, sentence: str = "") -> NoReturn:
+    """Flush standard output, print the sentence on standard error, and raise SystemExit."""
     try:
         _flush_stdout()
     except OSError:
@@ -80,7 +88,7 @@ def _exit(code: int, sentence: str = "") -> NoReturn:
 
 
 def _clear_frames(error: BaseException) -> None:
-    """Clear the local variables of the failed functions, to free memory for printing the error."""
+    """Clear the local variables of the functions that failed: printing the sentence needs memory."""
     trace = error.__traceback__
     while trace is not None:
         with contextlib.suppress(RuntimeError):  # a frame that is still executing
@@ -89,7 +97,7 @@ def _clear_frames(error: BaseException) -> None:
 
 
 def _flush_stdout() -> None:
-    """Flush standard output now, while a failure can still be reported, not when Python exits."""
+    """Flush standard output now, while a failure can still be reported; Python would do it at exit."""
     if sys.stdout is not None and not sys.stdout.closed:
         sys.stdout.flush()
 
@@ -103,9 +111,9 @@ def _os_error_sentence(error: OSError) -> str:
 
 
 def ignore_unwritable_stderr() -> None:
-    """At exit, discard the text that standard error did not accept.
+    """Flush standard error; if that fails, discard the rest of its text.
 
-    From Python 3.14 on it would cause exit code 120.
+    Python flushes it at exit, and since Python 3.14 exits with code 120 if that fails.
     """
     try:
         if sys.stderr is not None and not sys.stderr.closed:
@@ -115,8 +123,8 @@ def ignore_unwritable_stderr() -> None:
 
 
 def _redirect_to_null(stream: TextIO) -> None:
-    """Discard the rest of a standard stream, which Python flushes again at exit."""
+    """Let a standard stream write to the null device, because Python flushes it once more at exit."""
     with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)

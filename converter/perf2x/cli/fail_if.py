@@ -1,4 +1,7 @@
-"""Quality gates for CI: after writing the output, exit with code 3 if a share exceeds its limit."""
+"""``--fail-if`` and ``--strict``: the command fails with exit code 3 if too much of a recording is lost or unnamed.
+
+The output is written first. Messages have the format of the CI system that runs the command.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from perf2x.cli.error_handling import GATE
+from perf2x.cli.error_handling import EXIT_GATE
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.gate_options import LIMITS, GateFlags
 from perf2x.errors import OptionError
@@ -17,47 +20,50 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 
-def check_gates(gates: GateFlags, has_symbols: bool) -> None:
+def check_gates(flags: GateFlags, has_symbols: bool) -> None:
     """Raise OptionError for a limit that the command cannot check, before any work is done."""
-    if "unresolved" in dict(gates.fail_if) and not has_symbols:
+    if "unresolved" in dict(flags.fail_if) and not has_symbols:
         raise OptionError("--fail-if unresolved needs names, so it excludes --no-symbols")
 
 
-def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
-    """Yield a sentence for every gate that the recording fails."""
-    measured, limits = quality_percentages(loaded), dict(gates.fail_if)
-    for name, what in LIMITS.items():
-        if measured[name] > limits.get(name, 100):
-            typed = f"--fail-if {name.replace('_', '-')}"
-            yield f"{measured[name]:.2f} % {what}, more than {limits[name]:g} % ({typed})"
-    missing = ", ".join(count.words for count in loaded.diagnostics.missing_ends())
-    if missing and limits.get("lost", 100) < 100:
-        yield f"{missing}: an unknown number of samples is missing (--fail-if lost)"
+def failed_gates(flags: GateFlags, loaded: "Loaded") -> Iterator[str]:
+    """Yield a sentence for every limit that the recording exceeds, or for which it cannot be judged."""
+    percentages, limits = quality_percentages(loaded), dict(flags.fail_if)
+    for name, description in LIMITS.items():
+        if percentages[name] > limits.get(name, 100):
+            option = f"--fail-if {name.replace('_', '-')}"
+            yield f"{percentages[name]:.2f} % {description}, more than {limits[name]:g} % ({option})"
+    missing_ends = ", ".join(count.words for count in loaded.diagnostics.missing_ends())
+    if missing_ends and limits.get("lost", 100) < 100:
+        yield f"{missing_ends}: an unknown number of samples is missing (--fail-if lost)"
     if limits.get("unresolved", 100) < 100:
-        yield from _replaced_objects([loaded], "unresolved names", "--fail-if unresolved")
-    for count in loaded.diagnostics.losses if gates.strict else ():
+        yield from _replaced_programs([loaded], "unresolved names", "--fail-if unresolved")
+    for count in loaded.diagnostics.losses if flags.strict else ():
         yield f"{count.words} (--strict); {count.advice}"
 
 
-def _replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> Iterator[str]:
-    """Yield a sentence for each recording with unnamed programs whose files have changed since.
+def _replaced_programs(recordings: "Iterable[Loaded]", subject: str, option: str) -> Iterator[str]:
+    """Yield a sentence for each recording whose programs were replaced on disk after they were recorded.
 
-    ``what``: limits on it cannot be checked for such a recording.
+    Such programs have no names, so limits on ``subject``, which are those of ``option``, cannot be checked.
     """
     for loaded in recordings:
         count = loaded.diagnostics.counts.get("objects_replaced")
         if count is not None:
-            found = f"{', '.join(loaded.sources)}: {count.words}, {count.first} first"
-            yield f"{found}, so {what} cannot be judged ({typed})"
+            change = f"{', '.join(loaded.sources)}: {count.words}, {count.first} first"
+            yield f"{change}, so {subject} cannot be judged ({option})"
 
 
 def unchecked_growth(pair: "RecordingPair", limits: Sequence[object]) -> list[str]:
-    """Return sentences on why limits of growth cannot be checked for a pair of recordings."""
-    return [*_replaced_objects((pair.before, pair.after), "changes", "--fail-above")] if limits else []
+    """Return sentences on why limits of growth cannot be checked for a pair of recordings.
+
+    There are none if there are no ``limits``.
+    """
+    return [*_replaced_programs((pair.before, pair.after), "changes", "--fail-above")] if limits else []
 
 
 def quality_percentages(loaded: "Loaded") -> dict[str, float]:
-    """Return the shares that gates limit, in percent: ``unresolved``, ``lost``, ``missing_user``."""
+    """Return the shares that ``--fail-if`` limits, in percent, by their names in ``LIMITS``."""
     lost = loaded.diagnostics.lost
     missing = loaded.deferred.missing + loaded.deferred.refused
     return {
@@ -68,21 +74,24 @@ def quality_percentages(loaded: "Loaded") -> dict[str, float]:
 
 
 def exit_for_failed_gates(sentences: list[str]) -> None:
-    """Print the sentences in the format of the current CI, and exit with code 3; do nothing without sentences."""
+    """Print the sentences in the format of the current CI system, and exit with code 3.
+
+    Without sentences, do nothing.
+    """
     for sentence in sentences:
-        _print_line("error", sentence)
+        _print_annotation("error", sentence)
     if sentences:
-        raise typer.Exit(GATE)
+        raise typer.Exit(EXIT_GATE)
 
 
 def warn(sentences: Iterable[str]) -> None:
-    """Print the sentences in the format of the current CI."""
+    """Print the sentences as warnings in the format of the current CI system."""
     for sentence in sentences:
-        _print_line("warning", sentence)
+        _print_annotation("warning", sentence)
 
 
 def warn_of_losses(loaded: "Loaded") -> None:
-    """In GitHub Actions, annotate the run with a warning for every loss; do nothing elsewhere."""
+    """In GitHub Actions, annotate the workflow run with a warning for every loss; do nothing elsewhere."""
     warn(count.sentence for count in loaded.diagnostics.losses if _is_github())
 
 
@@ -90,8 +99,11 @@ def _is_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def _print_line(level: str, sentence: str) -> None:
-    """Print one line on standard error: for GitHub as an annotation, escaped; for GitLab in red."""
+def _print_annotation(level: str, sentence: str) -> None:
+    """Print a sentence on standard error: for GitHub Actions as an annotation, errors for GitLab in red.
+
+    ``level`` is ``error`` or ``warning``.
+    """
     if _is_github():
         print_message(f"::{level} title=perf2x::{message(sentence).replace('%', '%25')}")
     elif level == "error" and os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):

@@ -1,4 +1,4 @@
-"""Progress of a long run: a line rewritten on a terminal, or printed from time to time in a log."""
+"""Progress of a command on a dataset: a line that is rewritten on a terminal, or one every 15 s in a log."""
 
 import sys
 import time
@@ -12,12 +12,15 @@ from perf2x.model.number_format import plural
 if TYPE_CHECKING:
     from perf2x.fleet.executors import TaskTotals
 
-_EACH_S = 15.0
+_LOG_INTERVAL_S = 15.0
 """Seconds between two lines in a log."""
 
 
 class FleetProgress:
-    """Prints totals with the rate and an estimate of the remaining time."""
+    """Prints totals with the rate and an estimate of the remaining time.
+
+    ``things`` is what is counted, in the plural: ``recordings``.
+    """
 
     def __init__(self, quiet: bool, things: str) -> None:
         self._things = things
@@ -25,10 +28,10 @@ class FleetProgress:
         self._start = self._last = time.monotonic()
 
     def __call__(self, totals: "TaskTotals") -> None:
-        """Print progress, if it is time to."""
+        """Print progress, unless the last line is too recent."""
         now = time.monotonic()
-        wait = 0.2 if self._is_terminal else _EACH_S
-        if self._quiet or now - self._last < wait:
+        interval = 0.2 if self._is_terminal else _LOG_INTERVAL_S  # in seconds
+        if self._quiet or now - self._last < interval:
             return
         self._last = now
         line = progress_line(totals, now - self._start, self._things)
@@ -38,13 +41,16 @@ class FleetProgress:
             print_message(line)
 
     def close(self) -> None:
-        """Remove the line from a terminal."""
+        """Erase the line on a terminal."""
         if self._is_terminal and not self._quiet:
             typer.echo("\r\x1b[K", err=True, nl=False)
 
 
 def progress_line(totals: "TaskTotals", seconds: float, things: str) -> str:
-    """Return number done, rate and estimate: ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``."""
+    """Return a line such as ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``.
+
+    It has an estimate of the remaining time once a tenth is done.
+    """
     rate = totals.done / seconds if seconds > 0 else 0.0
     parts = [f"{totals.done:,} of {totals.of:,} {things}", f"{rate:.1f}/s"]
     if rate and 10 * totals.done >= totals.of:

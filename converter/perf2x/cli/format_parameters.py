@@ -1,4 +1,9 @@
-"""Command-line options declared by fields of a format; ``--set NAME=VALUE`` sets all others."""
+"""The options of an output format on the command line of a command that writes it.
+
+A format is a struct (model/plugin_options.py). A field whose Setting has names becomes an option of the command when
+the format is chosen with ``--to`` or by the suffix of ``-o``; every other field with a Setting is set by ``--set
+NAME=VALUE``.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,54 +11,61 @@ from typing import Any
 from msgspec.structs import replace
 
 from perf2x.cli.options.output_options import OutputFlags
-from perf2x.cli.parameters import parameter_of, parse_only
+from perf2x.cli.parameters import make_unparsed_command, parameter_of
 from perf2x.errors import Perf2xError
 from perf2x.model.setting import settings_in
 
-_TYPED = "perf2x.format_options"
+_TYPED_VALUES = "perf2x.format_options"  # key in Context.meta: typed values by field of the format
 
 
-def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> list[Any]:
-    """Return the additional parameters of a command for the typed format; none if the format does not exist."""
+def parameters_of_format(command: Any, context: Any, arguments: Sequence[str]) -> list[Any]:
+    """Return the additional parameters of a command for the output format that its arguments choose.
+
+    There are none if the format does not exist. The typed values of these parameters are not passed to the command; it
+    gets them from ``typed_format_options``.
+    """
     from perf2x.kernel.registry import load_emitter
 
     parser = command.make_parser(context)
     parser.ignore_unknown_options = True
-    typed_words, _, _ = parser.parse_args(list(words))
+    typed_options, _, _ = parser.parse_args(list(arguments))
     try:
-        name = OutputFlags(typed_words.get("to"), typed_words.get("output")).format()
+        name = OutputFlags(typed_options.get("to"), typed_options.get("output")).format()
         settings = settings_in(load_emitter(name)).values()
-    except Perf2xError:  # the command reports the error
+    except Perf2xError:  # reported when the command runs
         return []
-    names = {name for one in command.params for name in one.opts}
-    typed: dict[str, object] = context.meta.setdefault(_TYPED, {})
-    parameters = [
-        parameter_of(replace(one, panel=f"Options of {name}"))
-        for one in settings
-        if one.names and names.isdisjoint(one.names)
+    option_names = {option for parameter in command.params for option in parameter.opts}
+    typed_values: dict[str, object] = context.meta.setdefault(_TYPED_VALUES, {})
+    signature = [
+        parameter_of(replace(setting, panel=f"Options of {name}"))
+        for setting in settings
+        if setting.names and option_names.isdisjoint(setting.names)
     ]
-    made = parse_only(name, lambda: None, parameters).params
-    for one in made:
-        one.expose_value = False
-        one.callback = lambda _, parameter, value: typed.update({parameter.name: value} if value else {})
-    return list(made)
+    parameters = make_unparsed_command(name, lambda: None, signature).params
+    for parameter in parameters:
+        parameter.expose_value = False
+        parameter.callback = lambda _, typed, value: typed_values.update({typed.name: value} if value else {})
+    return list(parameters)
 
 
 def typed_format_options(context: Any) -> dict[str, object]:
-    """Return the typed values of the format's own parameters."""
-    typed: dict[str, object] = context.meta.get(_TYPED, {})
-    return typed
+    """Return the typed values of the parameters of the output format, by field of the format."""
+    values: dict[str, object] = context.meta.get(_TYPED_VALUES, {})
+    return values
 
 
 def options_of_formats() -> dict[str, tuple[str, list[str]]]:
-    """Return the options of format fields, with the formats that have each, by name."""
+    """Return for each option of a format how it is typed, and the names of the formats that have it.
+
+    Keys are options such as ``--width``. A field without an option of its own is typed as ``--set width=…``.
+    """
     from perf2x.base.installed_packages import available
     from perf2x.kernel.registry import EMITTERS
 
-    found: dict[str, tuple[str, list[str]]] = {}
-    for name, point in available(EMITTERS).items():
-        for one in settings_in(point.load()).values():
-            for flag in one.names or (f"--{one.name.replace('_', '-')}",):
-                words = flag if one.names else f"--set {one.name}=…"
-                found.setdefault(flag, (words, []))[1].append(name)
-    return found
+    options: dict[str, tuple[str, list[str]]] = {}
+    for name, entry_point in available(EMITTERS).items():
+        for setting in settings_in(entry_point.load()).values():
+            for option in setting.names or (f"--{setting.name.replace('_', '-')}",):
+                how_to_type = option if setting.names else f"--set {setting.name}=…"
+                options.setdefault(option, (how_to_type, []))[1].append(name)
+    return options

@@ -1,4 +1,7 @@
-"""The combined outcome of all limits of a command, printed first in every summary, with reasons."""
+"""The verdict of ``report`` and ``diff`` for a CI job, from limits on the recording's quality and on growth.
+
+It comes first in their output: one word, such as passed or failed, and the reasons.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,55 +19,57 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.changes import Comparison
 
 _TOO_FEW = "too few samples to judge"
-_FEWEST = 100
-"""With this many samples, growth of the total by 31 % can be distinguished from noise."""
+_MIN_SAMPLES = 100
+"""A comparison needs this many samples: they distinguish growth of the total by 31 % from noise."""
 
 
 class Verdict(Frozen):
-    """The outcome for a CI job."""
+    """Whether a command's limits are met, and why."""
 
     outcome: str
-    """``passed``, ``failed``, ``unreliable`` (the recording exceeds a limit of quality), ``too few samples to judge``,
-    or ``no baseline`` (nothing to compare with).
+    """``passed``, ``failed`` (something grew too much), ``unreliable`` (the recording exceeds a limit on quality),
+    ``too few samples to judge``, or ``no baseline`` (there is nothing to compare with).
     """
     reasons: list[str]
     """At least one sentence."""
     notes: list[str]
-    """Sentences on limits that matched nothing, and on changes within noise."""
+    """Sentences on limits for names that neither recording has, and on changes within noise."""
 
     @classmethod
-    def of(
-        cls, flags: "ComparisonFlags", quality: list[str], growth: "GateVerdict | None", whole: "Comparison"
+    def combine(
+        cls, flags: "ComparisonFlags", quality: list[str], growth: "GateVerdict | None", comparison: "Comparison"
     ) -> "Verdict":
-        """Combine the results of both kinds of gates.
+        """Return the verdict from the outcome of both kinds of limits.
 
-        Without another recording, ``growth`` is None, and ``whole`` compares the recording with itself.
+        ``quality`` has a sentence for each limit on quality that the recording exceeds, ``growth`` the outcome of
+        ``--fail-above``. Without an earlier recording, ``growth`` is None, and ``comparison`` compares the recording
+        with itself.
         """
         limits = flags.fail_above
         failed = [*quality, *(filter(None, (*growth.failures.values(), growth.cause)) if growth else ())]
         notes = growth.notes if growth else []
         if failed:
             return cls("unreliable" if quality else "failed", failed, notes)
-        if limits and not flags.any_change and (few := [*_too_few(whole)]):
-            return cls(_TOO_FEW, few, notes)
+        if limits and not flags.any_change and (shortage := [*_sample_shortage(comparison)]):
+            return cls(_TOO_FEW, shortage, notes)
         if limits and (growth is None or growth.other_program):
-            why = growth.other_program if growth else "there is no earlier recording to compare with"
-            return cls("no baseline", [why], notes)
-        text = "nothing exceeds its limit" + (f" ({', '.join(one.text for one in limits)})" if limits else "")
-        if growth is not None and not whole.normalize:
-            change = format_change(whole.whole_after - whole.before.whole, whole.before.whole)
+            reason = growth.other_program if growth else "there is no earlier recording to compare with"
+            return cls("no baseline", [reason], notes)
+        text = "nothing exceeds its limit" + (f" ({', '.join(limit.text for limit in limits)})" if limits else "")
+        if growth is not None and not comparison.normalize:
+            change = format_change(comparison.whole_after - comparison.before.whole, comparison.before.whole)
             text += f"; the total changed by {change}"
         return cls("passed", [text], notes)
 
     def end(self) -> None:
-        """Print what failed and exit with code 3, or warn that nothing could be judged."""
+        """Print what failed and exit with code 3; warn if there are too few samples; otherwise do nothing."""
         if self.outcome in ("failed", "unreliable"):
             exit_for_failed_gates(self.reasons)
         if self.outcome == _TOO_FEW:
             warn(self.reasons)
 
     def lines(self, screen: "Screen") -> Iterator[str]:
-        """Yield lines for people at a terminal, with the outcome in the first."""
+        """Yield lines for a terminal; the first has the outcome."""
         style = {"passed": "bold green", "failed": "bold red"}.get(self.outcome, "bold yellow")
         yield screen.paint(f"perf2x: {self.outcome}", style)
         for sentence in (*self.reasons, *self.notes):
@@ -72,7 +77,7 @@ class Verdict(Frozen):
         yield ""
 
     def markdown(self) -> Iterator[str]:
-        """Yield lines of Markdown, with only the outcome in the first, for scripts."""
+        """Yield lines of Markdown; the first has nothing but the outcome, so that scripts can read it."""
         yield f"### perf2x: {self.outcome}"
         yield ""
         for sentence in (*self.reasons, *self.notes):
@@ -80,12 +85,13 @@ class Verdict(Frozen):
         yield ""
 
 
-def _too_few(sides: "Comparison") -> Iterator[str]:
-    """Yield a sentence on a recording with too few samples.
+def _sample_shortage(comparison: "Comparison") -> Iterator[str]:
+    """Yield a sentence if a recording has too few samples; if both have, only on the later one.
 
-    Counts of perf stat are never too few: they have no samples, and no sampling noise.
+    A total without samples is that of perf stat's counts, which have no sampling noise, so it is always enough.
     """
-    for side, which in ((sides.after, "the recording"), (sides.before, "the earlier recording")):
-        if side.samples < _FEWEST and (side.samples or not side.whole):
-            yield f"{which} has {plural(side.samples, 'sample')}, and a comparison needs {_FEWEST}: record for longer"
+    for side, name in ((comparison.after, "the recording"), (comparison.before, "the earlier recording")):
+        if side.samples < _MIN_SAMPLES and (side.samples or not side.whole):
+            found = plural(side.samples, "sample")
+            yield f"{name} has {found}, and a comparison needs {_MIN_SAMPLES}: record for longer"
             return

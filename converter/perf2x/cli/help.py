@@ -13,38 +13,40 @@ from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.typed_options import as_typed, option_of
 from perf2x.cli.usage_errors import UsageError, report_usage_errors, takes_format
 
-CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
-_ALL, _OF_FORMAT, _WORDS = "perf2x.help_all", "perf2x.of_format", "perf2x.words"
+CONTEXT_SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
+# Keys of ``Context.meta``, typer's store for the parsing of one command line. They hold whether ``--help-all`` was
+# typed, the parameters of the output format, and, until those are added, the command's arguments as typed.
+_ALL, _OF_FORMAT, _ARGUMENTS = "perf2x.help_all", "perf2x.of_format", "perf2x.arguments"
 
 
 class PlainHelp:
     """Help as plain text, because rich, which typer uses, takes longer to import than everything else."""
 
     rare: Set[str] = frozenset()
-    """Parameters that only ``--help-all`` shows."""
+    """Names of parameters that only ``--help-all`` shows."""
 
-    def lines(self) -> Mapping[str, str]:
-        """Return the descriptions of the commands of a group by name."""
+    def help_lines(self) -> Mapping[str, str]:
+        """Return a line of help for each command of a group, by name; empty for a command, which has none below it."""
         return {}
 
     def format_options(self: Any, ctx: Any, formatter: Any) -> None:
-        """Write the parameters below the headings of their groups, then the commands of a group."""
-        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        """Write the parameters below the headings of their panels; then, for a group, its commands."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
             if row and (parameter.name not in self.rare or ctx.meta.get(_ALL)):
                 heading = parameter.rich_help_panel or f"{parameter.param_type_name.capitalize()}s"
-                words = row[1].replace(r"\[", "[")  # parameter_of escaped them for completions
-                groups.setdefault(heading, []).append((row[0], words))
-        groups["Commands"] = list(self.lines().items())
-        for heading, rows in groups.items():
+                text = row[1].replace(r"\[", "[")  # parameter_of escaped brackets for completions
+                panels.setdefault(heading, []).append((row[0], text))
+        panels["Commands"] = list(self.help_lines().items())
+        for heading, rows in panels.items():
             if rows:
                 with formatter.section(_emphasized(heading)):
                     formatter.write_dl(rows)
 
 
 def _emphasized(heading: str) -> str:
-    """Return the heading in bold, which typer removes if the output is not a terminal."""
+    """Return the heading in bold; typer removes the escape sequence if the output is not a terminal."""
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return heading if is_plain else typer.style(heading, bold=True)
 
@@ -53,34 +55,39 @@ class HelpfulCommand(PlainHelp, TyperCommand):
     """A command whose ``--help`` omits its rare options."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the command's parameters, including help and those of the typed format."""
+        """Return the command's parameters, including ``--help`` and, once added, those of the output format."""
         return [*leave_as_typed(super().get_params(ctx)), *ctx.meta.get(_OF_FORMAT, ())]
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Parse the options."""
+        """Parse the command's arguments.
+
+        Options of the output format (``--to``) are added only if the arguments cannot be parsed without them, or if
+        ``--help-all`` shows them, because that takes an import of the format.
+        """
         with report_usage_errors(ctx):
             if takes_format(self):
-                ctx.meta[_WORDS] = [*args]
+                ctx.meta[_ARGUMENTS] = [*args]
                 if "--help-all" not in args:
                     with contextlib.suppress(UsageError):
-                        return super().parse_args(ctx, [*args])  # most options are the command's own
+                        return super().parse_args(ctx, [*args])  # a copy, since parsing consumes it
                 self._add_options_of_format(ctx)
             return super().parse_args(ctx, args)
 
     def _add_options_of_format(self, ctx: Any) -> None:
+        """Add the options of the output format to the command's parameters, unless that was done."""
         from perf2x.cli.format_parameters import parameters_of_format
 
-        if _WORDS in ctx.meta:
-            ctx.meta[_OF_FORMAT] = parameters_of_format(self, ctx, ctx.meta.pop(_WORDS))
+        if _ARGUMENTS in ctx.meta:
+            ctx.meta[_OF_FORMAT] = parameters_of_format(self, ctx, ctx.meta.pop(_ARGUMENTS))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; errors name options as they are typed."""
+        """Run the command. Errors that name a setting of the library name the option on the command line instead."""
 
-        def option(setting: str) -> str:
+        def option_name(setting: str) -> str:
             self._add_options_of_format(ctx)
             return option_of(self.get_params(ctx), setting)
 
-        with as_typed(option):
+        with as_typed(option_name):
             return super().invoke(ctx)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:

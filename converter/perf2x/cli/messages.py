@@ -7,8 +7,8 @@ import typer
 
 
 def print_message(line: str) -> None:
-    """Print one line on standard error, without control characters and of bounded length (model/printable_text.py)."""
-    from perf2x.model.printable_text import message  # not for --help
+    """Print one line on standard error; control characters are escaped, and a very long line is shortened."""
+    from perf2x.model.printable_text import message  # imported here to speed up --help
 
     print_text(message(line))
 

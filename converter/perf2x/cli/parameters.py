@@ -1,12 +1,17 @@
-"""Makes a command's parameters from settings and groups of settings, and makes groups from the typed values.
+"""Makes a command's options from the annotations of its parameters, and calls it with structs of the typed values.
 
 ::
 
-    def top(inputs: Inputs = (), *, rows: RowFlags, request: Annotated[LoadOptions, Hidden("names")]) -> None:
-        options = request.but(**rows.part())
+    def top(inputs: Inputs = (), *, row_flags: RowFlags, load_options: Annotated[LoadOptions, Hidden("names")]) -> None:
+        options = load_options.but(**row_flags.load_option_fields())
+
+A parameter is one option (its annotation has a ``Setting``), or a struct with an option for each field that has a
+Setting. ``make_command`` expands structs to options on the command line; after parsing, ``make_struct`` makes the
+structs from the typed values. Marks in the annotation, such as ``Hidden``, change which options of a struct the command
+has.
 
 typer only splits the command line. Values are parsed here, as their settings declare: typer would make a pydantic model
-of each parameter, given or not, which takes longer than a small conversion, and its messages change between versions.
+of each parameter, used or not, which takes longer than a small conversion, and its messages change between versions.
 """
 
 import inspect
@@ -19,45 +24,47 @@ import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.cli.help import CONTEXT, HelpAll, HelpfulCommand
+from perf2x.cli.help import CONTEXT_SETTINGS, HelpAll, HelpfulCommand
 from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.errors import OptionError
 from perf2x.kernel.feature import feature_settings
 from perf2x.model.plugin_options import FINISHED, Format
 from perf2x.model.setting import Argument, Setting, hints_of, setting_of, settings_in, struct_in
 
-Group = TypeVar("Group", bound=Struct)
+OptionStruct = TypeVar("OptionStruct", bound=Struct)
 
 
-class Some:
-    """Selects options of a group: by name of the field, or all fields of a struct."""
+class FieldMark:
+    """Base of marks that select fields of a struct: by name, or all fields that another struct has, too."""
 
-    def __init__(self, *fields: str | type[Struct]) -> None:
-        self.fields = {name for one in fields for name in ((one,) if isinstance(one, str) else one.__struct_fields__)}
+    def __init__(self, *selected: str | type[Struct]) -> None:
+        self.fields = {
+            name for item in selected for name in ((item,) if isinstance(item, str) else item.__struct_fields__)
+        }
 
 
-class Without(Some):
+class Without(FieldMark):
     """The command lacks these options; their fields have the defaults."""
 
 
-class Only(Some):
+class Only(FieldMark):
     """The command lacks all other options."""
 
 
-class Honouring(Some):
-    """The command supports options of these groups, instead of those for a finished profile."""
+class Honouring(FieldMark):
+    """The command supports options whose ``Setting.group`` is among these, instead of those in ``FINISHED``."""
 
 
-class Hidden(Some):
+class Hidden(FieldMark):
     """Only ``--help-all`` of the command shows these options."""
 
 
 def parameter_of(setting: Setting) -> inspect.Parameter:
-    """Make the parameter for typer."""
+    """Return the function parameter from which typer makes the option (or argument) of a setting."""
     kind: Any = bool if setting.kind is bool else list[str] if setting.is_many else str
     is_choice = setting.values and not setting.is_many
     default = setting.default if setting.typed_default is ... else setting.typed_default
-    shared: dict[str, Any] = {
+    common: dict[str, Any] = {
         "metavar": setting.metavar or (None if is_choice else setting.name.upper()),
         "help": setting.help.replace("[", r"\["),  # escaped for completions of zsh and fish, which show it
         "show_default": setting.shown_default,
@@ -67,122 +74,147 @@ def parameter_of(setting: Setting) -> inspect.Parameter:
         "rich_help_panel": setting.panel or None,
     }
     names = setting.names or (f"--{setting.name.replace('_', '-')}",)
-    made = typer.Argument(**shared) if isinstance(setting, Argument) else typer.Option(*names, **shared)
+    declaration = typer.Argument(**common) if isinstance(setting, Argument) else typer.Option(*names, **common)
     return inspect.Parameter(
         setting.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None if default in ("", ()) else default,
-        annotation=Annotated[Literal[setting.values] if is_choice else kind, made],
+        annotation=Annotated[Literal[setting.values] if is_choice else kind, declaration],
     )
 
 
-def _read(setting: Setting, value: Any) -> Mapping[str, Any]:
-    """Return the values of fields from typed text or the default; none if not given. Raises SettingError."""
+def _field_values(setting: Setting, value: Any) -> Mapping[str, Any]:
+    """Parse a typed value; return values by field name, of several fields if the setting's ``read`` yields a mapping.
+
+    ``value`` is what was typed: a text, several texts of a repeatable option, or True or False for a switch. None
+    stands for an option that was not typed; then its environment variable counts, and without that, the result is
+    empty. Raises SettingError.
+    """
     if value is None and setting.variable:
         value = os.environ.get(setting.variable, "").split() or None
     return {} if value is None else setting.values_of(value)
 
 
-def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
-    """Make a group from the values of its options and of those of its structs. Raises SettingError.
+def make_struct(kind: type[OptionStruct], typed: Mapping[str, Any]) -> OptionStruct:
+    """Make a struct of options, and the structs nested in it, from typed values by name. Raises SettingError.
 
-    None stands for an option that was not given. A struct whose ``--no-`` switch was given is None; a struct without
-    that switch keeps the group's default if none of its options was given.
+    The value None stands for an option that was not typed. A nested struct becomes None if its ``--no-`` switch was
+    typed. One that has no such switch keeps its default in ``kind`` unless one of its options was typed.
     """
     values: dict[str, Any] = {}
     settings, hints = settings_in(kind), hints_of(kind)
     for field in kind.__struct_fields__:
-        setting, inner = settings.get(field), struct_in(hints[field])
+        setting, nested = settings.get(field), struct_in(hints[field])
         if field == "features":
-            every = (typed(one, given) for one in feature_settings())
-            values[field] = tuple(one for one in every if one != type(one)())
-        elif inner is not None and any(name in given for name in inner.__struct_fields__):
-            made = None if given.get(f"no_{field}") else typed(inner, given)
-            values |= {field: made} if setting is not None or made != inner() else {}
-        elif inner is None and field in given and setting is not None and setting.help:
-            values |= _read(setting, given[field])
+            features = (make_struct(feature_kind, typed) for feature_kind in feature_settings())
+            values[field] = tuple(feature for feature in features if feature != type(feature)())
+        elif nested is not None and any(name in typed for name in nested.__struct_fields__):
+            value = None if typed.get(f"no_{field}") else make_struct(nested, typed)
+            values |= {field: value} if setting is not None or value != nested() else {}
+        elif nested is None and field in typed and setting is not None and setting.help:
+            values |= _field_values(setting, typed[field])
     return kind(**values)
 
 
-def _settings(group: type[Struct]) -> Iterator[Setting]:
-    """Yield the settings of a group, and of the structs in it, that are on the command line."""
-    own, hints, panel = settings_in(group), hints_of(group), getattr(group, "PANEL", "")
-    for field in group.__struct_fields__:
-        setting, inner = own.get(field), struct_in(hints[field])
-        for one in feature_settings() if field == "features" else (inner,) if inner else ():
-            yield from _settings(one)
-        if setting is not None and setting.help and (setting.names or not issubclass(group, Format)):
+def _settings_of_struct(kind: type[Struct]) -> Iterator[Setting]:
+    """Yield the settings of a struct, and of the structs nested in it, that have an option on the command line."""
+    settings, hints, panel = settings_in(kind), hints_of(kind), getattr(kind, "PANEL", "")
+    for field in kind.__struct_fields__:
+        setting, nested = settings.get(field), struct_in(hints[field])
+        for nested_kind in feature_settings() if field == "features" else (nested,) if nested else ():
+            yield from _settings_of_struct(nested_kind)
+        # a format's settings without names have no option: --set sets them
+        if setting is not None and setting.help and (setting.names or not issubclass(kind, Format)):
             setting = replace(setting, panel=setting.panel or panel)
-            yield replace(setting, name=f"no_{field}", kind=bool, default=False) if inner else setting
+            # the setting of a nested struct is a switch that turns the whole struct off, such as --no-symbols
+            yield replace(setting, name=f"no_{field}", kind=bool, default=False) if nested else setting
 
 
-def _chosen(parameter: inspect.Parameter) -> Iterator[Setting]:
-    """Yield the settings of a parameter: itself, or those of a group selected by its marks."""
+def _settings_of_parameter(parameter: inspect.Parameter) -> Iterator[Setting]:
+    """Yield the setting of a parameter, or those settings of its struct that the marks in its annotation leave."""
     hint, marks = parameter.annotation, getattr(parameter.annotation, "__metadata__", ())
-    alone, group = setting_of(hint, parameter.name, parameter.default), struct_in(hint)
+    single, struct = setting_of(hint, parameter.name, parameter.default), struct_in(hint)
     left_out, hidden, only, honoured = (
         {field for mark in marks if isinstance(mark, kind) for field in mark.fields}
         for kind in (Without, Hidden, Only, Honouring)
     )
-    for one in [alone] if alone else _settings(group) if group else ():
-        is_shown = one.group in {"", *(honoured or FINISHED)}
-        if is_shown and one.name not in left_out and (not only or one.name in only):
-            yield replace(one, rare=True) if one.name in hidden else one
+    for setting in [single] if single else _settings_of_struct(struct) if struct else ():
+        is_supported = setting.group in {"", *(honoured or FINISHED)}
+        if is_supported and setting.name not in left_out and (not only or setting.name in only):
+            yield replace(setting, rare=True) if setting.name in hidden else setting
 
 
-def _by_name(one: Setting) -> inspect.Parameter:
-    """Return an argument as an option, which may be repeated."""
-    option = typer.Option(*one.names, hidden=True)
+def _option_for_argument(argument: Setting) -> inspect.Parameter:
+    """Return the hidden, repeatable option by which an argument can be given, too: ``--input``, as in perf."""
+    option = typer.Option(*argument.names, hidden=True)
     return inspect.Parameter(
-        f"{one.name}_by_name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[list[str], option]
+        f"{argument.name}_by_name",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[list[str], option],
     )
 
 
-def _given(one: Setting, given: dict[str, Any]) -> Any:
-    """Return the value given for a setting. Raises OptionError for a value given both by position and by name."""
-    value, named = given.pop(one.name), given.pop(f"{one.name}_by_name", ())
-    if one.is_many or not named:
+def _pop_typed(setting: Setting, typed: dict[str, Any]) -> Any:
+    """Remove the typed value of a setting from ``typed`` and return it, whether it was given by position or by name.
+
+    Raises OptionError if an argument that takes one value has several, by position and by name together.
+    """
+    value, named = typed.pop(setting.name), typed.pop(f"{setting.name}_by_name", ())
+    if setting.is_many or not named:
         return (*(value or ()), *named) if named else value
-    _, *more = values = [*(value,) * (value != one.default), *named]
-    if more:
+    values = [value, *named] if value != setting.default else [*named]
+    if len(values) > 1:
         raise OptionError(f"too many recordings: {', '.join(values)}")
     return values[0]
 
 
 def make_command(name: str, function: Callable[..., None]) -> Any:
-    """Make a typer command from a function's parameters; its docstring is the help, with examples after a ``::``."""
-    groups: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
-    parameters: list[inspect.Parameter] = []
+    """Make a typer command that calls ``function``; its docstring is the help, with examples after a ``::``."""
+    # by parameter of the function: its struct, None for a single option, and the settings of its options
+    declared: dict[str, tuple[type[Struct] | None, list[Setting]]] = {}
+    parameters: list[inspect.Parameter] = []  # those of the command: one for each option
     for parameter in inspect.signature(function).parameters.values():
-        if chosen := list(_chosen(parameter)):
-            groups[parameter.name] = struct_in(parameter.annotation), chosen
-        parameters += map(parameter_of, chosen) if chosen else [parameter]
-        parameters += [_by_name(one) for one in chosen if isinstance(one, Argument) and one.names]
+        if settings := list(_settings_of_parameter(parameter)):
+            declared[parameter.name] = struct_in(parameter.annotation), settings
+        parameters += map(parameter_of, settings) if settings else [parameter]
+        parameters += [
+            _option_for_argument(setting) for setting in settings if isinstance(setting, Argument) and setting.names
+        ]
     parameters.append(inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
 
-    def run(*, help_all: bool = False, **given: Any) -> None:
-        from perf2x.base.files.operating_system import keep_freed_memory  # not for --help
+    def run(*, help_all: bool = False, **arguments: Any) -> None:
+        from perf2x.base.files.operating_system import keep_freed_memory  # imported here to speed up --help
 
         keep_freed_memory()
-        for name, (group, chosen) in groups.items():
-            own = {one.name: _given(one, given) for one in chosen}
-            given[name] = typed(group, own) if group else _read(chosen[0], own[name]).get(name, chosen[0].default)
-        function(**given)
+        # replace the typed values of the options by what the function takes
+        for name, (struct, settings) in declared.items():
+            typed = {setting.name: _pop_typed(setting, arguments) for setting in settings}
+            if struct:
+                arguments[name] = make_struct(struct, typed)
+            else:
+                arguments[name] = _field_values(settings[0], typed[name]).get(name, settings[0].default)
+        function(**arguments)
 
     text, _, examples = (inspect.getdoc(function) or "").partition("\n\n::\n\n")
-    help_text = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))  # paragraphs, to be wrapped
-    made = parse_only(name, run, parameters, cls=HelpfulCommand, help=help_text, epilog=dedent(examples))
-    made.rare = {one.name for _, chosen in groups.values() for one in chosen if one.rare}
-    made.params[-1].hidden = not made.rare
-    return made
+    help_text = "\n\n".join(
+        " ".join(part.split()) for part in text.split("\n\n")
+    )  # one line a paragraph: typer wraps it
+    command = make_unparsed_command(name, run, parameters, cls=HelpfulCommand, help=help_text, epilog=dedent(examples))
+    command.rare = {setting.name for _, settings in declared.values() for setting in settings if setting.rare}
+    command.params[-1].hidden = not command.rare  # --help-all, if --help shows everything
+    return command
 
 
-def parse_only(name: str, function: Any, parameters: Sequence[inspect.Parameter], **settings: Any) -> Any:
-    """Make a command with these parameters, whose values stay as typed."""
+def make_unparsed_command(name: str, function: Any, parameters: Sequence[inspect.Parameter], **settings: Any) -> Any:
+    """Make a typer command that calls ``function`` with the values of these parameters as typed, not parsed.
+
+    ``settings`` are those of ``typer.Typer.command``.
+    """
     function.__signature__ = inspect.Signature(parameters)
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-    alone.command(name, **settings)(function)
-    made: Any = typer.main.get_command(alone)
-    leave_as_typed(made.params)
-    return made
+    application = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT_SETTINGS)
+    application.command(name, **settings)(function)
+    command: Any = typer.main.get_command(application)  # an application with one command becomes this command
+    leave_as_typed(command.params)
+    return command

@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
 
 listener: "Progress | None" = None
-"""Receives progress instead of a terminal: the page of ``perf2x web``."""
-_BAR_AFTER_S = 0.7
+"""If set, receives all progress, and no bar is drawn; the page of ``perf2x web`` sets it."""
+_BAR_DELAY_S = 0.7
 """Seconds before the bar appears, so that it does not flicker during short work."""
-_BAR_EACH_S = 0.1
-"""Seconds between two drawings."""
+_REDRAW_INTERVAL_S = 0.1
+"""Seconds between two drawings of the bar."""
 
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
-    """Provide a callback that draws a bar during long work, or the listener.
+    """Provide the callback that receives progress.
 
-    It is None without a terminal or if ``quiet``.
+    It is the listener, if there is one; otherwise a function that draws a bar during long work. Without a listener, it
+    is None if standard error is not a terminal, or if ``quiet``.
     """
     if listener is not None or quiet or not sys.stderr.isatty():
         yield listener
@@ -36,7 +37,7 @@ def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
         bar.close()
 
 
-def load_shown(sources: str | Sequence[str], options: "LoadOptions", quiet: bool) -> "Loaded":
+def load_with_progress(sources: str | Sequence[str], options: "LoadOptions", quiet: bool) -> "Loaded":
     """Load recordings with a progress bar."""
     from perf2x.kernel.load import load
 
@@ -48,14 +49,15 @@ class _DelayedBar:
     """A rich progress bar that appears after a delay and disappears when the work is done."""
 
     def __init__(self) -> None:
-        self._next = time.monotonic() + _BAR_AFTER_S
+        self._next_draw = time.monotonic() + _BAR_DELAY_S
         self._bar: ProgressBar | None = None
-        self._tasks: dict[str, int] = {}
+        self._tasks: dict[str, int] = {}  # rich's task of each stage
 
     def update(self, stage: str, done: int, total: int) -> None:
+        """Show that ``done`` of ``total`` units of a stage are finished; ``total`` is 0 if it is unknown."""
         now = time.monotonic()
         if self._bar is None:
-            if now < self._next:
+            if now < self._next_draw:
                 return
             from rich.console import Console
             from rich.progress import Progress as ProgressBar
@@ -67,8 +69,8 @@ class _DelayedBar:
         if task is None:
             task = self._tasks[stage] = self._bar.add_task(stage, total=total or None)
         self._bar.update(task, completed=done, total=total or None)  # type: ignore[arg-type]
-        if now >= self._next:
-            self._next = now + _BAR_EACH_S
+        if now >= self._next_draw:
+            self._next_draw = now + _REDRAW_INTERVAL_S
             self._bar.refresh()
 
     def close(self) -> None:

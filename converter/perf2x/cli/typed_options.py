@@ -1,4 +1,8 @@
-"""Names settings in errors by the option that the user typed, because lower layers know fields, not options."""
+"""Replaces the names of settings in errors by the options of the command line.
+
+The library raises errors that name the field of a struct (``merge_threads``); a user of the command line knows it as
+``--merge-threads``.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -7,37 +11,42 @@ from typing import Any
 
 from perf2x.errors import Perf2xError
 
-_PARAMETER = {
+_OPTION_NAMES = {
     "latency": "value latency",
     "data_objects": "by data-object",
     "symbols": "no_symbols",
     "fail_if_unresolved": "fail_if unresolved",
     "fail_if_missing_user": "fail_if missing-user",
 }
-"""Options whose names differ from their setting's, some with the value that stands for it."""
+"""Settings whose option has another name; some are one value of an option (``--value latency``)."""
 
 
 @contextmanager
-def as_typed(option: Callable[[str], str]) -> Iterator[None]:
-    """Name the settings of an error by their options."""
+def as_typed(option_name: Callable[[str], str]) -> Iterator[None]:
+    """Run the body; in an error that it raises, replace each setting by ``option_name(setting)``.
+
+    In the arguments of a Perf2xError, texts and settings alternate, beginning with a text.
+    """
     try:
         yield
     except Perf2xError as error:
-        error.args = tuple(option(part) if at % 2 else part for at, part in enumerate(error.args))
+        error.args = tuple(option_name(part) if index % 2 else part for index, part in enumerate(error.args))
         match error.args:
-            case first, name, words if re.match("--(?!set )", name):
-                error.args = first, name, re.sub("^=", " ", words)
+            case before, name, after if re.match("--(?!set )", name):
+                error.args = before, name, re.sub("^=", " ", after)  # --limit 5; but --set NAME=5
         raise
 
 
 def option_of(parameters: Iterable[Any], setting: str) -> str:
-    """Return the option of a setting of LoadOptions.
+    """Return the option for a setting, such as ``--pid`` for ``filters.pids``.
 
-    ``parameters`` are those of the command; an option stays unchanged. A switch that is on by default is named by its
-    negative form.
+    It is the setting itself if the command has no option for it.
+
+    ``parameters`` are those of the command. A ``setting`` that is an option already stays unchanged. A switch that is
+    on by default is named by its negative form, ``--no-inline``.
     """
     if setting.startswith("--"):
         return setting
-    name, space, value = (_PARAMETER.get(setting) or setting.rpartition(".")[2]).partition(" ")
-    named = (parameter for parameter in parameters if parameter.name == name)
-    return next(((one.secondary_opts or one.opts)[0] + space + value for one in named), setting)
+    name, space, value = (_OPTION_NAMES.get(setting) or setting.rpartition(".")[2]).partition(" ")
+    matching = (parameter for parameter in parameters if parameter.name == name)
+    return next(((found.secondary_opts or found.opts)[0] + space + value for found in matching), setting)

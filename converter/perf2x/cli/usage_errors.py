@@ -1,4 +1,4 @@
-"""Usage errors in perf2x's own words, with suggestions, because typer's differ between versions."""
+"""Words usage errors, with suggestions: typer's own messages differ between its versions."""
 
 import contextlib
 import re
@@ -12,9 +12,9 @@ from perf2x.cli.error_handling import report_errors
 from perf2x.errors import OptionError
 
 UsageError: Any = typer.BadParameter.__base__
-"""Base class of usage errors, which typer does not export."""
+"""Base class of typer's usage errors; typer does not export it."""
 
-_OTHER_WORDS = {
+_SIMILAR_OPTIONS = {
     "--format": ("--to",),
     "--to": ("--format",),
     "--out": ("--output",),
@@ -24,12 +24,15 @@ _OTHER_WORDS = {
     "-p": ("--pid",),
     "-C": ("--cpu",),
 }
-"""Options of other commands, and of perf, that correspond to an option."""
+"""Options of other commands or of perf, and what to suggest in their place: those that the command has."""
 
 
 @contextlib.contextmanager
 def report_usage_errors(context: Any) -> Iterator[None]:
-    """Run the body; print a sentence and raise SystemExit if it, or parsing of ``context``, fails."""
+    """Run the body, which parses the arguments of ``context`` or runs its command.
+
+    If it fails, print a sentence and raise SystemExit.
+    """
     with report_errors():
         try:
             yield
@@ -38,18 +41,18 @@ def report_usage_errors(context: Any) -> Iterator[None]:
 
 
 def _sentence(error: Any, context: Any) -> str:
-    """Return one sentence, and the command whose help has more."""
+    """Return a sentence on a usage error, and the command whose help says more."""
     option = getattr(error, "option_name", "")
-    if hasattr(error, "possibilities"):
+    if hasattr(error, "possibilities"):  # NoSuchOption
         text = f"there is no option {option}{_suggestion(option, context)}"
     elif option:
-        off = "".join(
+        how_to_turn_off = "".join(
             f"; {name} turns it off"
-            for one in context.command.params
-            if option in one.opts
-            for name in one.secondary_opts
+            for parameter in context.command.params
+            if option in parameter.opts
+            for name in parameter.secondary_opts
         )
-        text = f"{option} takes no value{off}" if "not take" in error.message else f"{option} needs a value"
+        text = f"{option} takes no value{how_to_turn_off}" if "not take" in error.message else f"{option} needs a value"
     else:
         extra = re.fullmatch(r"Got unexpected extra .*\((.*)\)", error.message)
         text = f"too many arguments: {extra[1]}" if extra else error.message[:1].lower() + error.message[1:].rstrip(".")
@@ -57,23 +60,24 @@ def _sentence(error: Any, context: Any) -> str:
 
 
 def takes_format(command: Any) -> bool:
-    """Return whether a command has the options of the typed format."""
-    return any("--set" in one.opts for one in command.params)
+    """Return whether a command takes the options of the output format chosen with ``--to``: it has ``--set``, too."""
+    return any("--set" in parameter.opts for parameter in command.params)
 
 
 def _suggestion(option: str, context: Any) -> str:
-    """Return the suggested option: a synonym, one of another format, else one that looks similar."""
+    """Return the end of a sentence with a suggestion: a synonym, an option of another format, else a similar option."""
     from perf2x.cli.format_parameters import options_of_formats
 
     command = context.command
-    shown = [one for one in command.get_params(context) if not getattr(one, "hidden", False)]
-    options = [name for parameter in shown for name in (*parameter.opts, *parameter.secondary_opts)]
-    words = [name for name in _OTHER_WORDS.get(option, ()) if name in options]
-    if words:
-        return f"; did you mean {' or '.join(words)}?"
-    of_formats = options_of_formats() if takes_format(command) else {}
-    if option in of_formats:
-        typed, formats = of_formats[option]
-        return f"; {typed} is an option of {', '.join(formats)}"
-    spelled = {name.lstrip("-"): name for name in (*options, *of_formats) if name.startswith("--")}
-    return did_you_mean(option.lstrip("-"), spelled).replace("mean ", "mean --").replace(" or ", " or --")
+    visible = [parameter for parameter in command.get_params(context) if not getattr(parameter, "hidden", False)]
+    options = [name for parameter in visible for name in (*parameter.opts, *parameter.secondary_opts)]
+    synonyms = [name for name in _SIMILAR_OPTIONS.get(option, ()) if name in options]
+    if synonyms:
+        return f"; did you mean {' or '.join(synonyms)}?"
+    format_options = options_of_formats() if takes_format(command) else {}
+    if option in format_options:
+        how_to_type, formats = format_options[option]
+        return f"; {how_to_type} is an option of {', '.join(formats)}"
+    # compared without hyphens, which all names have in common, and shown with them
+    names = {name.lstrip("-"): name for name in (*options, *format_options) if name.startswith("--")}
+    return did_you_mean(option.lstrip("-"), names).replace("mean ", "mean --").replace(" or ", " or --")

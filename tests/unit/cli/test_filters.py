@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.cli.app import command
-from perf2x.cli.parameters import typed
+from perf2x.cli.parameters import make_struct
 from perf2x.errors import OptionError
 from perf2x.kernel.load import load
 from perf2x.kernel.load_options import LoadOptions
@@ -30,7 +30,7 @@ def passing(name: str, text: str) -> dict[str, int]:
     pairs = zip(words[::2], words[1::2], strict=True)
     said = {str(known[word.removeprefix("--")][0].name): [value] for word, value in pairs}
     names = {"symfs": str(CORPUS / "common" / "symfs"), "kallsyms": str(kallsyms_of(name)), "inline": False}
-    options = typed(LoadOptions, said | (names if "symbols" in said else {}))
+    options = make_struct(LoadOptions, said | (names if "symbols" in said else {}))
     profile = load(str(path_of(name)), replace(options, timeline=True)).profile
     profile.check()
     assert profile.samples.time is not None
@@ -234,7 +234,7 @@ def test_what_is_filtered_out_leaves_no_trace() -> None:
 
 def test_numbers_that_are_no_range() -> None:
     with pytest.raises(OptionError, match="not a range"):
-        typed(Filters, {"cpus": ["7-3"]})
+        make_struct(Filters, {"cpus": ["7-3"]})
 
 
 @pytest.mark.parametrize("root", ["comm", "process", "thread", "cpu", "none"])

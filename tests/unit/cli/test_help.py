@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from perf2x import __version__
-from perf2x.cli.app import LINES, commands
+from perf2x.cli.app import HELP_LINES, commands
 from perf2x.cli.app import command as load
-from perf2x.cli.help import CONTEXT
+from perf2x.cli.help import CONTEXT_SETTINGS
 from tests.support.command import perf2x, recording, spellings
 
 
@@ -32,10 +32,10 @@ def test_help_imports_nothing_heavy(words: list[str], more: str) -> None:
     heavy = {"numpy", "google", "elftools", "pydantic", "rich", more}
     ran = run_and_say(words, f"' '.join({heavy!r} & new)")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert all(command in ran.stdout for command in (words[:1] if words[1:] else LINES))
+    assert all(command in ran.stdout for command in (words[:1] if words[1:] else HELP_LINES))
 
 
-@pytest.mark.parametrize("command", sorted(LINES.keys() - {"script", "view"}))  # two formats' own options
+@pytest.mark.parametrize("command", sorted(HELP_LINES.keys() - {"script", "view"}))  # two formats' own options
 def test_help_of_a_command_imports_no_numpy(command: str) -> None:
     ran = run_and_say([command, "--help"], "'numpy' in new")
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -111,14 +111,14 @@ def test_a_command_is_imported_when_it_is_asked_for() -> None:
     assert ran.stderr == "perf2x.cli.commands.info\n"
 
 
-@pytest.mark.parametrize("command", LINES)
+@pytest.mark.parametrize("command", HELP_LINES)
 def test_every_command_shows_its_help(command: str) -> None:
     ran = perf2x(command, "--help")
     assert ran.code == 0
     assert f"perf2x {command}" in ran.out
 
 
-@pytest.mark.parametrize("command", LINES)
+@pytest.mark.parametrize("command", HELP_LINES)
 @pytest.mark.parametrize("columns", [80, 120, 300])
 def test_help_fits_the_terminal_and_names_are_whole(command: str, columns: int) -> None:
     out = perf2x(command, "--help", env={"COLUMNS": str(columns)}).out
@@ -129,7 +129,7 @@ def test_help_fits_the_terminal_and_names_are_whole(command: str, columns: int) 
     assert not [spelling for spelling in shown if f"--{spelling}" not in rest]
 
 
-@pytest.mark.parametrize("command", LINES)
+@pytest.mark.parametrize("command", HELP_LINES)
 def test_help_ends_with_examples_that_are_commands(command: str) -> None:
     shown = [
         line.strip() for line in perf2x(command, "--help", env={"COLUMNS": "120"}).out.splitlines() if line.strip()
@@ -144,10 +144,10 @@ def test_help_ends_with_examples_that_are_commands(command: str) -> None:
             pass
 
 
-@pytest.mark.parametrize("command", LINES)
+@pytest.mark.parametrize("command", HELP_LINES)
 def test_help_shows_few_options(command: str) -> None:
     made = load(command)
-    shown = [one for one in made.get_params(made.context_class(made, **CONTEXT)) if one.name not in made.rare]
+    shown = [one for one in made.get_params(made.context_class(made, **CONTEXT_SETTINGS)) if one.name not in made.rare]
     assert len([one for one in shown if one.param_type_name == "option" and not one.hidden]) <= 20
 
 
@@ -158,8 +158,8 @@ def test_help_of_convert_is_short() -> None:
 
 
 def test_the_list_of_commands_agrees_with_their_help() -> None:
-    assert set(LINES) == set(commands())
-    for name, line in LINES.items():
+    assert set(HELP_LINES) == set(commands())
+    for name, line in HELP_LINES.items():
         assert (load(name).help or "").startswith(line.removesuffix("."))
 
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import Struct
 
-from perf2x.cli.app import LINES, command, commands
-from perf2x.cli.help import CONTEXT
+from perf2x.cli.app import HELP_LINES, command, commands
+from perf2x.cli.help import CONTEXT_SETTINGS
 from perf2x.cli.options.output_options import OutputFlags
-from perf2x.cli.parameters import Hidden, Honouring, Only, Without, make_command, typed
+from perf2x.cli.parameters import Hidden, Honouring, Only, Without, make_command, make_struct
 from perf2x.errors import Perf2xError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.annotate_options import ListingOptions
@@ -119,17 +119,17 @@ def test_options_of_groups_that_a_command_does_not_honour_are_not_there() -> Non
 
 def test_a_variable_stands_for_an_option_that_was_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DEBUGINFOD_URLS", raising=False)
-    assert typed(SymbolOptions, {"debuginfod_urls": None}) == SymbolOptions()
+    assert make_struct(SymbolOptions, {"debuginfod_urls": None}) == SymbolOptions()
     monkeypatch.setenv("DEBUGINFOD_URLS", "https://a/ http://b")
-    assert typed(SymbolOptions, {"debuginfod_urls": None}).debuginfod_urls == ("https://a/", "http://b")
-    assert typed(SymbolOptions, {"debuginfod_urls": ["http://c"]}).debuginfod_urls == ("http://c",)
+    assert make_struct(SymbolOptions, {"debuginfod_urls": None}).debuginfod_urls == ("https://a/", "http://b")
+    assert make_struct(SymbolOptions, {"debuginfod_urls": ["http://c"]}).debuginfod_urls == ("http://c",)
 
 
 def test_a_group_inside_another_is_as_there_until_something_is_said_of_it() -> None:
-    assert typed(LoadOptions, {"assembly": False, "around": 10}).of(ListingSettings).listings is None
-    assert typed(LoadOptions, {"around": "3"}).of(ListingSettings).listings == ListingOptions(around=3)
-    assert typed(LoadOptions, {"names": "short"}).symbols == SymbolOptions(names="short")
-    assert typed(LoadOptions, {"names": "short", "no_symbols": True}).symbols is None
+    assert make_struct(LoadOptions, {"assembly": False, "around": 10}).of(ListingSettings).listings is None
+    assert make_struct(LoadOptions, {"around": "3"}).of(ListingSettings).listings == ListingOptions(around=3)
+    assert make_struct(LoadOptions, {"names": "short"}).symbols == SymbolOptions(names="short")
+    assert make_struct(LoadOptions, {"names": "short", "no_symbols": True}).symbols is None
 
 
 def test_defaults_show_where_they_are_texts_or_numbers() -> None:
@@ -139,13 +139,13 @@ def test_defaults_show_where_they_are_texts_or_numbers() -> None:
 
 
 def test_every_command_takes_values_as_they_were_typed() -> None:
-    for name in LINES:
+    for name in HELP_LINES:
         whole = command(name)
-        params = whole.get_params(whole.context_class(whole, **CONTEXT))
+        params = whole.get_params(whole.context_class(whole, **CONTEXT_SETTINGS))
         assert all("plain_parameters" in parameter.process_value.func.__module__ for parameter in params), name
 
 
-@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("name", HELP_LINES)
 def test_help_shows_no_types_of_python(name: str) -> None:
     shown = perf2x(*name.split(), "--help", env={"COLUMNS": "200"}).out
     assert "<bool>" not in shown and "list[" not in shown and "<str>" not in shown

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from typer.core import TyperOption
 
-from perf2x.cli.app import LINES, command
+from perf2x.cli.app import HELP_LINES, command
 from tests.support.command import perf2x, recording, spellings
 
-WITH_OPTIONS = [name for name in LINES if spellings(command(name))]
+WITH_OPTIONS = [name for name in HELP_LINES if spellings(command(name))]
 
 
 def another_value(option: TyperOption) -> Any:

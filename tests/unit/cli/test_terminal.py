@@ -223,8 +223,8 @@ def test_a_pipe_loads_no_rich() -> None:
 
 def test_the_bar_draws_without_a_thread(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Workers are forked while it is shown, and a lock that a thread holds then is never freed in them."""
-    monkeypatch.setattr(progress, "_BAR_AFTER_S", 0.0)
-    monkeypatch.setattr(progress, "_BAR_EACH_S", 0.0)
+    monkeypatch.setattr(progress, "_BAR_DELAY_S", 0.0)
+    monkeypatch.setattr(progress, "_REDRAW_INTERVAL_S", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     before = threading.active_count()

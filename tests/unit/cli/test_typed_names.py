@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import perf2x
-from perf2x.cli.app import LINES, command
+from perf2x.cli.app import HELP_LINES, command
 from perf2x.cli.typed_options import as_typed, option_of
 from perf2x.errors import FormatError, Perf2xError, SettingError, reason
 
@@ -38,7 +38,7 @@ def test_the_library_names_its_keywords() -> None:
 
 def spelled() -> set[str]:
     """All options of all commands."""
-    return {word for name in LINES for one in command(name).params for word in (*one.opts, *one.secondary_opts)}
+    return {word for name in HELP_LINES for one in command(name).params for word in (*one.opts, *one.secondary_opts)}
 
 
 @cache

@@ -12,7 +12,7 @@ from runpy import run_path
 
 import pytest
 
-from perf2x.cli.app import LINES
+from perf2x.cli.app import HELP_LINES
 from tests.support.command import perf2x, recording
 from tests.support.phone_recording import write_phone
 from tests.support.recordings import ROOT
@@ -177,7 +177,7 @@ def test_the_reference_has_every_command() -> None:
     pytest.importorskip("docutils")
     settings = run_path(str(ROOT / "docs" / "conf.py"))
     named = settings["command_names"](settings["_help"]())
-    assert [name for name in named if name.startswith("fleet")] == [name for name in LINES if "fleet" in name]
+    assert [name for name in named if name.startswith("fleet")] == [name for name in HELP_LINES if "fleet" in name]
     assert {"convert", "top", "diff", "mcp"} < set(named)
 
 

@@ -12,7 +12,7 @@ from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import Columns, PrintFlags
 from perf2x.cli.parameters import Honouring, Without
-from perf2x.cli.progress import load_shown
+from perf2x.cli.progress import load_with_progress
 from perf2x.errors import OptionError, SettingError, SeveralFunctionsError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.annotate_options import ListingOptions
@@ -61,7 +61,7 @@ def annotate(
     listing = replace(found, function=function, source=lines, columns=columns, value=value)
     options = request.but(listings=listing, keep_other_events=bool(columns))
     try:
-        loaded = load_shown(sources, options, quiet)
+        loaded = load_with_progress(sources, options, quiet)
     except SeveralFunctionsError as error:
         for name, cost in islice(error.candidates.items(), 10):
             words = (name if word == function else word for word in sys.argv[1:])

@@ -68,7 +68,7 @@ def diff(
     shown = Shown(rows.by, rows.sort, rows.limit, rows.show_all)
     table = verdict.table(pair, shown, compared.confidence, rows.columns)
     written = write_difference(file_format, file.output, pair) if file_format else ""
-    outcome = Verdict.of(compared, unchecked, verdict, table.comparison) if compared.fail_above else None
+    outcome = Verdict.combine(compared, unchecked, verdict, table.comparison) if compared.fail_above else None
     if file.output != STDOUT:
         form.show(diff_report(table, compared.confidence, outcome))
         if table.rows and table.unmoved and not quiet:

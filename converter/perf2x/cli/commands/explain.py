@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli.error_handling import CANNOT
+from perf2x.cli.error_handling import EXIT_FAILURE
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.table_options import PrintFlags
@@ -57,4 +57,4 @@ def explain(
     for sentence in refused.values():
         print_message(f"perf2x: {sentence}")
     if refused:
-        raise typer.Exit(CANNOT)
+        raise typer.Exit(EXIT_FAILURE)

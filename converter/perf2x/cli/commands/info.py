@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perf2x.cli.error_handling import CANNOT
+from perf2x.cli.error_handling import EXIT_FAILURE
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.options.table_options import PrintFlags
-from perf2x.cli.parameters import Only, Without, typed
+from perf2x.cli.parameters import Only, Without, make_struct
 from perf2x.cli.progress import progress_bar
 from perf2x.kernel.load_options import LoadOptions, Progress
 from perf2x.model.setting import Setting
@@ -53,7 +53,7 @@ def info(
     from perf2x.kernel.load import load
 
     recordings([source])
-    looked_up = request.symbols if with_symbols or request.symbols != typed(SymbolOptions, {}) else None
+    looked_up = request.symbols if with_symbols or request.symbols != make_struct(SymbolOptions, {}) else None
     options = request.but(symbols=looked_up, stacks=looked_up is not None, counts=True, join_events=False)
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
@@ -75,7 +75,7 @@ def _report_empty(loaded: "Loaded", quiet: bool) -> None:
         why = reason(loaded.recorded_samples, bool(loaded.recording.session.events), counts)
         print_message(f"perf2x: {source}: no samples: {why}")
     if damaged:
-        raise typer.Exit(CANNOT)
+        raise typer.Exit(EXIT_FAILURE)
 
 
 def _missing_name_reasons(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from perf2x.cli import program
+from perf2x.cli import program_environment
 from perf2x.cli.parameters import make_command
 from perf2x.errors import OptionError, OutputError
 from perf2x.model.setting import Setting
@@ -59,5 +59,5 @@ def _overwrite(emitter: "Emitter", profile: "View", target: str, inputs: Sequenc
 
 def main() -> None:
     """The ``perf_to_profile`` command."""
-    with program():
+    with program_environment():
         make_command("perf_to_profile", perf_to_profile)(prog_name="perf_to_profile")

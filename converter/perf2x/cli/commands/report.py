@@ -81,7 +81,7 @@ def report(
         else:
             alone = totals(loaded.profile, value=shown.value)
             whole = Comparison(alone, alone)
-        verdict = Verdict.of(compared, quality, growth, whole)
+        verdict = Verdict.combine(compared, quality, growth, whole)
     print_report(recording_report(loaded, sources, shown, changes, verdict), shape)
     print_messages(verbose_lines(loaded), quiet or not verbose)
     if verdict:

@@ -5,7 +5,7 @@ from typing import Annotated
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import Inputs, Quiet, recordings
 from perf2x.cli.parameters import Honouring
-from perf2x.cli.progress import load_shown
+from perf2x.cli.progress import load_with_progress
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.kernel.load_options import LoadOptions
 
@@ -33,7 +33,7 @@ def script(
 
     sources = recordings(inputs)
     options = options_for_format(request, "perf-script", emitter.needs)
-    loaded = load_shown(sources, options, quiet)
+    loaded = load_with_progress(sources, options, quiet)
     with open_output(STDOUT, inputs=sources) as out:
         emitter.emit(loaded.profile, out)
     print_messages(quality_lines(loaded), quiet)

@@ -8,7 +8,7 @@ from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import GraphFlags, PrintFlags
 from perf2x.cli.parameters import Hidden
-from perf2x.cli.progress import load_shown
+from perf2x.cli.progress import load_with_progress
 from perf2x.kernel.load_options import LoadOptions
 
 
@@ -34,7 +34,7 @@ def top(
 
     rows.check_graph(form)
     sources = recordings(inputs)
-    loaded = load_shown(sources, request.but(**rows.part()), quiet)
+    loaded = load_with_progress(sources, request.but(**rows.part()), quiet)
     table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit, rows.columns)
     report = top_report(table, sources)
     if rows.graph:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.parameters import Hidden, Honouring
-from perf2x.cli.progress import load_shown
+from perf2x.cli.progress import load_with_progress
 from perf2x.emitters.flame.html import Html
 from perf2x.errors import OptionError
 from perf2x.kernel.load_options import LoadOptions
@@ -61,12 +61,12 @@ def view(
     sources = recordings(inputs)
     listings = request.of(ListingSettings).listings
     options = options_for_format(request.but(listings=listings and listings.on_page()), "html", emitter.needs)
-    loaded = load_shown(sources, options, quiet)
+    loaded = load_with_progress(sources, options, quiet)
     print_messages([*quality_lines(loaded, verbose), *notes(emitter, loaded.profile)], quiet)
 
     def alone(source: str, name: str) -> Page:
         titled = replace(emitter, title=emitter.title and f"{emitter.title}: {source}")
-        return make_page(source, name, load_shown(source, options, quiet), titled)
+        return make_page(source, name, load_with_progress(source, options, quiet), titled)
 
     together = make_page("", file_name(sources[0]), loaded, emitter)
     pages = with_each_alone(together, sources, alone, quiet=quiet)
