@@ -18,10 +18,10 @@ EXIT_FAILURE = 1
 EXIT_USAGE = 2
 EXIT_GATE = 3
 """Converted, but a quality gate failed (--fail-if-…, --fail-above, --strict)."""
+# 128 + SIGINT, as shells do.
 _EXIT_INTERRUPTED = 130
-"""128 + SIGINT, as shells do."""
+# 128 + SIGTERM, as shells do.
 _EXIT_TERMINATED = 143
-"""128 + SIGTERM, as shells do."""
 
 _NO_MEMORY = "not enough memory; use fewer processes (--jobs 1), or a part of the recording (--time, --pid)"
 _UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))

@@ -12,8 +12,8 @@ from perf2x.model.number_format import plural
 if TYPE_CHECKING:
     from perf2x.fleet.executors import TaskTotals
 
+# Seconds between two lines in a log.
 _LOG_INTERVAL_S = 15.0
-"""Seconds between two lines in a log."""
 
 
 class FleetProgress:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.changes import Comparison
 
 _TOO_FEW = "too few samples to judge"
+# A comparison needs this many samples: they distinguish growth of the total by 31 % from noise.
 _MIN_SAMPLES = 100
-"""A comparison needs this many samples: they distinguish growth of the total by 31 % from noise."""
 
 
 class Verdict(Frozen):

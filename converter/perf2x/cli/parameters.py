@@ -190,10 +190,11 @@ def make_command(name: str, function: Callable[..., None]) -> Any:
         # replace the typed values of the options by what the function takes
         for name, (struct, settings) in declared.items():
             typed = {setting.name: _pop_typed(setting, arguments) for setting in settings}
-            if struct:
-                arguments[name] = make_struct(struct, typed)
-            else:
-                arguments[name] = _field_values(settings[0], typed[name]).get(name, settings[0].default)
+            arguments[name] = (
+                make_struct(struct, typed)
+                if struct
+                else _field_values(settings[0], typed[name]).get(name, settings[0].default)
+            )
         function(**arguments)
 
     text, _, examples = (inspect.getdoc(function) or "").partition("\n\n::\n\n")

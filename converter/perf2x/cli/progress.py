@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 listener: "Progress | None" = None
 """If set, receives all progress, and no bar is drawn; the page of ``perf2x web`` sets it."""
+# Seconds before the bar appears, so that it does not flicker during short work.
 _BAR_DELAY_S = 0.7
-"""Seconds before the bar appears, so that it does not flicker during short work."""
+# Seconds between two drawings of the bar.
 _REDRAW_INTERVAL_S = 0.1
-"""Seconds between two drawings of the bar."""
 
 
 @contextlib.contextmanager

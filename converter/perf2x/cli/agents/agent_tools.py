@@ -24,8 +24,8 @@ from perf2x.tools.tables.report_tables import Caller, call_tree, callers_of
 MOST = 20_000
 """Maximum size of an answer in bytes, about 5,000 tokens."""
 _MOST_ROWS = 200
+# Maximum number of functions whose callers are listed at once.
 _MOST_FUNCTIONS = 63
-"""Maximum number of functions whose callers are listed at once."""
 _BYTES_OF_TOKEN = 4
 _CONFIDENCE = 0.95
 _SCREEN = Screen(WITHOUT_TERMINAL)

@@ -1,1 +1,1 @@
-"""One module for each command."""
+"""The commands, a module for each: the function's parameters are its options, its docstring is its help."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec.structs import replace
 
 from perf2x.cli.messages import print_message, print_messages
-from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, Verbose, recordings
+from perf2x.cli.options.input_options import DEFAULT_INPUT, Inputs, Quiet, Verbose, existing_inputs
 from perf2x.cli.options.table_options import Columns, PrintFlags
 from perf2x.cli.parameters import Honouring, Without
 from perf2x.cli.progress import load_with_progress
@@ -31,8 +31,8 @@ def annotate(
     *,
     value: Value = "period",
     columns: Columns = (),
-    form: Annotated[PrintFlags, Without("format")],
-    request: Annotated[
+    print_flags: Annotated[PrintFlags, Without("format")],
+    load_options: Annotated[
         LoadOptions, Honouring(*FINISHED, LISTINGS), Without(Grouping, "anonymize", "no_symbols", "hottest")
     ],
     quiet: Quiet = False,
@@ -40,7 +40,8 @@ def annotate(
 ) -> None:
     """Show what each source line or instruction of a function costs.
 
-    Without --source, it shows line numbers and their costs; source files are read only if you name their places.
+    It shows line numbers and their costs. The lines themselves are shown with --source, which reads the source files at
+    their recorded paths, or with --source-dir.
 
     ::
 
@@ -51,21 +52,22 @@ def annotate(
     from perf2x.cli.render.annotate_page import listing_report
     from perf2x.cli.render.summary import quality_lines
 
-    if not inputs and not Path(DEFAULT).exists() and Path(function).exists():
+    if not inputs and not Path(DEFAULT_INPUT).exists() and Path(function).exists():
         raise OptionError(f"the function comes first: perf2x annotate FUNCTION {function}")
-    sources = recordings(inputs)
+    sources = existing_inputs(inputs)
     if columns and value != "period":
         raise SettingError("", "columns", " shows counts of events; leave out ", "value")
-    found = request.of(ListingSettings).listings or ListingOptions()
-    lines = found.as_recorded or not found.assembly  # only instructions, unless lines are requested, too
-    listing = replace(found, function=function, source=lines, columns=columns, value=value)
-    options = request.but(listings=listing, keep_other_events=bool(columns))
+    typed = load_options.of(ListingSettings).listings or ListingOptions()
+    has_lines = typed.as_recorded or not typed.assembly  # --assembly alone shows instructions without source lines
+    listing_options = replace(typed, function=function, source=has_lines, columns=columns, value=value)
+    options = load_options.but(listings=listing_options, keep_other_events=bool(columns))
     try:
         loaded = load_with_progress(sources, options, quiet)
     except SeveralFunctionsError as error:
         for name, cost in islice(error.candidates.items(), 10):
-            words = (name if word == function else word for word in sys.argv[1:])
-            print_message(f"{cost:>7}  perf2x {shlex.join(words)}")
+            # the same command with the full name, to be copied
+            arguments = (name if argument == function else argument for argument in sys.argv[1:])
+            print_message(f"{cost:>7}  perf2x {shlex.join(arguments)}")
         raise
-    form.show(listing_report(loaded.profile, columns))
+    print_flags.show(listing_report(loaded.profile, columns))
     print_messages(quality_lines(loaded, verbose), quiet)

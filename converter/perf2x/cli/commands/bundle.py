@@ -9,7 +9,7 @@ from typing import Annotated
 from perf2x.base.files.temporary import call_copy, private_directory
 from perf2x.base.files.unpack_limit import Spool, limit_unpacking, link_or_copy
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
+from perf2x.cli.options.input_options import DEFAULT_INPUT, Input, Quiet, existing_inputs
 from perf2x.cli.parameters import Only, Without
 from perf2x.cli.progress import progress_bar
 from perf2x.errors import FormatError, OptionError
@@ -33,11 +33,13 @@ SymbolsOnly = Annotated[
 
 
 def bundle(
-    source: Input = DEFAULT,
+    source: Input = DEFAULT_INPUT,
     *,
     output: Output = None,
     symbols_only: SymbolsOnly = False,
-    request: Annotated[LoadOptions, Only(SymbolOptions, "allow_empty", "max_unpacked"), Without("names", "inline")],
+    load_options: Annotated[
+        LoadOptions, Only(SymbolOptions, "allow_empty", "max_unpacked"), Without("names", "inline")
+    ],
     quiet: Quiet = False,
 ) -> None:
     """Pack a recording with the objects it needs, to convert it on any machine.
@@ -56,13 +58,13 @@ def bundle(
     from perf2x.tools.bundle.collect_files import collect_contents
     from perf2x.tools.bundle.write_bundle import write_bundle
 
-    recordings([source])
-    options = request.symbols or SymbolOptions()
+    existing_inputs([source])  # raises the error for a missing recording
+    options = load_options.symbols or SymbolOptions()
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is already a bundle")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
-    with limit_unpacking(request.max_unpacked), progress_bar(quiet) as progress, _as_file(source) as path:
-        loaded = load(str(path), request.but(symbolize=False), progress)
+    with limit_unpacking(load_options.max_unpacked), progress_bar(quiet) as progress, _as_file(source) as path:
+        loaded = load(str(path), load_options.but(symbolize=False), progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, sideband = loaded.recording.session, loaded.recording.sideband
         context = make_context(loaded.profile, session, options, loaded.diagnostics, finder, sideband)
@@ -73,16 +75,16 @@ def bundle(
         return
     for name, reason in sorted(contents.left_out.items()):
         print_message(f"left out: {name}: {reason}")
-    what = "the symbols of " if symbols_only else ""
+    part = "the symbols of " if symbols_only else ""
     print_message(
-        f"wrote {source} and {what}{len(contents.objects)} objects to {target}"
+        f"wrote {source} and {part}{len(contents.objects)} objects to {target}"
         f" (read it anywhere: perf2x convert {target} -t html)"
     )
 
 
 @contextlib.contextmanager
 def _as_file(source: str) -> Iterator[Path]:
-    """Provide the source as a file; input that can be read only once is copied to a temporary file."""
+    """Provide the path of the source; a pipe, or other input that can be read only once, is copied to a file."""
     path = Path(source)
     if source != "-" and (path.is_file() or path.is_dir()):
         yield path

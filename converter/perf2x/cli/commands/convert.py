@@ -11,7 +11,7 @@ from perf2x.cli.format_parameters import typed_format_options
 from perf2x.cli.messages import print_message, print_messages
 from perf2x.cli.options.format_options import FormatFlags
 from perf2x.cli.options.gate_options import GateFlags
-from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
+from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, existing_inputs
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import progress_bar
@@ -29,10 +29,10 @@ def convert(
     context: typer.Context,
     inputs: Inputs = (),
     *,
-    written: OutputFlags,
-    request: Annotated[LoadOptions, Honouring(*HONOURABLE), Hidden(ListingOptions)],
-    formatting: FormatFlags,
-    gates: GateFlags,
+    output_flags: OutputFlags,
+    load_options: Annotated[LoadOptions, Honouring(*HONOURABLE), Hidden(ListingOptions)],
+    format_flags: FormatFlags,
+    gate_flags: GateFlags,
     profile_stages: ProfileStages = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -41,7 +41,7 @@ def convert(
 
     Files of one recording session are stitched together, independent recordings are added up.
 
-    Writes to the current directory unless -o names another place; never overwrites its input.
+    Writes to the current directory unless -o names another file; never overwrites its input.
 
     ::
 
@@ -55,30 +55,30 @@ def convert(
     from perf2x.kernel.registry import notes
     from perf2x.kernel.stage_timer import Stages
 
-    sources = recordings(inputs, writes=written.output is None)
-    name = written.format()
-    if written.is_default() and not quiet:
+    sources = existing_inputs(inputs, suggest_output=output_flags.output is None)
+    name = output_flags.format()
+    if output_flags.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
-    more = {"event": "all"} if request.every_event else {}
-    emitter = formatting.build(name, written.format_settings(), typed_format_options(context) | more)
+    event_field = {"event": "all"} if load_options.every_event else {}
+    emitter = format_flags.build(name, output_flags.format_settings(), typed_format_options(context) | event_field)
     needs = emitter.needs
-    target = written.output or default_output(sources[0], emitter.suffix)
+    target = output_flags.output or default_output(sources[0], emitter.suffix)
     if target == STDOUT and sys.stdout.isatty() and needs.binary:
         raise OptionError(f"{name} is binary and standard output is a terminal; choose a file with -o")
     check_command_only_settings(
-        [*(f"fail_if_{limit}" for limit, _ in gates.fail_if), *["per_event"] * formatting.per_event], name, needs
+        [*(f"fail_if_{limit}" for limit, _ in gate_flags.fail_if), *["per_event"] * format_flags.per_event], name, needs
     )
-    listings = request.of(ListingSettings).listings
-    options = request.but(
+    listings = load_options.of(ListingSettings).listings
+    options = load_options.but(
         listings=listings and listings.on_page(),
-        **written.part_of(len(sources)),
-        **formatting.part_for(needs),
+        **output_flags.load_option_fields(len(sources)),
+        **format_flags.load_option_fields(needs),
     )
-    check_gates(gates, options.symbols is not None)
+    check_gates(gate_flags, options.symbols is not None)
     started, stages = monotonic(), Stages()
     with progress_bar(quiet) as progress:
         loaded, files = convert_recordings(
-            lambda whole: formatting.outputs(whole, target, emitter.suffix),
+            lambda profile: format_flags.outputs(profile, target, emitter.suffix),
             sources,
             name,
             emitter,
@@ -87,18 +87,18 @@ def convert(
             stages=stages,
         )
     print_messages(stages.lines(), not profile_stages)
-    failed = list(failed_gates(gates, loaded))
-    if gates.stats:
+    failed = list(failed_gates(gate_flags, loaded))
+    if gate_flags.stats:
         from perf2x.cli.render.stats_json import stats_of, write_stats
 
-        write = stages.wall.get("emit", 0.0)
-        seconds = {"read": monotonic() - started - write, "write": write}
-        write_stats(gates.stats, stats_of(loaded, {"format": name, "path": target}, seconds, failed))
-    if not quiet and gates.stats != "json":
+        write_seconds = stages.wall.get("emit", 0.0)
+        seconds = {"read": monotonic() - started - write_seconds, "write": write_seconds}
+        write_stats(gate_flags.stats, stats_of(loaded, {"format": name, "path": target}, seconds, failed))
+    if not quiet and gate_flags.stats != "json":
         from perf2x.cli.render.summary import summary
 
-        shown = ["standard output"] if target == STDOUT else files
+        written = ["standard output"] if target == STDOUT else files
         remarks = notes(emitter, loaded.profile) if len(files) == 1 else ()
-        print_messages(summary(loaded, name, needs, shown, remarks, verbose=verbose), quiet)
+        print_messages(summary(loaded, name, needs, written, remarks, verbose=verbose), quiet)
         warn_of_losses(loaded)
     exit_for_failed_gates(failed)

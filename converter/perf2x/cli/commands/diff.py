@@ -1,4 +1,4 @@
-"""``perf2x diff``: the functions that got slower, as a table, as a picture, and as an exit code for CI."""
+"""``perf2x diff``: the functions whose cost changed, as a table, a page or a profile, and as an exit code for CI."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -27,12 +27,12 @@ def diff(
     before: Before,
     after: After,
     *,
-    file: DifferenceFlags,
-    rows: Annotated[ChangeFlags, Hidden("columns")],
-    compared: ComparisonFlags,
-    how: PairOptions,
-    form: Annotated[PrintFlags, Hidden("wide")],
-    request: Annotated[LoadOptions, Hidden("hide", "pids", "root", "off_cpu", "names", "no_symbols", "inline")],
+    difference_flags: DifferenceFlags,
+    row_flags: Annotated[ChangeFlags, Hidden("columns")],
+    comparison_flags: ComparisonFlags,
+    pair_options: PairOptions,
+    print_flags: Annotated[PrintFlags, Hidden("wide")],
+    load_options: Annotated[LoadOptions, Hidden("hide", "pids", "root", "off_cpu", "names", "no_symbols", "inline")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -53,35 +53,43 @@ def diff(
     from perf2x.tools.diff.changed_rows import Shown
     from perf2x.tools.diff.recording_pair import load_pair
 
-    file_format = format_to_write(file.to, file.output)
-    if file.output == STDOUT and form.shape != "table":
-        raise OptionError(f"-o - and --format {form.shape} would both write to standard output; choose one")
-    options = request.but(**rows.part())
+    file_format = format_to_write(difference_flags.to, difference_flags.output)
+    if difference_flags.output == STDOUT and print_flags.output_format != "table":
+        raise OptionError(
+            f"-o - and --format {print_flags.output_format} would both write to standard output; choose one"
+        )
+    options = load_options.but(**row_flags.load_option_fields())
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:
-        pair = load_pair((before, after), options, rows.value, how, progress)
+        pair = load_pair((before, after), options, row_flags.value, pair_options, progress)
     for line in pair.notes:
         print_message(f"perf2x: {line}")
-    verdict = DiffGate(compared, rows.sort).verdict(rows.by, pair.compared, pair.callers)
-    unchecked = unchecked_growth(pair, compared.fail_above)
-    shown = Shown(rows.by, rows.sort, rows.limit, rows.show_all)
-    table = verdict.table(pair, shown, compared.confidence, rows.columns)
-    written = write_difference(file_format, file.output, pair) if file_format else ""
-    outcome = Verdict.combine(compared, unchecked, verdict, table.comparison) if compared.fail_above else None
-    if file.output != STDOUT:
-        form.show(diff_report(table, compared.confidence, outcome))
+    growth = DiffGate(comparison_flags, row_flags.sort).verdict(row_flags.by, pair.compared, pair.callers)
+    quality = unchecked_growth(pair, comparison_flags.fail_above)
+    shown = Shown(row_flags.by, row_flags.sort, row_flags.limit, row_flags.show_all)
+    table = growth.table(pair, shown, comparison_flags.confidence, row_flags.columns)
+    written = write_difference(file_format, difference_flags.output, pair) if file_format else ""
+    verdict = None
+    if comparison_flags.fail_above:
+        verdict = Verdict.combine(comparison_flags, quality, growth, table.comparison)
+    if difference_flags.output != STDOUT:
+        print_flags.show(diff_report(table, comparison_flags.confidence, verdict))
         if table.rows and table.unmoved and not quiet:
             print_message(f"{table.unmoved_note} (--all shows them)")
-    print_messages(_remarks(pair, table, written, verdict, verbose=verbose), quiet)
-    if outcome:
-        outcome.end()
+    print_messages(_remarks(pair, table, written, growth, verbose=verbose), quiet)
+    if verdict:
+        verdict.end()
 
 
 def _remarks(
-    pair: "RecordingPair", table: "DiffTable", written: str, verdict: GateVerdict, *, verbose: bool
+    pair: "RecordingPair", table: "DiffTable", written: str, growth: GateVerdict, *, verbose: bool
 ) -> Iterator[str]:
-    """Yield lines for standard error: other events, the quality of both recordings, the file, changes within noise."""
+    """Yield lines for standard error.
+
+    First the quality of both recordings, then events that are not shown, the file written (a sentence, or ""), and
+    changes within noise.
+    """
     from perf2x.cli.render.summary import verbose_lines, warning_lines
 
     for source, loaded in zip(pair.sources, (pair.before, pair.after), strict=True):
@@ -90,4 +98,4 @@ def _remarks(
     yield from pair.left_out(table.beside)
     if written:
         yield written
-    yield from (f"perf2x: {line}" for line in verdict.notes)
+    yield from (f"perf2x: {line}" for line in growth.notes)

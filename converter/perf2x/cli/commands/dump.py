@@ -7,21 +7,21 @@ from typing import Annotated
 from perf2x.base.diagnostics import Diagnostics
 from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.input_options import DEFAULT, Input, recordings
+from perf2x.cli.options.input_options import DEFAULT_INPUT, Input, existing_inputs
 from perf2x.cli.parameters import Only
 from perf2x.errors import FormatError, OptionError
 from perf2x.kernel.load_options import LoadOptions
 from perf2x.model.printable_text import plain
 from perf2x.tools.dump.dump_options import DumpOptions
 
-_CHUNK = 1000
+_LINES_AT_ONCE = 1000  # written with one system call
 
 
 def dump(
-    source: Input = DEFAULT,
+    source: Input = DEFAULT_INPUT,
     *,
-    shown: DumpOptions,
-    bounds: Annotated[LoadOptions, Only("max_unpacked")],
+    dump_options: DumpOptions,
+    load_options: Annotated[LoadOptions, Only("max_unpacked")],
 ) -> None:
     """Show the records of a recording in file order, one per line, without symbols.
 
@@ -37,17 +37,17 @@ def dump(
     from perf2x.kernel.no_samples import damage
     from perf2x.tools.dump.dump_records import DumpTotals, dump_lines
 
-    recordings([source])
+    existing_inputs([source])  # raises the error for a missing recording
     diagnostics, totals = Diagnostics(), DumpTotals()
-    if shown.branch_filter and not shown.verbose:
+    if dump_options.branch_filter and not dump_options.verbose:
         raise OptionError("--branch-filter needs -v, which shows branches")
-    lines = dump_lines(source, shown, diagnostics, totals)
-    with limit_unpacking(bounds.max_unpacked):
-        while chunk := list(islice(lines, _CHUNK)):
-            sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
-    why = damage(diagnostics.counts) if totals.to_the_end and not totals.samples else ""
-    if why:
-        raise FormatError(f"{source}: no samples: {why}")
+    lines = dump_lines(source, dump_options, diagnostics, totals)
+    with limit_unpacking(load_options.max_unpacked):
+        while lines_of_chunk := list(islice(lines, _LINES_AT_ONCE)):
+            sys.stdout.write("".join(f"{plain(line)}\n" for line in lines_of_chunk))
+    reason = damage(diagnostics.counts) if totals.to_the_end and not totals.samples else ""
+    if reason:
+        raise FormatError(f"{source}: no samples: {reason}")
     if diagnostics.losses:
         from perf2x.cli.render.summary import loss_line
 

@@ -1,4 +1,4 @@
-"""``perf2x explain``: why an object has no names, and remedies."""
+"""``perf2x explain``: what an ELF file has for names, lines and unwinding, and how to get what is missing."""
 
 from typing import Annotated
 
@@ -21,8 +21,8 @@ Objects = Annotated[tuple[str, ...], Argument("ELF files: programs, libraries, d
 def explain(
     objects: Objects,
     *,
-    form: Annotated[PrintFlags, Without("wide")],
-    request: Annotated[
+    print_flags: Annotated[PrintFlags, Without("wide")],
+    load_options: Annotated[
         LoadOptions,
         Only(SymbolOptions, "max_unpacked"),
         Without("kallsyms", "vmlinux", "perf_map_dir", "names", "inline"),
@@ -45,15 +45,15 @@ def explain(
     from perf2x.symbolizer.make_object_finder import make_finder
     from perf2x.tools.explain.explain_object import explain_file
 
-    explanations, refused = [], {}
-    with limit_unpacking(request.max_unpacked), progress_bar(quiet) as progress:
-        finder = make_finder(request.symbols or SymbolOptions(), Diagnostics(), progress)
+    explanations, refused = [], {}  # refused: the reason by path
+    with limit_unpacking(load_options.max_unpacked), progress_bar(quiet) as progress:
+        finder = make_finder(load_options.symbols or SymbolOptions(), Diagnostics(), progress)
         for path in objects:
             try:
                 explanations.append(explain_file(path, finder))
             except ObjectError as error:
                 refused[path] = str(error)
-    form.show(explain_report(explanations, refused))
+    print_flags.show(explain_report(explanations, refused))
     for sentence in refused.values():
         print_message(f"perf2x: {sentence}")
     if refused:

@@ -1,4 +1,4 @@
-"""``perf2x formats``: all installed output formats."""
+"""``perf2x formats``: lists all installed output formats."""
 
 from typing import Any
 
@@ -19,18 +19,18 @@ def formats(verbose: Verbose = False) -> None:
     from perf2x.kernel.registry import EMITTERS, is_built_in
     from perf2x.model.setting import settings_in
 
-    kinds: dict[str, tuple[EntryPoint, Any]] = {
-        name: (point, point.load()) for name, point in sorted(available(EMITTERS).items())
+    emitters: dict[str, tuple[EntryPoint, Any]] = {
+        name: (entry_point, entry_point.load()) for name, entry_point in sorted(available(EMITTERS).items())
     }
-    names, suffixes = max(map(len, kinds)), max(len(emitter.suffix) for _, emitter in kinds.values())
-    for name, (point, emitter) in kinds.items():
+    name_width, suffix_width = max(map(len, emitters)), max(len(emitter.suffix) for _, emitter in emitters.values())
+    for name, (entry_point, emitter) in emitters.items():
         summary = (emitter.__doc__ or "").strip().partition("\n")[0]
-        origin = "" if is_built_in(point) else f"  ({point.value.partition(':')[0]})"
-        typer.echo(f"{name:<{names}}  {emitter.suffix:<{suffixes}}  {summary}{origin}")
-        for entry in settings_in(emitter).values() if verbose else ():
-            default = ",".join(entry.default) if isinstance(entry.default, tuple) else entry.default
+        module = "" if is_built_in(entry_point) else f"  ({entry_point.value.partition(':')[0]})"
+        typer.echo(f"{name:<{name_width}}  {emitter.suffix:<{suffix_width}}  {summary}{module}")
+        for setting in settings_in(emitter).values() if verbose else ():
+            default = ",".join(setting.default) if isinstance(setting.default, tuple) else setting.default
             if isinstance(default, bool):
                 default = "yes" if default else "no"
-            shown = "" if default in (None, "") else f" [{default}]"
-            option = entry.names[0] if entry.names else f"--set {entry.name}=…"
-            typer.echo(f"    {option}  {entry.help}{shown}")
+            shown_default = "" if default in (None, "") else f" [{default}]"
+            option = setting.names[0] if setting.names else f"--set {setting.name}=…"
+            typer.echo(f"    {option}  {setting.help}{shown_default}")

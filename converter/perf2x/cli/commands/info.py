@@ -6,7 +6,7 @@ import typer
 
 from perf2x.cli.error_handling import EXIT_FAILURE
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
+from perf2x.cli.options.input_options import DEFAULT_INPUT, Input, Quiet, existing_inputs
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.parameters import Only, Without, make_struct
 from perf2x.cli.progress import progress_bar
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from perf2x.kernel.load_result import Loaded
     from perf2x.tools.explain.missing_names import UnnamedObject
 
-EXPLAINED_AT_MOST = 50
-"""Maximum number of objects to explain: those with the most unnamed frames."""
+# Maximum number of objects whose missing names are explained: those with the most unnamed frames.
+_MOST_EXPLAINED = 50
 
 WithSymbols = Annotated[bool, Setting("Look up names, and show the share of frames that have one.", ("--symbols",))]
 Explained = Annotated[
@@ -29,12 +29,12 @@ Explained = Annotated[
 
 
 def info(
-    source: Input = DEFAULT,
+    source: Input = DEFAULT_INPUT,
     *,
-    form: Annotated[PrintFlags, Without("wide")],
+    print_flags: Annotated[PrintFlags, Without("wide")],
     with_symbols: WithSymbols = False,
     verbose: Explained = False,
-    request: Annotated[LoadOptions, Only(SymbolOptions, "no_symbols", "max_unpacked")],
+    load_options: Annotated[LoadOptions, Only(SymbolOptions, "no_symbols", "max_unpacked")],
     quiet: Quiet = False,
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, losses and stacks.
@@ -52,14 +52,23 @@ def info(
     from perf2x.cli.render.info_page import info_report
     from perf2x.kernel.load import load
 
-    recordings([source])
-    looked_up = request.symbols if with_symbols or request.symbols != make_struct(SymbolOptions, {}) else None
-    options = request.but(symbols=looked_up, stacks=looked_up is not None, counts=True, join_events=False)
+    existing_inputs([source])  # raises the error for a missing recording
+    # names are looked up if --symbols or an option for the source of names was typed
+    symbol_options = (
+        load_options.symbols if with_symbols or load_options.symbols != make_struct(SymbolOptions, {}) else None
+    )
+    options = load_options.but(
+        symbols=symbol_options, stacks=symbol_options is not None, counts=True, join_events=False
+    )
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
         with limit_unpacking(options.max_unpacked):
-            reasons = _missing_name_reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
-    form.show(info_report(loaded, reasons))
+            reasons = (
+                _missing_name_reasons(loaded, symbol_options, progress)
+                if verbose and symbol_options is not None
+                else None
+            )
+    print_flags.show(info_report(loaded, reasons))
     if not loaded.samples and not loaded.recording.session.counts:
         _report_empty(loaded, quiet)
 
@@ -69,19 +78,19 @@ def _report_empty(loaded: "Loaded", quiet: bool) -> None:
     from perf2x.kernel.no_samples import damage, reason
 
     counts = loaded.diagnostics.counts
-    damaged = bool(damage(counts))
-    if damaged or not quiet:
+    is_damaged = bool(damage(counts))
+    if is_damaged or not quiet:
         source = loaded.recording.session.source
-        why = reason(loaded.recorded_samples, bool(loaded.recording.session.events), counts)
-        print_message(f"perf2x: {source}: no samples: {why}")
-    if damaged:
+        explanation = reason(loaded.recorded_samples, bool(loaded.recording.session.events), counts)
+        print_message(f"perf2x: {source}: no samples: {explanation}")
+    if is_damaged:
         raise typer.Exit(EXIT_FAILURE)
 
 
 def _missing_name_reasons(
     loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None"
 ) -> "list[UnnamedObject]":
-    """Return reasons why objects have unnamed frames; searches for their files again."""
+    """Return why objects have unnamed frames. It searches for the files of each object, and notes where it looked."""
     from perf2x.base.diagnostics import Diagnostics
     from perf2x.symbolizer.make_object_finder import make_finder
     from perf2x.tools.explain.missing_names import explain_unnamed
@@ -89,5 +98,5 @@ def _missing_name_reasons(
     finder = make_finder(options, Diagnostics(), progress)
     lacking = loaded.symbols.lacking() if loaded.symbols is not None else ()
     return [
-        explain_unnamed(row.name, row.build_id, row.unnamed, row.reason, finder) for row in lacking[:EXPLAINED_AT_MOST]
+        explain_unnamed(row.name, row.build_id, row.unnamed, row.reason, finder) for row in lacking[:_MOST_EXPLAINED]
     ]

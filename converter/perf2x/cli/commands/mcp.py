@@ -20,7 +20,9 @@ def mcp(
     folders: Folders = (),
     *,
     skill: Skill = False,
-    request: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Only(SymbolOptions, "max_unpacked", "source_dirs")],
+    load_options: Annotated[
+        LoadOptions, Honouring(*FINISHED, LISTINGS), Only(SymbolOptions, "max_unpacked", "source_dirs")
+    ],
 ) -> None:
     """Answer questions about recordings over the Model Context Protocol on standard input and output.
 
@@ -43,6 +45,6 @@ def mcp(
     from perf2x.cli.agents.mcp_server import make_server
 
     tools = AgentTools(
-        BelowFolders(folders), request, (request.of(ListingSettings).listings or ListingOptions()).source_dirs
+        BelowFolders(folders), load_options, (load_options.of(ListingSettings).listings or ListingOptions()).source_dirs
     )
     make_server(tools).run()

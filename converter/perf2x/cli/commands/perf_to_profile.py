@@ -40,24 +40,24 @@ def perf_to_profile(
     options = LoadOptions(allow_empty=False, symbols=SymbolOptions())
     write = _overwrite if exists else None
     convert_recordings(
-        lambda whole: [(target, whole)], (source,), "pprof", build_emitter("pprof"), options, write=write
+        lambda profile: [(target, profile)], (source,), "pprof", build_emitter("pprof"), options, write=write
     )
 
 
 def _overwrite(emitter: "Emitter", profile: "View", target: str, inputs: Sequence[str]) -> None:
     """Overwrite the file in place, because pprof created it and reads it through the handle that it keeps open."""
-    whole = io.BytesIO()
-    emitter.emit(profile, whole)
+    content = io.BytesIO()
+    emitter.emit(profile, content)
     for source in inputs:
         if source != "-" and Path(source).exists() and Path(target).samefile(source):
             raise OptionError(f"the output {target} is the input; name another with -o")
     try:
-        Path(target).write_bytes(whole.getvalue())
+        Path(target).write_bytes(content.getvalue())
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror}") from None
 
 
 def main() -> None:
-    """The ``perf_to_profile`` command."""
+    """Run the ``perf_to_profile`` command."""
     with program_environment():
         make_command("perf_to_profile", perf_to_profile)(prog_name="perf_to_profile")

@@ -12,7 +12,7 @@ from perf2x.cli.gate_outcome import Verdict
 from perf2x.cli.messages import print_messages
 from perf2x.cli.options.diff_options import ComparisonFlags
 from perf2x.cli.options.gate_options import GateFlags
-from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
+from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, existing_inputs
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.parameters import Hidden, Without
 from perf2x.cli.progress import progress_bar
@@ -25,18 +25,18 @@ from perf2x.tools.diff.pair_options import PairOptions
 def report(
     inputs: Inputs = (),
     *,
-    shown: Annotated[ReportFlags, Hidden("columns")],
-    how: Annotated[PairOptions, Hidden("normalize", "per")],
-    compared: ComparisonFlags,
-    gates: Annotated[GateFlags, Without("stats")],
-    request: Annotated[LoadOptions, Hidden("inline")],
+    report_flags: Annotated[ReportFlags, Hidden("columns")],
+    pair_options: Annotated[PairOptions, Hidden("normalize", "per")],
+    comparison_flags: ComparisonFlags,
+    gate_flags: Annotated[GateFlags, Without("stats")],
+    load_options: Annotated[LoadOptions, Hidden("inline")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Summarize a recording on one page: costs, where they arise, and what to look at next.
 
-    For a job summary, a pull request or a language model; limited in size. With --before, it also shows what changed.
-    With limits, it begins with the verdict.
+    The page has a limited size, for a job summary, a pull request or a language model. With --before, it also shows
+    what changed. With --fail-if or --fail-above, it begins with the verdict.
 
     ::
 
@@ -53,36 +53,36 @@ def report(
     from perf2x.tools.diff.changes import Comparison
     from perf2x.tools.diff.recording_pair import load_pair
 
-    sources, shape = recordings(inputs), shown.shape()
-    options = request.but(counts=True, keep_other_events=bool(shown.columns))
-    check_gates(gates, options.symbols is not None)
+    sources, output_format = existing_inputs(inputs), report_flags.output_format()
+    options = load_options.but(counts=True, keep_other_events=bool(report_flags.columns))
+    check_gates(gate_flags, options.symbols is not None)
     pair = growth = changes = None
     with progress_bar(quiet) as progress:
-        if shown.before is None:
-            for setting in (*dict(changed_settings(how)), *dict(changed_settings(compared))):
+        if report_flags.before is None:
+            for setting in (*dict(changed_settings(pair_options)), *dict(changed_settings(comparison_flags))):
                 if setting not in ("fail_above", "confidence"):
                     raise SettingError("", setting, " needs an earlier recording to compare with: add --before")
             loaded = load(sources, options, progress)
         elif len(sources) != 1:
             raise OptionError("--before compares exactly two recordings; pass a single INPUT")
         else:
-            both = recordings([shown.before])[0], sources[0]
-            pair = load_pair(both, options, shown.value, how, progress)
+            both = existing_inputs([report_flags.before])[0], sources[0]
+            pair = load_pair(both, options, report_flags.value, pair_options, progress)
             loaded = pair.after
-    quality = [*failed_gates(gates, loaded)]
+    quality = [*failed_gates(gate_flags, loaded)]
     if pair:
-        growth = DiffGate(compared, "self").verdict("function", pair.compared, pair.callers)
-        changes = changes_of(pair, growth, compared.confidence, shown.limit)
-        quality += unchecked_growth(pair, compared.fail_above)
+        growth = DiffGate(comparison_flags, "self").verdict("function", pair.compared, pair.callers)
+        changes = changes_of(pair, growth, comparison_flags.confidence, report_flags.limit)
+        quality += unchecked_growth(pair, comparison_flags.fail_above)
     verdict = None
-    if compared.fail_above or gates != GateFlags():
+    if comparison_flags.fail_above or gate_flags != GateFlags():
         if pair:
-            whole = pair.compared("function")
+            comparison = pair.compared("function")
         else:
-            alone = totals(loaded.profile, value=shown.value)
-            whole = Comparison(alone, alone)
-        verdict = Verdict.combine(compared, quality, growth, whole)
-    print_report(recording_report(loaded, sources, shown, changes, verdict), shape)
+            sums = totals(loaded.profile, value=report_flags.value)
+            comparison = Comparison(sums, sums)
+        verdict = Verdict.combine(comparison_flags, quality, growth, comparison)
+    print_report(recording_report(loaded, sources, report_flags, changes, verdict), output_format)
     print_messages(verbose_lines(loaded), quiet or not verbose)
     if verdict:
         verdict.end()

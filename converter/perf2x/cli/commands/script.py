@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from perf2x.cli.messages import print_messages
-from perf2x.cli.options.input_options import Inputs, Quiet, recordings
+from perf2x.cli.options.input_options import Inputs, Quiet, existing_inputs
 from perf2x.cli.parameters import Honouring
 from perf2x.cli.progress import load_with_progress
 from perf2x.emitters.perf_script.perf_script import PerfScript
@@ -14,7 +14,7 @@ def script(
     inputs: Inputs = (),
     *,
     emitter: PerfScript,
-    request: Annotated[LoadOptions, Honouring(*PerfScript().needs.honours)],
+    load_options: Annotated[LoadOptions, Honouring(*PerfScript().needs.honours)],
     quiet: Quiet = False,
 ) -> None:
     """Print the samples of a recording as perf script does, in order of time.
@@ -31,8 +31,8 @@ def script(
     from perf2x.cli.render.summary import quality_lines
     from perf2x.kernel.options_for_format import options_for_format
 
-    sources = recordings(inputs)
-    options = options_for_format(request, "perf-script", emitter.needs)
+    sources = existing_inputs(inputs)
+    options = options_for_format(load_options, "perf-script", emitter.needs)
     loaded = load_with_progress(sources, options, quiet)
     with open_output(STDOUT, inputs=sources) as out:
         emitter.emit(loaded.profile, out)

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from perf2x.cli.messages import print_messages
-from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
+from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, existing_inputs
 from perf2x.cli.options.table_options import GraphFlags, PrintFlags
 from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import load_with_progress
@@ -15,9 +15,9 @@ from perf2x.kernel.load_options import LoadOptions
 def top(
     inputs: Inputs = (),
     *,
-    rows: GraphFlags,
-    form: Annotated[PrintFlags, Hidden("wide")],
-    request: Annotated[LoadOptions, Hidden("root", "names", "no_symbols")],
+    row_flags: GraphFlags,
+    print_flags: Annotated[PrintFlags, Hidden("wide")],
+    load_options: Annotated[LoadOptions, Hidden("root", "names", "no_symbols")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -32,16 +32,16 @@ def top(
     from perf2x.cli.render.top_table import remarks, top_report
     from perf2x.tools.tables.top_rows import TopTable
 
-    rows.check_graph(form)
-    sources = recordings(inputs)
-    loaded = load_with_progress(sources, request.but(**rows.part()), quiet)
-    table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit, rows.columns)
+    row_flags.check_graph(print_flags)
+    sources = existing_inputs(inputs)
+    loaded = load_with_progress(sources, load_options.but(**row_flags.load_option_fields()), quiet)
+    table = TopTable(loaded.profile, row_flags.by, row_flags.sort, row_flags.value, row_flags.limit, row_flags.columns)
     report = top_report(table, sources)
-    if rows.graph:
+    if row_flags.graph:
         from perf2x.cli.render.flame_lines import graph_lines
 
         report = replace(
-            report, lines=lambda screen: graph_lines(loaded.profile, table, rows.value, rows.limit, screen)
+            report, lines=lambda screen: graph_lines(loaded.profile, table, row_flags.value, row_flags.limit, screen)
         )
-    form.show(report)
+    print_flags.show(report)
     print_messages(remarks(table, loaded, verbose=verbose), quiet)

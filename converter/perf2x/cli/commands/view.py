@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from perf2x.cli.messages import print_messages
-from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
+from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, existing_inputs
 from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import load_with_progress
 from perf2x.emitters.flame.html import Html
@@ -34,15 +34,15 @@ def view(
     serve: Serve = False,
     port: Port = None,
     emitter: Annotated[Html, Hidden(Html)],
-    request: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Hidden(ListingOptions)],
+    load_options: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Hidden(ListingOptions)],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Open a recording as a flame graph in the browser.
 
-    With several recordings, choose on the page whether to see all together or one of them. The page goes to a temporary
-    file, whose path is printed; nothing leaves the machine. On a remote machine, --serve prints a URL to open through
-    ssh -L.
+    With several recordings, choose on the page whether to see all together or one of them. The page goes to a
+    temporary file, whose path is printed; nothing leaves the machine. On a remote machine, --serve prints a URL to open
+    through ssh -L.
 
     ::
 
@@ -58,9 +58,9 @@ def view(
 
     if port is not None and not serve:
         raise OptionError("--port needs --serve")
-    sources = recordings(inputs)
-    listings = request.of(ListingSettings).listings
-    options = options_for_format(request.but(listings=listings and listings.on_page()), "html", emitter.needs)
+    sources = existing_inputs(inputs)
+    listings = load_options.of(ListingSettings).listings
+    options = options_for_format(load_options.but(listings=listings and listings.on_page()), "html", emitter.needs)
     loaded = load_with_progress(sources, options, quiet)
     print_messages([*quality_lines(loaded, verbose), *notes(emitter, loaded.profile)], quiet)
 

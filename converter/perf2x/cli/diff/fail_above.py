@@ -162,8 +162,8 @@ class DiffGate(Frozen):
 RowKey = tuple[str, str, str]
 """Kind, name and object of a row."""
 WHOLE: RowKey = ("total", "", "")
+# Maximum number of changes within noise to name.
 _NAMED = 3
-"""Maximum number of changes within noise to name."""
 
 
 class GateVerdict(Frozen):

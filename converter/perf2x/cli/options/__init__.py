@@ -1,5 +1,5 @@
-"""Groups of options that commands share: one struct per group, one field with a ``Setting`` per option.
+"""Structs of options for commands: a field with a ``Setting`` is one option.
 
-A field has the library's name; the option has the same name, unless its setting has another. cli/parameters.py expands
-groups to the parameters of a command.
+A field has the name that the library uses; its option has the same name, unless its setting has another. A command
+takes such a struct as a parameter, and cli/parameters.py expands it to options.
 """

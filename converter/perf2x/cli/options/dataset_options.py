@@ -1,4 +1,4 @@
-"""Parameters of commands on datasets."""
+"""Parameters of the ``fleet`` commands, which work on datasets."""
 
 import contextlib
 import os
@@ -31,15 +31,18 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 
 
 def parse_age(option: str, age: str, examples: str) -> int:
-    """Parse an age, a number with a unit as in ``examples``, to nanoseconds. Raises OptionError for anything else."""
-    found = _AGE.fullmatch(age)
-    if found is None or f"0{found[2]}" not in re.sub(r"\d+", "0", examples):
+    """Parse an age such as ``12h`` to nanoseconds. Raises OptionError for any other text.
+
+    ``examples``, which the error quotes, has an example for each unit that the option accepts: ``90s, 5m or 12h``.
+    """
+    matched = _AGE.fullmatch(age)
+    if matched is None or f"0{matched[2]}" not in re.sub(r"\d+", "0", examples):
         raise OptionError(f"{option}: {age!r} is not an age; write {examples}")
-    return int(found[1]) * _SECONDS[found[2]] * 10**9
+    return int(matched[1]) * _SECONDS[matched[2]] * 10**9
 
 
 class WorkerFlags(Frozen):
-    """Processes of this machine, or a cluster."""
+    """Where the work is done: in processes on this machine, or on a Dask cluster."""
 
     scheduler: Annotated[
         str | None, Setting("Use a Dask cluster instead of processes on this machine.", metavar="tls://…")
@@ -50,19 +53,19 @@ class WorkerFlags(Frozen):
 
     @contextlib.contextmanager
     def begin(self, count: int) -> Iterator[Executor]:
-        """Provide an executor of at most ``count`` processes; warn if its traffic can be intercepted."""
+        """Provide an executor of at most ``count`` processes; warn if the cluster can be reached without encryption."""
         from perf2x.fleet.executors import executor, is_open
 
         if self.scheduler is not None and is_open(self.scheduler):
             print_message(
                 f"{self.scheduler}: not encrypted; whoever reaches it can run code there (docs/fleet.md: Workers)"
             )
-        with executor(self.scheduler, count) as crew:
-            yield crew
+        with executor(self.scheduler, count) as workers:
+            yield workers
 
 
 class LabelFlags(Frozen):
-    """Tags and dates of recordings, and the data to keep of them."""
+    """Tags and dates of the recordings, and what the dataset keeps of them."""
 
     tag: Annotated[tuple[str, ...], Setting("A tag of all recordings; repeatable.", metavar="KEY=VALUE")] = ()
     tag_from: Annotated[
@@ -88,7 +91,10 @@ class LabelFlags(Frozen):
     replace: Annotated[bool, Setting("Replace recordings that the dataset has, with their tags and dates.")] = False
 
     def job(self, output: str, options: "LoadOptions", leave_ns: int, sources: Sequence[str]) -> "Job":
-        """Return the data shared by all tasks of a run. Raises OptionError for labels that cannot be found."""
+        """Return what all tasks of one ``fleet ingest`` share; ``output`` is the dataset.
+
+        ``leave_ns`` is the value of ``--leave-unfinished``. Raises OptionError for a tag or a date that cannot be read.
+        """
         from msgspec.structs import replace
 
         from perf2x.fleet.ingest import Job
@@ -111,21 +117,21 @@ class LabelFlags(Frozen):
 
 
 def summarize(output: str, totals: "IngestTotals") -> None:
-    """Print the outcome for all recordings."""
+    """Print what ``fleet ingest`` did with all recordings; ``output`` is the dataset."""
     from perf2x.features.recording_advice.choose_advice import RECORD_DATES
 
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
     already = f", {totals.known:,} already present" if totals.known else ""
     added = f"{plural(totals.added, 'recording')} added with {plural(totals.samples, 'sample')}"
     print_message(f"{output}: {added}{unfinished}{already}")
-    for number, words in (
+    for count, sentence in (
         (totals.left, "left for a later run: {}, unfinished and changed just now (--leave-unfinished)"),
         (totals.undated, f"hint: {{}} without wall-clock time. {RECORD_DATES}"),
         (totals.untagged, "{} without some tags (--tag-from)"),
         (totals.retagged, "not changed: {} with other tags; --replace adds them again"),
     ):
-        if number:
-            print_message(words.format(plural(number, "recording")))
+        if count:
+            print_message(sentence.format(plural(count, "recording")))
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):

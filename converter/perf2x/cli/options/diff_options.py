@@ -1,8 +1,8 @@
-"""Options specific to ``perf2x diff``, and the limits of ``--fail-above``.
+"""The options of ``perf2x diff``, and the limits of ``--fail-above``.
 
-::
+A limit is the largest growth allowed, in percent of the earlier recording's total::
 
-    5%                  every line of the table, and the total
+    5%                  every row of the table, and the total
     total=5%            only the total
     function=2%         any function; object=2% any object
     share=2%            the share of any function in the total, so that a slower machine is not mistaken for a slower
@@ -24,7 +24,7 @@ After = Annotated[str, Argument("The newer recording.", metavar="AFTER")]
 
 
 class DifferenceFlags(Frozen):
-    """A file with the difference."""
+    """The file to which the difference is written, in addition to the table."""
 
     PANEL = "Output"
 
@@ -47,29 +47,29 @@ class DifferenceFlags(Frozen):
 
 
 class ChangeFlags(RowFlags):
-    """Contents of a table of changes."""
+    """Which changes the table shows, and in what order."""
 
     sort: Annotated[Sort, Setting("Column to sort by and to apply --fail-above to.")] = "self"
     show_all: Annotated[bool, Setting("Also show unchanged rows.", ("--all",))] = False
 
 
 class GrowthLimit(NamedTuple):
-    """One limit, in percent of the earlier total. It is not a struct, because structs are groups of options."""
+    """One limit on growth. It is not a struct: cli/parameters.py would take the fields of a struct for options."""
 
     text: str
     percent: float
     kind: str
-    """function, object, share or total; "" stands for the lines of the displayed table, and for the total."""
-    pattern: str = "*"
+    """function, object, share or total; "" stands for the rows of the displayed table, and for the total."""
+    pattern: str = "*"  # name or glob of the functions or objects
 
 
 def read_limit(text: str) -> GrowthLimit:
-    """Parse a value of --fail-above. Raises OptionError for one that is not a limit."""
-    what, equals, share = text.rpartition("=")
+    """Parse a value of --fail-above. Raises OptionError for a text that is not a limit."""
+    selection, equals, share = text.rpartition("=")
     percent = parse_percentage(f"--fail-above {text}", share)
-    if not equals or what == "total":
-        return GrowthLimit(text, percent, what)
-    kind, colon, pattern = what.partition(":")
+    if not equals or selection == "total":
+        return GrowthLimit(text, percent, selection)
+    kind, colon, pattern = selection.partition(":")
     if kind not in ("function", "object", "share") or (colon and not pattern):
         raise OptionError(
             f"--fail-above {text}: expected 5%, total=5%, function=5%, object=5%, share=5%, function:NAME=5%, "
@@ -78,20 +78,20 @@ def read_limit(text: str) -> GrowthLimit:
     return GrowthLimit(text, percent, kind, pattern or "*")
 
 
-def read_confidence(setting: str, given: str | float) -> float:
+def read_confidence(setting: str, typed: str | float) -> float:
     """Parse ``0.95`` or ``95%``. Raises SettingError for a value outside (0, 1)."""
-    text = str(given).strip()
+    text = str(typed).strip()
     try:
         value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         value = 0.0
     if not 0 < value < 1:
-        raise SettingError("", setting, f" {given}: expected a number between 0 and 1 such as 0.95, or 95%")
+        raise SettingError("", setting, f" {typed}: expected a number between 0 and 1 such as 0.95, or 95%")
     return value
 
 
 class ComparisonFlags(Frozen):
-    """Limits of growth."""
+    """Limits on growth, and how sure a judgement has to be."""
 
     PANEL = "For CI"
 

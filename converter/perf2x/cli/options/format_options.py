@@ -1,4 +1,4 @@
-"""Options on the contents of any output format; those of one format are its fields (cli/format_parameters.py)."""
+"""Options that apply to several output formats; those of a single format are its fields (cli/format_parameters.py)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FormatFlags(Frozen):
-    """Values, and files for each event."""
+    """Which value the output shows, and whether each event gets a file of its own."""
 
     PANEL = "Options of output formats"
 
@@ -36,33 +36,39 @@ class FormatFlags(Frozen):
         False
     )
 
-    def part_for(self, needs: "Needs") -> dict[str, Any]:
-        """Return fields of LoadOptions; latencies are a separate column if the format shows both."""
+    def load_option_fields(self, needs: "Needs") -> dict[str, Any]:
+        """Return the fields of LoadOptions that follow from ``--value``.
+
+        Latencies replace the values, unless the format shows both: then they are a separate column.
+        """
         from perf2x.model.transforms.weights_and_mispredicts import value_option
 
         latency = "beside" if "latency" in needs.columns else "value"
         return {"value": value_option(self.value), "latency": latency if self.value == "latency" else ""}
 
-    def build(self, name: str, extra: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
-        """Create the format ``name`` from values of ``--set`` and from its own options.
+    def build(self, name: str, values_of_set: Mapping[str, object], typed: Mapping[str, object]) -> "Emitter":
+        """Create the format ``name`` from typed values by field: those of ``--set``, and those of its own options.
 
-        Raises SettingError for options that it lacks, for ``--set`` in place of an option, and for values that it does
-        not accept.
+        Raises SettingError for options that the format lacks, for ``--set`` of a field that has an option, and for
+        values that the field does not accept.
         """
         from perf2x.kernel.registry import build_emitter, load_emitter
 
         for field, setting in settings_in(load_emitter(name)).items():
-            if setting.names and field in extra:
+            if setting.names and field in values_of_set:
                 raise SettingError(f"--set {field}=…: use the option ", setting.names[0])
         value = {"value": "samples"} if self.value == "samples" else {}
-        with as_typed(lambda field: f"--set {field}" if field in extra else {"event": "--event all"}.get(field, field)):
-            return build_emitter(name, {**typed, **value, **extra})
+        # the field ``event`` of a format is set by --event all
+        with as_typed(
+            lambda field: f"--set {field}" if field in values_of_set else {"event": "--event all"}.get(field, field)
+        ):
+            return build_emitter(name, {**typed, **value, **values_of_set})
 
     def outputs(self, profile: "View", target: str, suffix: str) -> "Iterator[tuple[str, View]]":
-        """Yield the name (``out.folded`` becomes ``out.cycles.folded``) and profile of each file to write.
+        """Yield the name and the profile of each file to write.
 
-        It is one file, or one for each event that has samples. Raises OptionError for standard output, which cannot be
-        several files.
+        It is one file named ``target``; or with ``--per-event``, one for each event that has samples, whose name is in
+        that of the file: ``out.cycles.folded``. Raises OptionError if several files would go to standard output.
         """
         if not self.per_event:
             yield target, profile
@@ -72,16 +78,17 @@ class FormatFlags(Frozen):
 
         if target == "-":
             raise OptionError("--per-event writes several files: choose a file name with -o, not standard output")
-        used: set[str] = set()
+        used_names: set[str] = set()
         for row in unique(profile.samples.event).tolist():
             name = re.sub(r"[^\w.+-]+", "_", plain_names(profile.events)[row]).strip("_") or f"event_{row}"
-            name = name if name not in used else f"{name}_{row}"
-            used.add(name)
+            name = name if name not in used_names else f"{name}_{row}"
+            used_names.add(name)
             samples = take_rows_of(profile.samples, profile.samples.event == row)
             yield _with_event(target, suffix, name), replace(profile, samples=samples, default_event=row)
 
 
 def _with_event(target: str, suffix: str, name: str) -> str:
+    """Insert the name of an event before the suffix of a file name, which may end with .gz or not."""
     for ending in (suffix, f"{suffix}.gz", suffix.removesuffix(".gz")):
         if target.endswith(ending):
             return f"{target.removesuffix(ending)}.{name}{ending}"

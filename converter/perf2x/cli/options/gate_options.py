@@ -1,4 +1,4 @@
-"""Options for CI: quality gates and statistics."""
+"""Options for CI jobs: limits on the quality of a recording, and statistics."""
 
 from typing import Annotated
 
@@ -11,17 +11,18 @@ LIMITS = {
     "lost": "of the samples were lost",
     "missing_user": "of the samples miss their user stack",
 }
-"""Shares that ``--fail-if`` limits."""
+"""Shares that ``--fail-if`` limits, by name, with the end of a sentence about each: ``3.00 % of the samples …``"""
 
 
 def _read_stats(setting: str, stats: str) -> str:
+    """Return a value of ``--stats``. Raises SettingError unless it is json or the name of a .json file."""
     if stats != "json" and not stats.endswith(".json"):
         raise SettingError("", setting, f" {stats}: write json for standard error, or a file name that ends with .json")
     return stats
 
 
 class GateFlags(Frozen):
-    """Limits in percent; a share above its limit fails the gate."""
+    """Limits on the quality of a recording, which fail a CI job, and statistics about it."""
 
     PANEL = "For CI"
 
@@ -35,7 +36,7 @@ class GateFlags(Frozen):
             read=lambda _, texts: tuple(map(_read_limit, texts)),
         ),
     ] = ()
-    """Percentages by name in LIMITS."""
+    """Pairs of a name in LIMITS and the largest share allowed, in percent."""
     strict: Annotated[bool, Setting("Fail if any recorded data is missing from the output.", rare=True)] = False
     stats: Annotated[
         str | None,
@@ -49,19 +50,20 @@ class GateFlags(Frozen):
 
 
 def _read_limit(text: str) -> tuple[str, float]:
-    what, _, share = text.partition("=")
-    name = what.replace("-", "_")
+    """Parse a value of ``--fail-if``, such as ``missing-user=5``. Raises OptionError."""
+    typed_name, _, share = text.partition("=")
+    name = typed_name.replace("-", "_")
     if name not in LIMITS:
         raise OptionError(f"--fail-if {text}: expected lost=PCT, missing-user=PCT or unresolved=PCT")
     return name, parse_percentage(f"--fail-if {text}", share)
 
 
-def parse_percentage(typed: str, text: str) -> float:
-    """Parse ``5`` or ``5%``. Raises OptionError, quoting ``typed``, for a value outside 0 to 100."""
+def parse_percentage(option: str, text: str) -> float:
+    """Parse ``5`` or ``5%``. Raises OptionError for a value outside 0 to 100; ``option`` begins its text."""
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:
-        raise OptionError(f"{typed}: expected a percentage such as 5 or 0.5")
+        raise OptionError(f"{option}: expected a percentage such as 5 or 0.5")
     return value

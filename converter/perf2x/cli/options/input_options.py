@@ -1,4 +1,4 @@
-"""Inputs and verbosity: parameters with the same meaning in every command."""
+"""Parameters that have the same meaning in every command: inputs, ``--quiet`` and ``--verbose``."""
 
 import errno
 import os
@@ -10,41 +10,47 @@ from perf2x.base.files.remote_files import is_address
 from perf2x.errors import FormatError
 from perf2x.model.setting import Argument, Setting
 
-DEFAULT = "perf.data"
+DEFAULT_INPUT = "perf.data"
 
-_SWITCHES = {"off": "; did you mean --no-inline?", "on": "; --inline takes no value"}
-AS_PERF_TAKES_IT = ("--input", "-i")
-Input = Annotated[str, Argument("The recording; - is standard input.", AS_PERF_TAKES_IT, "INPUT")]
+# a word after --inline, which takes no value, is read as the name of an input
+_VALUES_OF_INLINE = {"off": "; did you mean --no-inline?", "on": "; --inline takes no value"}
+# Options of perf by which an input can be given instead of by position.
+_OPTION_NAMES = ("--input", "-i")
+Input = Annotated[str, Argument("The recording; - is standard input.", _OPTION_NAMES, "INPUT")]
 Inputs = Annotated[
     tuple[str, ...],
     Argument(
         "Recordings. Files of one session are joined, separate recordings are added up; - is standard input.",
-        AS_PERF_TAKES_IT,
+        _OPTION_NAMES,
         "INPUT",
-        shown_default=DEFAULT,
+        shown_default=DEFAULT_INPUT,
     ),
 ]
 Quiet = Annotated[bool, Setting("Print nothing on standard error.", ("--quiet", "-q"))]
 Verbose = Annotated[bool, Setting("Print more on standard error.", ("--verbose", "-v"))]
 
 
-def recordings(named: Sequence[str], writes: bool = False) -> tuple[str, ...]:
-    """Return the inputs, ``perf.data`` by default.
+def existing_inputs(typed: Sequence[str], suggest_output: bool = False) -> tuple[str, ...]:
+    """Return the typed inputs, or ``perf.data`` if there are none. Raises FormatError for an input that does not exist.
 
-    Raises FormatError for one that does not exist; perhaps it was meant as an output.
+    ``suggest_output``: the error then suggests ``-o`` for a second input, which may have been meant as the output.
     """
-    sources = tuple(named or (DEFAULT,))
-    if DEFAULT in sources and not Path(DEFAULT).exists():
+    sources = tuple(typed or (DEFAULT_INPUT,))
+    if DEFAULT_INPUT in sources and not Path(DEFAULT_INPUT).exists():
         raise FormatError("there is no perf.data here; pass a recording, or make one: perf record -g -- ./program")
     for source in sources:
         if source != "-" and not Path(source).exists() and not is_address(source) and not _is_dataset(source):
-            hint = f"; to write it: -o {source}" if writes and source in sources[1:] else _SWITCHES.get(source, "")
+            hint = (
+                f"; to write it: -o {source}"
+                if suggest_output and source in sources[1:]
+                else _VALUES_OF_INLINE.get(source, "")
+            )
             raise FormatError(f"{source}: {os.strerror(errno.ENOENT)}{hint}")
     return sources
 
 
 def _is_dataset(source: str) -> bool:
-    """Return whether an input is a dataset with tags after a question mark."""
+    """Return whether an input is a dataset, a folder with tags after a question mark (``profiles/?service=web``)."""
     from perf2x.sources.dataset.dataset_address import is_dataset
 
     return "?" in source and is_dataset(source)

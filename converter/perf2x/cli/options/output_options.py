@@ -1,4 +1,4 @@
-"""Options for format, name and labels of the output."""
+"""Options for the format, the name and the tags of the output."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -47,12 +47,12 @@ class OutputFlags(Frozen):
         ),
     ] = ()
 
-    def part_of(self, inputs: int) -> dict[str, Any]:
-        """Return fields of LoadOptions for this number of inputs."""
-        return {"tags": tuple(parse_tags(self.tags, inputs)) if self.tags else ()}
+    def load_option_fields(self, input_count: int) -> dict[str, Any]:
+        """Return the field of LoadOptions for ``--tag``: the tags of each of ``input_count`` inputs."""
+        return {"tags": tuple(parse_tags(self.tags, input_count)) if self.tags else ()}
 
     def format(self) -> str:
-        """The name of the format.
+        """Return the name of the output format, from --to or from the suffix of -o.
 
         Raises OptionError if the output's suffix does not determine it, or contradicts it.
         """
@@ -70,21 +70,21 @@ class OutputFlags(Frozen):
         return self.to is None and self.output in (None, "-")
 
     def format_settings(self) -> dict[str, object]:
-        """The values of ``--set``. Raises OptionError for a text that is not NAME=VALUE."""
-        chosen: dict[str, object] = {}
+        """Return the typed values of ``--set`` by field of the format. Raises OptionError unless all are NAME=VALUE."""
+        values: dict[str, object] = {}
         for setting in self.settings:
-            key, equals, text = setting.partition("=")
+            name, equals, text = setting.partition("=")
             if not equals:
                 raise OptionError(f"--set {setting}: expected NAME=VALUE")
-            chosen[key.replace("-", "_")] = text
-        return chosen
+            values[name.replace("-", "_")] = text
+        return values
 
 
-def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
-    """Parse the values of ``--tag`` into one mapping per input.
+def parse_tags(texts: Sequence[str], input_count: int) -> list[dict[str, str]]:
+    """Parse the values of ``--tag`` into one mapping of keys to values per input.
 
-    A key given once applies to all inputs; given once per input, its values are assigned in order. Raises OptionError
-    for any other number, and for a text that is not KEY=VALUE.
+    A key that is typed once applies to all inputs. If it is typed once for each input, the first input gets the first
+    value, and so on. Raises OptionError if it is typed any other number of times, and for a text that is not KEY=VALUE.
     """
     values: dict[str, list[str]] = {}
     for text in texts:
@@ -93,8 +93,9 @@ def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
             raise OptionError(f"--tag {text}: expected KEY=VALUE")
         values.setdefault(key, []).append(value)
     for key, items in values.items():
-        if len(items) not in (1, inputs):
+        if len(items) not in (1, input_count):
             raise OptionError(
-                f"--tag {key}=…: given {len(items)} times for {inputs} inputs; pass it once, or once for each"
+                f"--tag {key}=…: given {len(items)} times for {input_count} inputs; pass it once, or once for each"
             )
-    return [{key: items[row % len(items)] for key, items in values.items()} for row in range(inputs)]
+    # with one item, the index is always 0
+    return [{key: items[index % len(items)] for key, items in values.items()} for index in range(input_count)]

@@ -9,7 +9,7 @@ from perf2x.model.setting import Setting
 
 
 class ReportFlags(Frozen):
-    """Contents and size of a report."""
+    """The options of the report: its rows, its size and its format."""
 
     PANEL = "Report"
 
@@ -30,8 +30,11 @@ class ReportFlags(Frozen):
     value: Annotated[Literal["period", "samples"], Setting("Value to sum.")] = "period"
     columns: Columns = ()
 
-    def shape(self) -> str:
-        """Return the format to print. Raises SettingError for options that it does not support."""
+    def output_format(self) -> str:
+        """Return the format to print: table, markdown or json.
+
+        Raises SettingError for an option that the format does not support.
+        """
         from perf2x.cli.render.screen import is_terminal
 
         if self.format == "json" and self.max_bytes:

@@ -38,8 +38,8 @@ class RowFlags(Frozen):
     ] = "period"
     columns: Columns = ()
 
-    def part(self) -> dict[str, Any]:
-        """Return fields of LoadOptions."""
+    def load_option_fields(self) -> dict[str, Any]:
+        """Return the fields of LoadOptions on which the contents of the table depend."""
         from perf2x.model.transforms.weights_and_mispredicts import value_options
 
         return value_options(self.by, self.value) | {"keep_other_events": bool(self.columns)}
@@ -50,9 +50,9 @@ class GraphFlags(RowFlags):
 
     graph: Annotated[bool, Setting("Draw a flame graph instead; --limit is the number of its levels.")] = False
 
-    def check_graph(self, form: "PrintFlags") -> None:
-        """Raise SettingError for options that a flame graph does not support."""
-        for setting, _ in (*changed_settings(self), *changed_settings(form)) if self.graph else ():
+    def check_graph(self, print_flags: "PrintFlags") -> None:
+        """With --graph, raise SettingError for an option that a flame graph does not support."""
+        for setting, _ in (*changed_settings(self), *changed_settings(print_flags)) if self.graph else ():
             if setting not in ("graph", "limit", "value"):
                 raise SettingError("", setting, " is only for tables, not for --graph")
 
@@ -73,12 +73,12 @@ class PrintFlags(Frozen):
     wide: Wide = False
 
     @property
-    def shape(self) -> str:
-        """Return the format to print: table, json, markdown or csv."""
+    def output_format(self) -> str:
+        """The format to print: table, json, markdown or csv."""
         return "json" if self.as_json else self.format
 
     def show(self, report: "Report") -> None:
-        """Print a report."""
+        """Print a report on standard output."""
         from perf2x.cli.render.report_formats import print_report
 
-        print_report(report, self.shape, wide=self.wide)
+        print_report(report, self.output_format, wide=self.wide)

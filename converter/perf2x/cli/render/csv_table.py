@@ -11,8 +11,8 @@ from typing import Any
 
 from perf2x.model.printable_text import plain
 
+# East Asian spreadsheets also accept the full-width characters.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""East Asian spreadsheets also accept the full-width characters."""
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

@@ -7,12 +7,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 _ELLIPSIS = "…"
+# Minimum width of a column of names.
 _LEAST = 8
-"""Minimum width of a column of names."""
+# Maximum characters per cell: a name may pile up combining marks without getting wider.
 _MARKS = 4
-"""Maximum characters per cell: a name may pile up combining marks without getting wider."""
+# Bytes reserved for the line that counts omitted ones.
 _RESERVED = 200
-"""Bytes reserved for the line that counts omitted ones."""
 
 
 def cell_width(text: str) -> int:

@@ -16,10 +16,10 @@ from perf2x.model.profile import LocationFrames, Profile, location_frames
 from perf2x.model.totals.totals import weights
 from perf2x.tools.tables.top_rows import TopTable
 
+# Maximum number of boxes.
 _MOST = 100_000
-"""Maximum number of boxes."""
+# Two alternating shades per kind, so that neighbours differ; as in the SVG.
 _USER, _KERNEL, _NAMELESS = ("#efb887", "#f3c79c"), ("#9bbdec", "#aecbf1"), ("#cfcac2", "#dbd7d0")
-"""Two alternating shades per kind, so that neighbours differ; as in the SVG."""
 
 
 def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, screen: Screen) -> Iterator[str]:

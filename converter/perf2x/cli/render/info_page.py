@@ -20,8 +20,8 @@ from perf2x.symbolizer.symbol_report import ObjectReport
 if TYPE_CHECKING:
     from perf2x.tools.explain.missing_names import UnnamedObject
 
+# Maximum number of objects without names to list.
 _MOST_OBJECTS = 1000
-"""Maximum number of objects without names to list."""
 
 
 def info_report(loaded: Loaded, reasons: "Sequence[UnnamedObject] | None") -> Report:

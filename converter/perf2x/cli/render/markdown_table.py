@@ -16,17 +16,17 @@ from perf2x.model.printable_text import plain
 
 MOST = 60_000
 """Maximum size of a document in bytes of UTF-8."""
+# Maximum width of a name in cells.
 _NAME_WIDTH = 80
-"""Maximum width of a name in cells."""
+# Maximum width of a line in cells.
 _LINE = 4096
-"""Maximum width of a line in cells."""
+# Number of lines of a table before its rows.
 _HEADING = 2
-"""Number of lines of a table before its rows."""
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
+# A plus or equals sign before a number, where it is not markup.
 _SIGN = re.compile(r"[+=](?=\d)")
-"""A plus or equals sign before a number, where it is not markup."""
+# A word, without punctuation that ends a clause.
 _WORD = re.compile(r"\S+?(?=[,.:;]?(?:\s|$))")
-"""A word, without punctuation that ends a clause."""
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 

@@ -14,8 +14,8 @@ from perf2x.model.printable_text import short
 if TYPE_CHECKING:
     from perf2x.tools.tables.library_tables import ResultTable
 
+# Maximum number of characters of an event's name in a heading.
 _EVENT = 60
-"""Maximum number of characters of an event's name in a heading."""
 
 
 class Report(Frozen):

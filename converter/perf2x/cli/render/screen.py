@@ -14,8 +14,8 @@ WITHOUT_TERMINAL = 160
 """Width of a line in a file, a pipe or a log."""
 _LABELS = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
 _LONGEST_LABEL = 24
+# Smallest shares of the total for each style; below them numbers are dimmed.
 _HOT = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
-"""Smallest shares of the total for each style; below them numbers are dimmed."""
 
 
 class Screen(Frozen):

@@ -12,10 +12,10 @@ from perf2x.model.printable_text import plain
 HEAD = 30
 """Maximum length of a heading with an event's name."""
 _GAP = "  "
+# If fewer cells of the terminal are left for two columns of names, a layout with fewer numbers is preferred.
 _ENOUGH = 48
-"""If fewer cells of the terminal are left for two columns of names, a layout with fewer numbers is preferred."""
+# Cells of the terminal that the longest bar fills.
 _BAR = 8
-"""Cells of the terminal that the longest bar fills."""
 _BAR_STYLE = "red"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 

@@ -9,14 +9,14 @@ from typing import Any
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_change, format_percent
 
+# Percentages that are worth a sentence: samples lost, user stacks missing, user stack dumps cut short.
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
-"""Percentages that are worth a sentence: samples lost, user stacks missing, user stack dumps cut short."""
 _IDLE, _KERNEL, _HOT, _FLAT, _ONE_THREAD = 0.1, 0.3, 0.1, 0.3, 0.9
 """Shares of the total that are worth a sentence: at least these for idle CPUs, the kernel, a hot function and a single
 thread; less than ``_FLAT`` for all functions shown.
 """
+# If fewer CPUs are in use on average, there is a sentence on waiting.
 _WAITING = 0.5
-"""If fewer CPUs are in use on average, there is a sentence on waiting."""
 
 Facts = dict[str, Any]
 

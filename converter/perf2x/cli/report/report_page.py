@@ -28,8 +28,8 @@ from perf2x.tools.tables.library_tables import ResultTable
 from perf2x.tools.tables.report_tables import Caller, HotPath, ReportTables, report_tables
 from perf2x.tools.tables.top_rows import TopTable
 
+# Maximum number of characters of a sentence, and of a caller's name.
 _SENTENCE, _NAME = 1000, 40
-"""Maximum number of characters of a sentence, and of a caller's name."""
 _CALLERS = 3
 
 

@@ -13,8 +13,8 @@ from perf2x.kernel.load_result import Loaded
 from perf2x.kernel.registry import Emitter
 from perf2x.model.printable_text import printable
 
+# Maximum number of recordings with a page of their own, because each is read a second time.
 _MOST_ALONE = 20
-"""Maximum number of recordings with a page of their own, because each is read a second time."""
 _CHOICE = b'<select id="recording">'
 _TOGETHER = "All together"
 

@@ -23,8 +23,8 @@ from perf2x.errors import OutputError, SettingError
 
 SOURCES = "perf2x.sources"
 """Name of a gzipped tarball; it has no suffix such as .gz, with which some servers would send it unpacked."""
+# Other packages that conversions import.
 _PURE = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
-"""Other packages that conversions import."""
 _OWN = ("command_words.js", "drop.js", "web.css", "worker.js", "example.gzipped")
 _KINDS = (".py", ".js", ".css", ".html", ".json")
 

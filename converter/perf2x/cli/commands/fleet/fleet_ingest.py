@@ -1,4 +1,4 @@
-"""``perf2x fleet ingest``: many recordings into one dataset."""
+"""``perf2x fleet ingest``: adds many recordings to a dataset."""
 
 from typing import Annotated
 
@@ -22,8 +22,8 @@ Lists = Annotated[
 Leave = Annotated[str, Setting("Skip unfinished recordings that changed within this time (0s: none).", metavar="AGE")]
 FailAbove = Annotated[str, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
 
-_ALONE = 8
-"""Number of recordings up to which no workers are started, because starting them would take longer."""
+# One worker is started for each 8 recordings or fewer, because starting more workers would take longer than the work.
+_RECORDINGS_PER_WORKER = 8
 
 
 def fleet_ingest(
@@ -31,11 +31,11 @@ def fleet_ingest(
     *,
     output: Output,
     lists: Lists = (),
-    labels: LabelFlags,
-    crew: WorkerFlags,
+    label_flags: LabelFlags,
+    worker_flags: WorkerFlags,
     leave_unfinished: Leave = "1m",
     fail_above_errors: FailAbove = "100",
-    request: Annotated[
+    load_options: Annotated[
         LoadOptions, Only("symfs", "kallsyms", "debug_dirs", "buildid_dir", "perf_map_dir", "max_unpacked")
     ],
     quiet: Quiet = False,
@@ -55,19 +55,19 @@ def fleet_ingest(
     from perf2x.fleet.ingest import ingest
     from perf2x.fleet.input_names import expanded
 
-    allowed = parse_percentage(f"--fail-above-errors {fail_above_errors}", fail_above_errors)
+    max_percent = parse_percentage(f"--fail-above-errors {fail_above_errors}", fail_above_errors)
     leave_ns = parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h")
     sources = expanded(inputs, lists)
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
-    job = labels.job(output, request, leave_ns, sources)
+    job = label_flags.job(output, load_options, leave_ns, sources)
     progress = FleetProgress(quiet, "recordings")
-    count = min(crew.workers or available_cores(), -(-len(sources) // _ALONE))
-    with crew.begin(count) as workers:
+    count = min(worker_flags.workers or available_cores(), -(-len(sources) // _RECORDINGS_PER_WORKER))
+    with worker_flags.begin(count) as workers:
         totals = ingest(workers, count, sources, job, progress)
     progress.close()
     if not quiet:
         summarize(output, totals)
-    share = 100 * totals.failed / totals.of
-    if share > allowed:
-        exit_for_failed_gates([f"{share:.1f} % of the recordings cannot be read, more than {allowed:g} %"])
+    failed_percent = 100 * totals.failed / totals.of
+    if failed_percent > max_percent:
+        exit_for_failed_gates([f"{failed_percent:.1f} % of the recordings cannot be read, more than {max_percent:g} %"])

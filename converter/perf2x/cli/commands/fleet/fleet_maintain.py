@@ -1,4 +1,4 @@
-"""``perf2x fleet maintain``: merges small files, removes old recordings and remains of killed commands."""
+"""``perf2x fleet maintain``: merges a dataset's small files, removes old recordings and what killed commands left."""
 
 from time import time_ns
 from typing import Annotated
@@ -28,7 +28,7 @@ def fleet_maintain(
     from perf2x.fleet.remove_and_maintain import maintain
 
     now = time_ns()
-    # 3m may mean minutes or months
+    # without minutes, since 3m might be meant as months
     before = None if older_than is None else now - parse_age("--older-than", older_than, "12h, 30d or 8w")
     done = maintain(dataset, before, now, dry_run=dry_run)
     if quiet:

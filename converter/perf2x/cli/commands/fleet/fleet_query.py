@@ -1,4 +1,4 @@
-"""``perf2x fleet query``: SQL about a dataset."""
+"""``perf2x fleet query``: runs SQL on a dataset and prints or writes the result."""
 
 import sys
 from pathlib import PurePath
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 Sql = Annotated[str, Argument("An SQL statement for DuckDB; - reads it from standard input.", metavar="SQL")]
 
-_MOST = 1 << 20
-"""Maximum size of a statement in bytes."""
+# Maximum size of a statement in bytes.
+_MAX_STATEMENT = 1 << 20
 
-Shape = Literal["table", "csv", "json", "markdown", "parquet"]
-_SUFFIXES: dict[str, Shape] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
+ResultFormat = Literal["table", "csv", "json", "markdown", "parquet"]
+_SUFFIXES: dict[str, ResultFormat] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
 
 
 class AnswerFlags(Frozen):
-    """Format of a result, and its destination."""
+    """The format of the result, and where it goes."""
 
     format: Annotated[
-        Shape | None,
+        ResultFormat | None,
         Setting("Output format.", shown_default="by the name of FILE, else table", panel="Table"),
     ] = None
     as_json: Json = False
@@ -42,44 +42,45 @@ class AnswerFlags(Frozen):
     ] = 1000
     wide: Wide = False
 
-    def shape(self) -> Shape:
-        """Return the format. Raises OptionError when a binary format would go to a terminal."""
-        shape: Shape = "json" if self.as_json else self.format or _SUFFIXES.get(PurePath(self.output).suffix, "table")
-        if shape == "parquet" and self.output == "-" and sys.stdout.isatty():
+    def result_format(self) -> ResultFormat:
+        """Return the format of the result. Raises OptionError when a binary format would go to a terminal."""
+        by_suffix = _SUFFIXES.get(PurePath(self.output).suffix, "table")
+        result_format: ResultFormat = "json" if self.as_json else self.format or by_suffix
+        if result_format == "parquet" and self.output == "-" and sys.stdout.isatty():
             raise OptionError("parquet is binary; choose a file with -o, or redirect the output")
-        return shape
+        return result_format
 
-    def write(self, answer: "Answer", shape: Shape) -> int:
+    def write(self, answer: "Answer", result_format: ResultFormat) -> int:
         """Write the result; return the number of rows that a table omits."""
         from perf2x.base.files.atomic import STDOUT, open_output
         from perf2x.cli.render.query_result import WRITERS, first_rows, markdown_lines, text_lines
         from perf2x.cli.render.report_formats import print_report_text
         from perf2x.cli.render.screen import Screen, standard_output
 
-        if shape in WRITERS:
+        if result_format in WRITERS:
             with open_output(self.output, inputs=()) as out:
-                WRITERS[shape](answer, out)
+                WRITERS[result_format](answer, out)
             return 0
-        layout, left_out = first_rows(answer, self.limit)
+        layout, rows_left_out = first_rows(answer, self.limit)
         screen = standard_output(wide=self.wide)
-        screen = screen if self.output == STDOUT else Screen(screen.room)
-        lines = markdown_lines(layout) if shape == "markdown" else text_lines(layout, screen)
+        screen = screen if self.output == STDOUT else Screen(screen.room)  # a file has no colors
+        lines = markdown_lines(layout) if result_format == "markdown" else text_lines(layout, screen)
         text = "".join(f"{line}\n" for line in lines)
         if self.output == STDOUT:
             print_report_text(text)
-            return left_out
+            return rows_left_out
         with open_output(self.output, inputs=()) as out:
             out.write(text.encode())
-        return left_out
+        return rows_left_out
 
 
 def fleet_query(
     dataset: Dataset,
     sql: Sql,
     *,
-    form: AnswerFlags,
-    limits: QueryLimits,
-    bounds: Annotated[LoadOptions, Only("max_unpacked")],
+    answer_flags: AnswerFlags,
+    query_limits: QueryLimits,
+    load_options: Annotated[LoadOptions, Only("max_unpacked")],
     quiet: Quiet = False,
 ) -> None:
     """Run SQL on a dataset with DuckDB.
@@ -95,20 +96,20 @@ def fleet_query(
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.fleet.query import answered
 
-    shape = form.shape()
+    result_format = answer_flags.result_format()
     query = _standard_input() if sql == "-" else sql
-    with limit_unpacking(bounds.max_unpacked), answered(dataset, query, limits) as answer:
-        left_out = form.write(answer, shape)
-    if left_out and not quiet:
-        print_message(f"{left_out:,} more rows; --limit 0 shows all")
+    with limit_unpacking(load_options.max_unpacked), answered(dataset, query, query_limits) as answer:
+        rows_left_out = answer_flags.write(answer, result_format)
+    if rows_left_out and not quiet:
+        print_message(f"{rows_left_out:,} more rows; --limit 0 shows all")
 
 
 def _standard_input() -> str:
-    """Return the statements on standard input. Raises OptionError if there are none."""
+    """Return the SQL on standard input. Raises OptionError if it cannot be read, is too long, or is not UTF-8."""
     try:
-        text = sys.stdin.buffer.read(_MOST + 1)
-        if len(text) > _MOST:
-            raise OptionError(f"standard input: a statement has at most {_MOST >> 20} MiB")
+        text = sys.stdin.buffer.read(_MAX_STATEMENT + 1)
+        if len(text) > _MAX_STATEMENT:
+            raise OptionError(f"standard input: a statement has at most {_MAX_STATEMENT >> 20} MiB")
         return text.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"standard input: {getattr(error, 'strerror', None) or error}") from None

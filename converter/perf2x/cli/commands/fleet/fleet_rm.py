@@ -1,4 +1,4 @@
-"""``perf2x fleet rm``: removes recordings by name."""
+"""``perf2x fleet rm``: removes recordings from a dataset by name or by tags."""
 
 from typing import Annotated
 

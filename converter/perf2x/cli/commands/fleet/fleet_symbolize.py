@@ -1,4 +1,4 @@
-"""``perf2x fleet symbolize``: adds names to the places of a dataset."""
+"""``perf2x fleet symbolize``: looks up the names of places (addresses in objects) in a dataset."""
 
 import contextlib
 from pathlib import Path
@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 Objects = Annotated[
     tuple[str, ...], Argument("Look only in these ELF files, debug files, or folders of them.", metavar="OBJECT")
 ]
-_SHOWN = 10
-_HERE = 50_000
-"""Up to this many places, no workers are started unless requested, because starting them would take longer."""
+# Maximum number of objects without names to list.
+_MOST_LISTED = 10
+# Up to this many places, no workers are started unless ``--workers`` asks for them: it would take longer.
+_MOST_WITHOUT_WORKERS = 50_000
 
 
 def fleet_symbolize(
     dataset: Folder,
     objects: Objects = (),
     *,
-    crew: WorkerFlags,
-    request: Annotated[
+    worker_flags: WorkerFlags,
+    load_options: Annotated[
         LoadOptions,
         Only(SymbolOptions, "max_unpacked"),
         Without("perf_map_dir", "allow_mismatch", "names", "inline"),
@@ -59,40 +60,41 @@ def fleet_symbolize(
     from perf2x.sources.dataset.read.dataset_part import DatasetPart
     from perf2x.sources.dataset.sql.duckdb_engine import engine
 
-    totals, options, builds = None, request.symbols or SymbolOptions(), None
+    totals, options, build_ids = None, load_options.symbols or SymbolOptions(), None
     part = DatasetPart(DatasetAddress(dataset, {}))
     with contextlib.ExitStack() as stack:
         if objects:
             try:
-                builds, cache = stack.enter_context(temporary_buildid_cache(objects))
+                build_ids, cache = stack.enter_context(temporary_buildid_cache(objects))
             except ObjectError as error:
                 raise FormatError(*error.args) from None
             options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)  # nothing is at recorded paths here
-        unnamed = unnamed_objects(stack.enter_context(engine(part)), builds)
-        if options.kallsyms and unnamed.kernels > 1:  # it is used unchecked
+        unnamed = unnamed_objects(stack.enter_context(engine(part)), build_ids)
+        if options.kallsyms and unnamed.kernels > 1:  # kallsyms has no build id to compare
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
             )
         if unnamed.objects:
             root = dataset if is_address(dataset) else str(Path(dataset).absolute())
-            job, progress = NamingJob(root, options, request.max_unpacked), FleetProgress(quiet, "objects")
-            count = crew.workers or (available_cores() if unnamed.places > _HERE else 1)
-            workers = stack.enter_context(crew.begin(min(count, unnamed.objects)))
+            job, progress = NamingJob(root, options, load_options.max_unpacked), FleetProgress(quiet, "objects")
+            count = worker_flags.workers or (available_cores() if unnamed.places > _MOST_WITHOUT_WORKERS else 1)
+            workers = stack.enter_context(worker_flags.begin(min(count, unnamed.objects)))
             totals = symbolize(workers, unnamed.each, job, progress, unnamed.objects)
             progress.close()
     if not quiet:
         _summarize(dataset, totals, " of these objects" if objects else "")
 
 
-def _summarize(dataset: str, totals: "NamingTotals | None", of: str) -> None:
+def _summarize(dataset: str, totals: "NamingTotals | None", restriction: str) -> None:
+    """Print what was named, and the objects without names. ``totals`` is None if there was nothing to look up."""
     if totals is None:
-        print_message(f"{dataset}: every place{of} that can have a name has one")
+        print_message(f"{dataset}: every place{restriction} that can have a name has one")
         return
     print_message(
         f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {plural(totals.of, 'object')}"
     )
-    unnamed = sorted(totals.unnamed, key=lambda one: (-one[1], one[0]))
-    for name, places, reason in unnamed[:_SHOWN]:
+    unnamed = sorted(totals.unnamed, key=lambda row: (-row[1], row[0]))  # most places first
+    for name, places, reason in unnamed[:_MOST_LISTED]:
         print_message(f"no names: {plural(places, 'place')} of {name}: {reason}")
-    if len(unnamed) > _SHOWN:
-        print_message(f"no names: places of {len(unnamed) - _SHOWN:,} more objects")
+    if len(unnamed) > _MOST_LISTED:
+        print_message(f"no names: places of {len(unnamed) - _MOST_LISTED:,} more objects")
