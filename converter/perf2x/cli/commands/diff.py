@@ -38,8 +38,8 @@ def diff(
 ) -> None:
     """Compare two recordings: the functions that changed most.
 
-    perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes within sampling
-    noise.
+    -o diff.html also writes a flame graph of the difference, in which red code grew and blue code shrank. ~ marks
+    changes within sampling noise.
 
     ::
 
@@ -87,8 +87,8 @@ def _remarks(
 ) -> Iterator[str]:
     """Yield lines for standard error.
 
-    First the quality of both recordings, then events that are not shown, the file written (a sentence, or ""), and
-    changes within noise.
+    First the quality of both recordings, then events that are not shown, the file written (a sentence, or ""), and the
+    notes of ``--fail-above``.
     """
     from perf2x.cli.render.summary import verbose_lines, warning_lines
 
