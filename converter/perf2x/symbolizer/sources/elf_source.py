@@ -229,13 +229,13 @@ def _short_name(function: DebugFunction) -> str:
     its file, distinguishes it from others.
     """
     name, is_lambda = function.symbol, is_nameless_call_operator(function.symbol)
-    if not function.inside and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):
+    if not function.outer_function and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):
         return ""
     from perf2x.symbolizer.demangle.brackets import abbreviate  # not needed for C programs
 
     short = abbreviate(name)
-    if function.inside:
-        outer = function.inside.partition(".")[0]  # without suffixes of clones, as in main.cold
+    if function.outer_function:
+        outer = function.outer_function.partition(".")[0]  # without suffixes of clones, as in main.cold
         outer = _short_name(DebugFunction(outer, "")) or short_name(outer)
         return f"{outer}::{'{lambda}' if is_lambda else short}"
     return f"{short} {base_name(function.path)}" if is_lambda else short

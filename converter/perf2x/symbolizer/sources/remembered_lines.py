@@ -68,7 +68,7 @@ class _Stored(Frozen, array_like=True):
     line: bytes
     """(rows,) source line."""
     functions: list[tuple[bytes, bytes, int, bytes]]
-    """The fields of `DebugFunction`: symbol, path, start line, inside."""
+    """The fields of `DebugFunction`: symbol, path, start line, outer function."""
 
     @classmethod
     def of(cls, cached: CachedLines, other_files: str) -> Self:
@@ -79,7 +79,7 @@ class _Stored(Frozen, array_like=True):
             column.astype("<u8").tobytes()
             for column in (cached.address, np.diff(locations.offsets), as_int64(numbers), locations.line)
         )
-        functions = [(_encoded(f.symbol), _encoded(f.path), f.start_line, _encoded(f.inside)) for f in number]
+        functions = [(_encoded(f.symbol), _encoded(f.path), f.start_line, _encoded(f.outer_function)) for f in number]
         return cls(other_files, address, count, function, line, functions)
 
     def lines(self) -> CachedLines:

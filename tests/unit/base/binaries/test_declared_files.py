@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from perf2x.base.binaries.dwarf import dwarf_numbers as c
-from perf2x.base.binaries.dwarf.dwarf_functions import Scope, describe
+from perf2x.base.binaries.dwarf.dwarf_functions import FunctionInstance, describe
 from perf2x.base.binaries.dwarf.line_table import NO_FILES, FileNames, LineTables
 from perf2x.base.binaries.dwarf.pgo_lines import CodeLines
 from perf2x.errors import ObjectError
@@ -18,7 +18,7 @@ def test_the_file_may_be_stated_by_the_declaration_alone() -> None:
     definition = {c.AT_LINKAGE_NAME: (0, 0), c.AT_DECL_LINE: (0, 40), c.AT_SPECIFICATION: (FORM_REF4, 5)}
     unit: Any = SimpleNamespace(
         start=0,
-        first=1,
+        root_offset=1,
         end=9,
         text=lambda entry, key: "f" if key in entry else "",
         entry=lambda at: (None, declaration),
@@ -42,10 +42,14 @@ def test_only_the_last_part_of_a_path_is_kept_and_names_are_read_once() -> None:
             "/src", ("",), {1: (c.FORM_STRING, 40, 0)}, lambda form, at: "lib/deep/a.c" if at == 40 else ""
         )
 
-    lines: Any = SimpleNamespace(tables=lambda: SimpleNamespace(files=files))
+    lines: Any = SimpleNamespace(line_tables=lambda: SimpleNamespace(files=files))
     unit: Any = SimpleNamespace(start=7)
     code = CodeLines(lines)
-    chain = [Scope("f", 10, decl_file=(unit, 1)), Scope("g", 3, 0, 12, 4, decl_file=(unit, 2)), Scope("h", 1, 0, 5)]
+    chain = [
+        FunctionInstance("f", 10, decl_file=(unit, 1)),
+        FunctionInstance("g", 3, 0, 12, 4, decl_file=(unit, 2)),
+        FunctionInstance("h", 1, 0, 5),
+    ]
     frames = code._frames(chain, 2, 1)
     assert [(each.name, each.line, each.discriminator, each.file) for each in frames] == [
         ("f", 2, 4, "a.c"), ("g", 2, 0, ""), ("h", 1, 1, ""),
@@ -59,8 +63,8 @@ def test_a_table_of_names_that_cannot_be_read_is_told_once() -> None:
 
     errors: list[ObjectError] = []
     tables = SimpleNamespace(files=lambda unit: FileNames("/src", ("",), {1: (c.FORM_STRX, 9, 0)}, refused))
-    lines: Any = SimpleNamespace(tables=lambda: tables, broken=errors.append)
+    lines: Any = SimpleNamespace(line_tables=lambda: tables, report_broken=errors.append)
     unit: Any = SimpleNamespace(start=7)
-    chain = [Scope("f", 10, decl_file=(unit, 1)), Scope("g", 3, 0, 12, 4, decl_file=(unit, 1))]
+    chain = [FunctionInstance("f", 10, decl_file=(unit, 1)), FunctionInstance("g", 3, 0, 12, 4, decl_file=(unit, 1))]
     assert [each.file for each in CodeLines(lines)._frames(chain, 2, 1)] == ["", ""]
     assert [*map(str, errors)] == ["no such string"]

@@ -14,7 +14,7 @@ from perf2x.base.binaries.dwarf.address_lookup import UnitLines, unit_ranges
 from perf2x.base.binaries.dwarf.attribute_forms import AbbreviationTable, UnitEncoding
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
-from perf2x.base.binaries.dwarf.dwarf_functions import MAX_REFERENCES, scopes
+from perf2x.base.binaries.dwarf.dwarf_functions import MAX_REFERENCES, function_chains
 from perf2x.base.binaries.dwarf.dwp_package import DwoFiles, package_contributions
 from perf2x.base.binaries.dwarf.line_table import LineTables
 from perf2x.base.binaries.dwarf.read_budget import ReadBudget
@@ -138,7 +138,8 @@ SECOND = FIRST + 13
 @pytest.mark.parametrize("target", [SECOND, FIRST])
 def test_a_function_that_is_its_own_origin_has_no_name(target) -> None:
     unit = by_hand(entry(2, 0x1000, 0x20, target), entry(3, 0x1004, 4, SECOND), b"\0\0")
-    assert [[scope.name for scope in chain] for chain in scopes(unit, [0x1000, 0x1004])] == [[""], ["", ""]]
+    chains = function_chains(unit, [0x1000, 0x1004])
+    assert [[function.name for function in chain] for chain in chains] == [[""], ["", ""]]
     assert MAX_REFERENCES < 100
 
 
@@ -155,21 +156,21 @@ def test_a_function_that_is_its_own_origin_has_no_name(target) -> None:
 def test_entries_with_dangling_references_have_no_name(entries, message) -> None:
     unit = by_hand(*entries)
     with pytest.raises(ObjectError, match=message):
-        scopes(unit, [0x1000, 0x1004, 0x1080])
+        function_chains(unit, [0x1000, 0x1004, 0x1080])
 
 
 def test_endlessly_nested_functions_end_in_time() -> None:
     unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 5000)
     with pytest.raises(ObjectError, match="nested too deeply"):
-        scopes(unit, [0x1000])
+        function_chains(unit, [0x1000])
 
 
 def test_thousands_of_functions_at_every_address(monkeypatch) -> None:
-    monkeypatch.setattr("perf2x.base.binaries.dwarf.dwarf_functions.MAX_SCOPES", 1000)
+    monkeypatch.setattr("perf2x.base.binaries.dwarf.dwarf_functions.MAX_FUNCTIONS", 1000)
     flat = ABBREVIATIONS.replace(b"\x02\x2e\x01", b"\x02\x2e\x00")
     unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 50, b"\0", abbreviations=flat)
     with pytest.raises(ObjectError, match="too many"):
-        scopes(unit, list(range(0x1000, 0x1020)))
+        function_chains(unit, list(range(0x1000, 0x1020)))
 
 
 def test_one_damaged_unit_leaves_the_others() -> None:
@@ -231,10 +232,10 @@ def test_a_line_table_of_too_many_files_and_one_that_is_cut_off() -> None:
     )
     unit.__dict__["root"] = {0x10: (0x17, 0)}
     with pytest.raises(ObjectError, match="files"):
-        LineTables(unit.file).of(unit)
+        LineTables(unit.file).whole_table(unit)
     unit.__dict__["root"] = {0x10: (0x17, 30)}
     with pytest.raises(ObjectError, match=r"cut off|points outside|version"):
-        LineTables(unit.file).of(unit)
+        LineTables(unit.file).whole_table(unit)
 
 
 LINED = b"\x01\x11\x00\x11\x01\x12\x06\x10\x17\x1b\x08\x00\x00\x00"  # low_pc, high_pc, stmt_list, comp_dir string

@@ -5,7 +5,7 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.base.binaries.dwarf.address_lookup import MAX_NESTING, scopes_around
+from perf2x.base.binaries.dwarf.address_lookup import MAX_NESTING, enclosing_names
 from perf2x.base.binaries.dwarf.compilation_units import Unit
 from perf2x.base.binaries.dwarf.source_locations import is_nameless_call_operator
 from tests.support.examples import examples
@@ -66,7 +66,7 @@ def unit_of(trees) -> tuple[Unit, Around]:
 def test_functions_around_are_those_that_the_entries_were_written_in(trees, data) -> None:
     unit, expected = unit_of(trees)
     asked = data.draw(st.lists(st.sampled_from(sorted(expected)), unique=True) if expected else st.just([]))
-    found = scopes_around([(unit, at) for at in asked])
+    found = enclosing_names([(unit, at) for at in asked])
     assert found == {(unit, at): named(expected[at]) for at in asked}
 
 
@@ -84,8 +84,8 @@ def named(around: list[tuple[int, str]]) -> tuple[str, str]:
 def test_places_where_no_entry_begins_are_left_out() -> None:
     unit, expected = unit_of([(2, "work", [(5, "x", [])])])
     first, second = sorted(expected)
-    assert scopes_around([(unit, second + 1), (unit, second), (unit, 1)]) == {(unit, second): ("", "work")}
-    assert scopes_around([(unit, first)]) == {(unit, first): ("", "")}
+    assert enclosing_names([(unit, second + 1), (unit, second), (unit, 1)]) == {(unit, second): ("", "work")}
+    assert enclosing_names([(unit, first)]) == {(unit, first): ("", "")}
 
 
 def nested(depth) -> list[tuple[Unit, int]]:
@@ -96,12 +96,12 @@ def nested(depth) -> list[tuple[Unit, int]]:
 
 def test_endless_nesting_ends_in_time() -> None:
     places = nested(30)
-    assert [scopes_around(places)[place][1] for place in places] == ["", *["f"] * 29]
-    assert scopes_around(nested(6000)) == {}
+    assert [enclosing_names(places)[place][1] for place in places] == ["", *["f"] * 29]
+    assert enclosing_names(nested(6000)) == {}
 
 
 def test_units_are_not_walked_over_and_over() -> None:
     places = nested(300)
     for _ in range(100):
-        scopes_around(places[:1])
-    assert scopes_around(places) == {}
+        enclosing_names(places[:1])
+    assert enclosing_names(places) == {}

@@ -1,7 +1,10 @@
-"""Source lines and inlined functions of an object's addresses, from the units that contain them.
+"""Looks up functions and source lines of addresses in the compilation units that contain the addresses.
 
-``.debug_aranges`` has one table of address ranges per unit (DWARF 5, section 6.1.2), so the units that contain an
-address are found without reading them.
+First we find the unit of each address. ``.debug_aranges`` has a table of address ranges per unit (DWARF 5, section
+6.1.2), so units need not be read for that; the root entries of units without a table, such as clang's, state their
+ranges. Then the unit's line table gives the file and line of the address, and a walk over the unit's entries gives the
+function and the functions inlined into it. Last, C++ functions that have no linkage name get the names of the
+namespaces, classes and functions around them (`enclosing_names`).
 """
 
 import contextlib
@@ -15,7 +18,7 @@ from perf2x.base.binaries.dwarf import dwarf_numbers as c
 from perf2x.base.binaries.dwarf.attribute_forms import initial_length, uleb128
 from perf2x.base.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.base.binaries.dwarf.debug_sections import DebugSections
-from perf2x.base.binaries.dwarf.dwarf_functions import MAX_DEPTH, Entry, Scope, describe, scopes
+from perf2x.base.binaries.dwarf.dwarf_functions import MAX_DEPTH, Entry, FunctionInstance, describe, function_chains
 from perf2x.base.binaries.dwarf.line_table import LineTable, LineTables
 from perf2x.base.binaries.dwarf.source_locations import (
     DebugFunction,
@@ -27,61 +30,65 @@ from perf2x.base.binaries.dwarf.source_locations import (
 from perf2x.base.columnar import I64, U64, as_int64, as_uint64, flatnonzero, rows_by, searchsorted
 from perf2x.errors import ObjectError
 
+# An entry's names come from at most this many enclosing namespaces, classes and functions; outer ones are ignored.
 MAX_NESTING = 16
-"""Maximum number of scopes and functions around an entry."""
-_SCOPES = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
-_TOGETHER = 64
-"""The number of units whose line tables are read together."""
+_SCOPE_TAGS = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
+# The number of units whose line programs are decoded together.
+_UNITS_PER_PASS = 64
+# Maps a skeleton unit to its split unit, which has the entries; returns None when the split unit's file is missing.
 FindSplitUnit = Callable[[Unit], Unit | None]
-"""Maps a skeleton unit to the split unit with its entries; returns None when its file is missing."""
 
 
 class UnitLines:
-    """Resolves batches of addresses in the units that contain them."""
+    """Looks up addresses of one object in the units of its debug info."""
 
     def __init__(
         self,
         file: DebugFile,
         split: FindSplitUnit,
-        broken: Callable[[ObjectError], None],
+        report_broken: Callable[[ObjectError], None],
     ) -> None:
-        """``broken`` is called for each unreadable unit; the others are still used."""
-        self._file, self._split, self.broken = file, split, broken
-        self._ranges = self._index()
+        """``report_broken`` is called for each unit that cannot be read; the other units are still used."""
+        self._file, self._split, self.report_broken = file, split, report_broken
+        self._ranges = self._sorted_ranges()
 
     def find(self, address: U64) -> SourceLocations:
         """Return the functions and lines of the sorted addresses."""
         result: list[Sequence[FunctionLine]] = [()] * len(address)
-        tables, units = self.tables(), iter(self.by_unit(address))
-        while some := [*islice(units, _TOGETHER)]:
-            known = tables.at([(unit, address[rows]) for unit, rows in some])
-            for (unit, rows), table in zip(some, known, strict=True):
+        tables, units = self.line_tables(), iter(self.by_unit(address))
+        while batch := [*islice(units, _UNITS_PER_PASS)]:
+            partial_tables = tables.partial_tables([(unit, address[rows]) for unit, rows in batch])
+            for (unit, rows), table in zip(batch, partial_tables, strict=True):
                 try:
-                    found = self._source_frames(unit, table or tables.of(unit), address[rows])
+                    chains = self._source_frames(unit, table or tables.whole_table(unit), address[rows])
                 except ObjectError as error:
-                    self.broken(error)
+                    self.report_broken(error)
                     continue
-                for index, frames in zip(rows.tolist(), found, strict=True):
-                    result[index] = frames
+                for row, frames in zip(rows.tolist(), chains, strict=True):
+                    result[row] = frames
         return source_locations_of(result)
 
     def by_unit(self, address: U64) -> Iterator[tuple[Unit, I64]]:
-        """Yield units with the rows of the sorted addresses in each; units that share a line table are adjacent."""
-        starts, ends, units = self._ranges
-        row = searchsorted(starts, address, "right") - 1
-        kept = flatnonzero(row >= 0)
-        kept = kept[address[kept] < ends[row[kept]]]
-        for number, rows in sorted(rows_by(units[row[kept]]), key=lambda pair: self._table_at(pair[0])):
-            yield self._file.units[number], kept[rows]
+        """Yield each unit that contains some of the sorted addresses, with the row numbers of these addresses.
 
-    def tables(self) -> LineTables:
+        Units that share a line table are adjacent.
+        """
+        starts, ends, unit_indexes = self._ranges
+        range_row = searchsorted(starts, address, "right") - 1
+        inside = flatnonzero(range_row >= 0)
+        inside = inside[address[inside] < ends[range_row[inside]]]
+        by_index = rows_by(unit_indexes[range_row[inside]])
+        for unit_index, rows in sorted(by_index, key=lambda pair: self._line_table_offset(pair[0])):
+            yield self._file.units[unit_index], inside[rows]
+
+    def line_tables(self) -> LineTables:
         """Return a reader of line tables, for one pass over units."""
         return LineTables(self._file)
 
-    def entries(self, unit: Unit) -> Unit | None:
-        """Return the unit that has the entries of ``unit``: itself, or its split unit.
+    def unit_with_entries(self, unit: Unit) -> Unit | None:
+        """Return the unit that has the entries of ``unit``: ``unit`` itself, or the split unit of a skeleton.
 
-        Returns None when its file is missing.
+        Returns None when the split unit's file is missing. Raises ObjectError when the entries were read too often.
         """
         entries = self._split(unit) if unit.dwo_name else unit
         if entries is not None:
@@ -89,158 +96,174 @@ class UnitLines:
         return entries
 
     def _source_frames(self, unit: Unit, table: LineTable, address: U64) -> list[list[FunctionLine]]:
-        """Return the frames of addresses in one unit."""
-        entries = self.entries(unit)
+        """Return the frames of each of the sorted addresses, all of which are in ``unit``; innermost frame first."""
+        entries = self.unit_with_entries(unit)
         file, line, _ = table.find(address)
-        chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
+        chains = function_chains(entries, address.tolist()) if entries is not None else [[] for _ in address]
         is_cxx = entries is not None and entries.root.get(c.AT_LANGUAGE, (0, 0))[1] in c.LANGUAGES_CXX
-        bare = (scope.origin for chain in chains for scope in chain if is_cxx and not scope.name.startswith("_Z"))
-        around = scopes_around(origin for origin in bare if origin is not None)
+        origins = (
+            function.origin for chain in chains for function in chain if is_cxx and not function.name.startswith("_Z")
+        )
+        enclosing = enclosing_names(origin for origin in origins if origin is not None)
         return [
-            _inline_chain(table, chain, int(number), int(at), around)
-            for chain, number, at in zip(chains, file, line, strict=True)
+            _inline_frames(table, chain, int(file_number), int(line_number), enclosing)
+            for chain, file_number, line_number in zip(chains, file, line, strict=True)
         ]
 
-    def _table_at(self, number: int) -> int:
+    def _line_table_offset(self, unit_index: int) -> int:
         """Return the offset of a unit's line table, the sort key that makes units with a common table adjacent."""
         try:
-            return self._file.units[number].root.get(c.AT_STMT_LIST, (0, 0))[1]
+            return self._file.units[unit_index].root.get(c.AT_STMT_LIST, (0, 0))[1]
         except ObjectError:
             return 0
 
-    def _index(self) -> tuple[U64, U64, I64]:
-        """Return (start, end, unit) of all ranges, sorted by start; ``.debug_aranges`` lists those of most units."""
+    def _sorted_ranges(self) -> tuple[U64, U64, I64]:
+        """Return (first address, one past the last, index of the unit) of all units' ranges, sorted by address.
+
+        Ranges that begin at address 0 or 1 are left out: they are those of code that the linker discarded.
+        """
         listed = unit_ranges(self._file.sections)
         rows = []
-        for number, unit in enumerate(self._file.units):
+        for unit_index, unit in enumerate(self._file.units):
             try:
                 ranges = listed[unit.start] if unit.start in listed else unit.ranges(unit.root)
             except ObjectError as error:
-                self.broken(error)
+                self.report_broken(error)
             else:
-                rows += [(start, end, number) for start, end in ranges if 1 < start < end < 2**64]
+                rows += [(start, end, unit_index) for start, end in ranges if 1 < start < end < 2**64]
         rows.sort()
         start, end = (as_uint64([row[i] for row in rows]) for i in (0, 1))
         return start, end, as_int64([row[2] for row in rows])
 
 
-def _inline_chain(
-    table: LineTable, scopes: list[Scope], file: int, line: int, around: dict[Entry, tuple[str, str]]
+def _inline_frames(
+    table: LineTable, chain: list[FunctionInstance], file: int, line: int, enclosing: dict[Entry, tuple[str, str]]
 ) -> list[FunctionLine]:
-    """Return frames, innermost first.
+    """Return the frames of one address, innermost first.
 
-    The line table gives the innermost line; an inlined function gives its caller's.
+    ``chain`` has the function at the address and the functions inlined there, outermost first. ``file`` and ``line``
+    are those of the line table, which belong to the innermost function. The line in each caller is that of the call,
+    which the inlined function's entry states.
     """
-    if not scopes:
+    if not chain:
         return [(DebugFunction("", table.files.path(file)), line)] if line else []
     frames = []
-    for scope in reversed(scopes):
-        space, inside = around.get(scope.origin, ("", "")) if scope.origin else ("", "")
-        name = f"{space}::{scope.name}" if space else scope.name
-        frames.append((DebugFunction(name, table.files.path(file), scope.decl_line, inside), line))
-        file, line = scope.call_file, scope.call_line
+    for function in reversed(chain):
+        scope, outer_function = enclosing.get(function.origin, ("", "")) if function.origin else ("", "")
+        name = f"{scope}::{function.name}" if scope else function.name
+        frames.append((DebugFunction(name, table.files.path(file), function.decl_line, outer_function), line))
+        file, line = function.call_file, function.call_line
     return frames
 
 
 def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
-    """Return {offset of a unit: [(first address, one past the last)]}, ignoring damaged and empty tables.
+    """Read ``.debug_aranges``: {offset of a unit in ``.debug_info``: [(first address, one past the last)]}.
 
-    ::
+    Damaged and empty tables are ignored. The section has a table per unit::
 
-        length, version 2, unit, address size, 0 | aligned to two addresses: (address, length) …, (0, 0)
+        unit_length | version 2 | debug_info_offset | address_size | segment_selector_size 0
+        padding to a multiple of two addresses, counted from the start of the table
+        (address, length) … (0, 0)
     """
     data, order = sections.aranges, sections.file.byte_order
     found: dict[int, list[tuple[int, int]]] = {}
-    at = 0
-    while at + 12 <= len(data):
-        length, header, width = initial_length(order, data, at)
+    table = 0
+    while table + 12 <= len(data):
+        length, header, offset_size = initial_length(order, data, table)
         end = header + length
         if end > len(data) or length < 12:
             break
-        version, unit, size = struct.unpack_from(f"{order}H{'Q' if width == 8 else 'I'}B", data, header)
-        first = at + -(-(header + width + 4 - at) // (2 * size or 1)) * (2 * size)
-        if version == 2 and size in (4, 8) and first < end:
-            count = (end - first) // size
-            pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first).reshape(-1, 2)
+        version, unit, size = struct.unpack_from(f"{order}H{'Q' if offset_size == 8 else 'I'}B", data, header)
+        # the header after unit_length has 2 + offset_size + 1 + 1 bytes; its end is rounded up to pairs of addresses
+        first_pair = table + -(-(header + offset_size + 4 - table) // (2 * size or 1)) * (2 * size)
+        if version == 2 and size in (4, 8) and first_pair < end:
+            count = (end - first_pair) // size
+            pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first_pair).reshape(-1, 2)
             ranges = [(start, start + length) for start, length in pairs.tolist() if length]
-            if ranges and unit < len(sections.info):  # larger offsets could be chosen to collide as dictionary keys
+            # offsets are dictionary keys, and a hostile file could choose huge ones whose hashes are all the same
+            if ranges and unit < len(sections.info):
                 found.setdefault(unit, []).extend(ranges)
-        at = end
+        table = end
     return found
 
 
-def scopes_around(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
-    """Map each entry to its scope and to the function around that, "" without one.
+def enclosing_names(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
+    """Map the entry of each C++ function to (enclosing scope, enclosing function); "" where there is none.
 
-    GCC gives C++ functions with internal linkage only a plain name, no linkage name. The declaration of such a function
-    is nested in the entries of its namespaces and classes, and of a function if it is a lambda or belongs to a local
-    class. One walk over a unit finds the scopes of all requested entries in it.
+    GCC gives functions with internal linkage only a plain name, no linkage name. The declaration of such a function is
+    nested in the entries of its namespaces and classes and, if it is a lambda or a member of a local class, in the
+    entry of a function. One walk over a unit finds the enclosing entries of all requested entries in it.
 
-    The scope consists of namespaces and classes, as in ``std::vector<int>``; it is "" for a lambda's call operator. The
-    function is the innermost one that is not a nameless call operator. Entries of units that cannot be read, or whose
-    walk would exceed the file's budget, are left out.
+    The scope consists of namespaces and classes, as in ``std::vector<int>``; it is "" for the call operator of a
+    lambda. The function is the innermost enclosing one that is not itself the nameless call operator of a lambda.
+
+    Examples: ``a::B::work`` → ("a::B", ""); ``Local::get``, of a class inside ``run`` → ("Local", "run"); a lambda's
+    ``operator()`` inside ``run`` → ("", "run").
+
+    Entries of units that cannot be read, or whose walk would exceed the file's budget, are left out.
     """
-    die_offsets: dict[Unit, set[int]] = {}
+    offsets_by_unit: dict[Unit, set[int]] = {}
     for unit, offset in entries:
-        die_offsets.setdefault(unit, set()).add(offset)
+        offsets_by_unit.setdefault(unit, set()).add(offset)
     found: dict[Entry, tuple[str, str]] = {}
-    for unit, offsets in die_offsets.items():
+    for unit, offsets in offsets_by_unit.items():
         with contextlib.suppress(ObjectError, IndexError, ValueError):
             unit.file.nesting_budget.spend(unit.end - unit.start)
-            for offset, around in _parents_of(unit, sorted(offsets)).items():
-                found[unit, offset] = _scope(unit, around)
+            for offset, parents in _parents_of(unit, sorted(offsets)).items():
+                found[unit, offset] = _names_of_parents(unit, parents)
     return found
 
 
-def _scope(unit: Unit, around: Sequence[int]) -> tuple[str, str]:
-    """Return the scope and the function that the entries around one, innermost first, make up."""
+def _names_of_parents(unit: Unit, parents: Sequence[int]) -> tuple[str, str]:
+    """Return (enclosing scope, enclosing function), given the offsets of the enclosing entries, innermost first."""
     scope: list[str] = []
-    is_local = False
-    for parent in around:
+    is_local = False  # whether a function was passed: scopes around it belong to its name, not to ``scope``
+    for parent in parents:
         abbreviation, entry = unit.entry(parent)
         if abbreviation is not None and abbreviation.tag == c.TAG_SUBPROGRAM:
             is_local, name = True, describe(unit, entry)[0]
             if name and not is_nameless_call_operator(name):
                 return "::".join(reversed(scope)), name
         elif not is_local:
-            is_space = abbreviation is not None and abbreviation.tag == c.TAG_NAMESPACE
-            name = unit.text(entry, c.AT_NAME) or ("(anonymous namespace)" if is_space else "")
+            is_namespace = abbreviation is not None and abbreviation.tag == c.TAG_NAMESPACE
+            name = unit.text(entry, c.AT_NAME) or ("(anonymous namespace)" if is_namespace else "")
             if not scope and (not name or name.startswith("<lambda")):
-                is_local = True  # a lambda is named after its function alone
+                is_local = True  # this is the class of a lambda, which is named after its function alone
             else:
                 scope.append(name)
     return "::".join(filter(None, reversed(scope))), ""
 
 
 def _parents_of(unit: Unit, offsets: Sequence[int]) -> dict[int, list[int]]:
-    """Return the scopes around entries, innermost first, in one walk over a unit.
+    """Map entries to the offsets of the namespaces, types and functions around them, innermost first.
 
-    ``offsets`` are ascending; the walk skips everything between two of them that contains neither.
+    ``offsets`` are those of the entries, ascending. One walk over the unit finds all of them; an entry's children are
+    skipped if none of ``offsets`` lies among them. Offsets at which no entry begins are left out.
     """
-    data, at, left = unit.file.sections.info, unit.first, list(reversed(offsets))
-    parents: list[int] = []  # offsets, -1 for entries that are not scopes
+    data, position, pending = unit.file.sections.info, unit.root_offset, list(reversed(offsets))
+    parents: list[int] = []  # offsets of the entries around ``position``, -1 for tags that are not in _SCOPE_TAGS
     found: dict[int, list[int]] = {}
-    while left and at < unit.end:
-        while left and left[-1] <= at:
-            if left.pop() == at:
-                found[at] = [parent for parent in reversed(parents) if parent >= 0][:MAX_NESTING]
-        code, body = uleb128(data, at)
-        if not code:
+    while pending and position < unit.end:
+        while pending and pending[-1] <= position:
+            if pending.pop() == position:
+                found[position] = [parent for parent in reversed(parents) if parent >= 0][:MAX_NESTING]
+        code, body = uleb128(data, position)
+        if not code:  # the end of a list of children
             del parents[-1:]
-            at = body if parents else unit.end
+            position = body if parents else unit.end
             continue
         abbreviation = unit.abbreviation(code)
         size, steps = abbreviation.size, abbreviation.steps
-        at, begin = body + size if size >= 0 else unit.encoding.skip(data, body, steps), at
+        position, entry = body + size if size >= 0 else unit.encoding.skip(data, body, steps), position
         if not abbreviation.has_children:
-            at = at if parents else unit.end
+            position = position if parents else unit.end
             continue
-        back, size = abbreviation.sibling
-        sibling = unit.start + unit.encoding.integer(data, at - back, size) if size else 0
-        if left and at <= sibling <= left[-1]:
-            at = sibling
+        distance, size = abbreviation.sibling
+        sibling = unit.start + unit.encoding.integer(data, position - distance, size) if size else 0
+        if pending and position <= sibling <= pending[-1]:  # the next requested entry lies after all children
+            position = sibling
             continue
         if len(parents) >= MAX_DEPTH:
             raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
-        parents.append(begin if abbreviation.tag in _SCOPES else -1)
+        parents.append(entry if abbreviation.tag in _SCOPE_TAGS else -1)
     return found

@@ -1,7 +1,10 @@
 """Abbreviations and forms: the layout of an entry's attributes, and how to decode or skip them.
 
-Walking over entries is the inner loop of this package, so an abbreviation caches the size of its entries where it is
-fixed, and otherwise the steps that skip them. Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
+An entry (DIE) in ``.debug_info`` is an abbreviation code followed by the attributes' values. The abbreviation with that
+code, in ``.debug_abbrev``, states the entry's tag and the attributes with their forms; a form determines how many bytes
+a value has. Walking over entries is the inner loop of this package, so an abbreviation caches what is needed to skip
+its entries: their size if all forms have a fixed size, otherwise a list of steps. Source of truth: DWARF 5, sections
+7.5.3 to 7.5.6.
 """
 
 import struct
@@ -12,132 +15,153 @@ from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
-_FIXED = {
+_FIXED_SIZES = {
     c.FORM_DATA1: 1, c.FORM_FLAG: 1, c.FORM_REF1: 1, c.FORM_STRX1: 1, c.FORM_ADDRX1: 1,
     c.FORM_DATA2: 2, c.FORM_REF2: 2, c.FORM_STRX2: 2, c.FORM_ADDRX2: 2, c.FORM_STRX3: 3, c.FORM_ADDRX3: 3,
     c.FORM_DATA4: 4, c.FORM_REF4: 4, c.FORM_STRX4: 4, c.FORM_ADDRX4: 4, c.FORM_REF_SUP4: 4,
     c.FORM_DATA8: 8, c.FORM_REF8: 8, c.FORM_REF_SIG8: 8, c.FORM_REF_SUP8: 8, c.FORM_DATA16: 16,
     c.FORM_FLAG_PRESENT: 0, c.FORM_IMPLICIT_CONST: 0,
 }  # fmt: skip
-_OFFSETS = frozenset((c.FORM_STRP, c.FORM_SEC_OFFSET, c.FORM_LINE_STRP, c.FORM_STRP_SUP, c.FORM_GNU_REF_ALT,
+_OFFSET_FORMS = frozenset((c.FORM_STRP, c.FORM_SEC_OFFSET, c.FORM_LINE_STRP, c.FORM_STRP_SUP, c.FORM_GNU_REF_ALT,
                       c.FORM_GNU_STRP_ALT, c.FORM_REF_ADDR))  # fmt: skip
-_LEB = frozenset((c.FORM_SDATA, c.FORM_UDATA, c.FORM_REF_UDATA, c.FORM_STRX, c.FORM_ADDRX, c.FORM_LOCLISTX,
+_LEB_FORMS = frozenset((c.FORM_SDATA, c.FORM_UDATA, c.FORM_REF_UDATA, c.FORM_STRX, c.FORM_ADDRX, c.FORM_LOCLISTX,
                   c.FORM_RNGLISTX, c.FORM_GNU_ADDR_INDEX, c.FORM_GNU_STR_INDEX))  # fmt: skip
-_LENGTHS = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
+_BLOCK_LENGTH_SIZES = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
+# steps that skip an attribute of variable size (see `UnitEncoding.skip`)
 _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
-_LONGEST_LEB = 16
-_SPARSE = 1 << 16
-"""Above this number, abbreviation codes must be dense.
+# a LEB128 number may have this many bytes after the first; numbers of 64 bits have nine
+_MAX_LEB_CONTINUATION = 16
+# Above this number, abbreviation codes must be dense.
+#
+# Compilers number abbreviations from 1; a hostile file could choose large codes that all collide as dictionary keys
+# (see base/columnar/hashing.py). Below this number there are too few codes to do harm.
+_MAX_SPARSE_CODE = 1 << 16
 
-Compilers number abbreviations from 1; a hostile file could choose large codes that all collide as dictionary keys (see
-base/columnar/hashing.py). Below this number there are too few codes to do harm.
-"""
 
+def uleb128(data: bytes, offset: int) -> tuple[int, int]:
+    """Decode the unsigned LEB128 number at ``offset``: (value, offset of the next byte).
 
-def uleb128(data: bytes, at: int) -> tuple[int, int]:
-    """Decode an unsigned LEB128 number: (value, offset of the next byte). Raises IndexError at the end of ``data``."""
-    byte = data[at]
+    Raises IndexError if ``data`` ends within the number.
+    """
+    byte = data[offset]
     if byte < 0x80:
-        return byte, at + 1
-    value, shift, start = byte & 0x7F, 7, at
+        return byte, offset + 1
+    value, shift, start = byte & 0x7F, 7, offset
     while byte >= 0x80:
-        at += 1
-        if at - start > _LONGEST_LEB:
+        offset += 1
+        if offset - start > _MAX_LEB_CONTINUATION:
             raise ObjectError("debug info: an unterminated number")
-        byte = data[at]
+        byte = data[offset]
         value |= (byte & 0x7F) << shift
         shift += 7
-    return value, at + 1
+    return value, offset + 1
 
 
-def sleb128(data: bytes, at: int) -> tuple[int, int]:
-    """Decode a signed LEB128 number: (value, offset of the next byte). Raises IndexError at the end of ``data``."""
-    value, end = uleb128(data, at)
-    bits = 7 * (end - at)
+def sleb128(data: bytes, offset: int) -> tuple[int, int]:
+    """Decode the signed LEB128 number at ``offset``: (value, offset of the next byte).
+
+    Raises IndexError if ``data`` ends within the number.
+    """
+    value, end = uleb128(data, offset)
+    bits = 7 * (end - offset)
     return (value - (1 << bits) if data[end - 1] & 0x40 else value), end
 
 
-def initial_length(order: str, data: bytes, at: int) -> tuple[int, int, int]:
-    """Read the length at the start of a table: (length, offset after it, bytes of an offset); DWARF 5, section 7.4."""
-    (length,) = struct.unpack_from(order + "I", data, at)
+def initial_length(order: str, data: bytes, start: int) -> tuple[int, int, int]:
+    """Read the length field at the start of a unit or table (DWARF 5, section 7.4).
+
+    Returns (length of what follows the field, offset after the field, bytes of a section offset: 4, or 8 in 64-bit
+    DWARF).
+    """
+    (length,) = struct.unpack_from(order + "I", data, start)
     if length != 0xFFFFFFFF:
-        return length, at + 4, 4
-    (length,) = struct.unpack_from(order + "Q", data, at + 4)
-    return length, at + 12, 8
+        return length, start + 4, 4
+    (length,) = struct.unpack_from(order + "Q", data, start + 4)
+    return length, start + 12, 8
 
 
 class UnitEncoding(Frozen):
     """The properties of a unit that determine the sizes of forms."""
 
     byte_order: str
+    """``"<"`` or ``">"``, as `struct` has it."""
     address_size: int
+    """In bytes."""
     offset_size: int
+    """Bytes of a section offset: 4, or 8 in 64-bit DWARF."""
     version: int
 
     def fixed_size(self, form: int) -> int:
-        """Return the size of a form in bytes; −1 when it varies."""
-        if form in _FIXED:
-            return _FIXED[form]
+        """Return the size of a form in bytes; −1 when the size varies or the form is unknown."""
+        if form in _FIXED_SIZES:
+            return _FIXED_SIZES[form]
         if form == c.FORM_ADDR or (form == c.FORM_REF_ADDR and self.version < 3):
             return self.address_size
-        return self.offset_size if form in _OFFSETS else -1
+        return self.offset_size if form in _OFFSET_FORMS else -1
 
-    def integer(self, data: bytes, at: int, size: int) -> int:
-        """Read an unsigned integer of ``size`` bytes. Raises ObjectError outside the section."""
-        if at < 0 or at + size > len(data):
+    def integer(self, data: bytes, offset: int, size: int) -> int:
+        """Read an unsigned integer of ``size`` bytes. Raises ObjectError if it is not within the section ``data``."""
+        if offset < 0 or offset + size > len(data):
             raise ObjectError("debug info: a reference points outside its section")
-        return int.from_bytes(data[at : at + size], ENDIAN[self.byte_order])
+        return int.from_bytes(data[offset : offset + size], ENDIAN[self.byte_order])
 
-    def value(self, data: bytes, at: int, form: int, constant: int) -> tuple[int, int]:
-        """Decode an attribute: (number, offset or index, offset of the next attribute).
+    def value(self, data: bytes, offset: int, form: int, constant: int) -> tuple[int, int]:
+        """Decode the attribute at ``offset``: (value, offset of the next attribute).
 
-        For blocks and strings the value is the offset of their first byte.
+        The value is a number, an index, or the offset that the form holds; of inline strings and of blocks, the offset
+        in ``data`` of their first byte (of a block, that of its length). ``constant`` is the value of a
+        DW_FORM_implicit_const, which the abbreviation holds.
         """
         size = self.fixed_size(form)
         if size >= 0:
             if form == c.FORM_FLAG_PRESENT:
-                return 1, at
-            return (constant, at) if form == c.FORM_IMPLICIT_CONST else (self.integer(data, at, size), at + size)
+                return 1, offset
+            if form == c.FORM_IMPLICIT_CONST:
+                return constant, offset
+            return self.integer(data, offset, size), offset + size
         if form == c.FORM_SDATA:
-            return sleb128(data, at)
-        if form in _LEB:
-            return uleb128(data, at)
-        start = at
-        return start, self.skip(data, at, (_skip_step(self, form),))
+            return sleb128(data, offset)
+        if form in _LEB_FORMS:
+            return uleb128(data, offset)
+        return offset, self.skip(data, offset, (_skip_step(self, form),))
 
-    def skip(self, data: bytes, at: int, steps: tuple[int, ...]) -> int:
-        """Return the offset after the attributes that ``steps`` describe."""
+    def skip(self, data: bytes, offset: int, steps: tuple[int, ...]) -> int:
+        """Return the offset after the attributes at ``offset``, given their steps as `_skip_step` makes them."""
         for step in steps:
             if step >= 0:
-                at += step
+                offset += step
             elif step == _STEP_LEB:
-                while data[at] >= 0x80:
-                    at += 1
-                at += 1
+                while data[offset] >= 0x80:
+                    offset += 1
+                offset += 1
             elif step == _STEP_STRING:
-                at = data.index(b"\0", at) + 1
+                offset = data.index(b"\0", offset) + 1
             elif step == _STEP_BLOCK:
-                length, at = uleb128(data, at)
-                at += length
+                length, offset = uleb128(data, offset)
+                offset += length
             else:
-                size = -step // 16
-                at += size + self.integer(data, at, size)
-        return at
+                length_size = -step // 16
+                offset += length_size + self.integer(data, offset, length_size)
+        return offset
 
 
 def _skip_step(encoding: UnitEncoding, form: int) -> int:
-    """Return how to skip a form: its size if fixed, else a _STEP_*, or −16 × the size of the length before a block."""
+    """Return how to skip an attribute of a form, as a number.
+
+    The number is the attribute's size if that is fixed. Otherwise it is _STEP_LEB, _STEP_STRING, _STEP_BLOCK (a block
+    after a LEB128 length) or, for a block after a length of 1, 2 or 4 bytes, −16 × the size of that length.
+    """
     size = encoding.fixed_size(form)
     if size >= 0:
         return size
-    if form in _LEB:
+    if form in _LEB_FORMS:
         return _STEP_LEB
     if form == c.FORM_STRING:
         return _STEP_STRING
     if form in (c.FORM_BLOCK, c.FORM_EXPRLOC):
         return _STEP_BLOCK
-    if form in _LENGTHS:
-        return -16 * _LENGTHS[form]
+    if form in _BLOCK_LENGTH_SIZES:
+        return -16 * _BLOCK_LENGTH_SIZES[form]
     raise ObjectError(f"debug info: unknown form {form:#x}")
 
 
@@ -147,45 +171,61 @@ class Abbreviation(Frozen):
     tag: int
     has_children: bool
     attributes: tuple[tuple[int, int, int, int], ...]
-    """(attribute, form, implicit constant, size of an integer of fixed size, else 0)"""
+    """For each attribute (name, DW_AT_*; form; value of DW_FORM_implicit_const, else 0; size if it is fixed, else 0).
+    """
     size: int
-    """Bytes of an entry after its code, −1 when that varies."""
+    """Bytes of an entry after its code; −1 when that varies."""
     steps: tuple[int, ...]
+    """How `UnitEncoding.skip` skips the attributes."""
     sibling: tuple[int, int]
-    """(distance from the end of the entry, size) of the reference to the next sibling.
+    """Where DW_AT_sibling is: (distance of its first byte from the end of the entry, its size in bytes).
 
-    (0, 0) when there is none at a fixed distance. GCC puts it last, after attributes of any length.
+    (0, 0) if there is none, or if an attribute of variable size follows it. GCC puts it last, after attributes of any
+    size, hence the distance from the end.
     """
     may_have_code: bool
     """The entry may have addresses: DW_AT_low_pc or DW_AT_ranges."""
-    extent: tuple[int, ...]
-    """(offset of DW_AT_low_pc, offset and size of DW_AT_high_pc as a length) where both are fixed, else ()."""
+    pc_layout: tuple[int, ...]
+    """(offset of DW_AT_low_pc, offset of DW_AT_high_pc, size of DW_AT_high_pc).
 
-    leaf: int
-    """Size including a one-byte code, if it is fixed and the entries have neither children nor addresses; otherwise 0.
+    Offsets count from the first attribute. Empty unless both offsets are fixed and DW_AT_high_pc is a length, as
+    compilers write it.
     """
-    passed: tuple[int, ...]
-    """Size as above, and the offset of the four-byte reference to the sibling, for types and functions without
-    addresses; empty for all others.
+
+    leaf_size: int
+    """Size of the whole entry, for entries that a walk in search of code skips at once; 0 for all others.
+
+    These entries have a one-byte code (assumed here), a fixed size, no children and no addresses.
+    """
+    sibling_jump: tuple[int, ...]
+    """(size of the whole entry, offset of the reference to the sibling) for types, and functions without addresses.
+
+    A walk skips these entries with their children. Both numbers count from a one-byte code. Empty for other tags, for
+    entries that may have addresses or whose size varies, and unless the reference has four bytes.
     """
 
 
 class AbbreviationTable:
     """One abbreviation table, parsed lazily up to the codes that are looked up.
 
-    Raises ObjectError when it is cut off, has unknown forms or exceeds ``budget``.
+    Raises ObjectError when the table is cut off, has unknown forms or exceeds ``budget``.
     """
 
     def __init__(
-        self, data: bytes, at: int, encoding: UnitEncoding, budget: ReadBudget, known: dict[bytes, Abbreviation]
+        self, data: bytes, offset: int, encoding: UnitEncoding, budget: ReadBudget, by_bytes: dict[bytes, Abbreviation]
     ) -> None:
-        """``known`` has abbreviations by their bytes, because the tables of one file have many in common."""
-        self._data, self._at, self._encoding, self._budget, self._known = data, at, encoding, budget, known
+        """Read the table at ``offset`` of the section ``data``, on demand.
+
+        ``by_bytes`` has the abbreviations of all tables of the file by their encoded bytes, because the tables have
+        many in common; new ones are added.
+        """
+        self._data, self._encoding, self._budget, self._by_bytes = data, encoding, budget, by_bytes
         self._table: dict[int, Abbreviation] = {}
-        self.leaves = [0] * 256
-        self.passed: list[tuple[int, ...]] = [()] * 256
-        """``Abbreviation.leaf`` and ``passed`` by one-byte code; 0 and empty for those not looked up yet."""
-        self._ended, self._end = False, at
+        # `Abbreviation.leaf_size` and `sibling_jump` by one-byte code; 0 and () for codes that were not parsed yet
+        self.leaf_sizes = [0] * 256
+        self.sibling_jumps: list[tuple[int, ...]] = [()] * 256
+        # the next abbreviation to parse begins at _next; bytes up to _end were looked at, more if parsing failed
+        self._ended, self._next, self._end = False, offset, offset
         self._error = ""
 
     def all(self) -> dict[int, Abbreviation]:
@@ -194,19 +234,19 @@ class AbbreviationTable:
         return self._table
 
     def find(self, code: int) -> Abbreviation | None:
-        """Return the abbreviation of a code, None if the table lacks it; reads no further than that code."""
+        """Return the abbreviation of a code; None if the table lacks it. Reads the table only as far as that code."""
         if code not in self._table:
             self._read(code)
         return self._table.get(code)
 
-    def _read(self, number: int) -> None:
-        """Read up to a code, or to the end. An error is remembered and raised again at the next attempt."""
+    def _read(self, wanted_code: int) -> None:
+        """Read up to a code, or to the end for −1. An error is remembered and raised again at the next attempt."""
         if self._error:
             raise ObjectError(self._error)
-        start = self._at
+        start = self._next
         try:
             try:
-                self._parse_up_to(number)
+                self._parse_up_to(wanted_code)
             finally:
                 self._budget.spend(self._end - start)
         except IndexError:
@@ -216,90 +256,96 @@ class AbbreviationTable:
             self._error = str(error)
             raise
 
-    def _parse_up_to(self, number: int) -> None:
-        data, table, known, code = self._data, self._table, self._known, 0
-        while code != number and not self._ended:
-            code, begin = uleb128(data, self._at)
+    def _parse_up_to(self, wanted_code: int) -> None:
+        data, table, by_bytes, code = self._data, self._table, self._by_bytes, 0
+        while code != wanted_code and not self._ended:
+            code, begin = uleb128(data, self._next)
             self._end = begin
-            if code > _SPARSE and code > len(table) * 3 // 2:
+            if code > _MAX_SPARSE_CODE and code > len(table) * 3 // 2:
                 raise ObjectError(f"debug info: no abbreviation has the number {code}")
             if not code:
                 self._ended = True
                 return
-            # two zeros may be an earlier constant and an attribute, but then no abbreviation is known by that slice
+            # An abbreviation ends with two zeros. The first two may also lie inside it: an implicit constant 0, and the
+            # end of another number; `by_bytes` has no entry for such a slice, so the abbreviation is parsed.
             end = data.find(b"\0\0", begin) + 2
             end = self._end = end if end > 1 else len(data)
-            found = known.get(data[begin:end])
-            if found is None:
-                found, end = self._parse(begin)
-                known[data[begin:end]] = found
+            abbreviation = by_bytes.get(data[begin:end])
+            if abbreviation is None:
+                abbreviation, end = self._parse(begin)
+                by_bytes[data[begin:end]] = abbreviation
             if code not in table:
-                table[code] = found
+                table[code] = abbreviation
                 if code < 0x80:
-                    self.leaves[code], self.passed[code] = found.leaf, found.passed
-            self._at = self._end = end
+                    self.leaf_sizes[code], self.sibling_jumps[code] = abbreviation.leaf_size, abbreviation.sibling_jump
+            self._next = self._end = end
 
-    def _parse(self, at: int) -> tuple[Abbreviation, int]:
-        """Parse an abbreviation after its code: (abbreviation, offset after it)."""
+    def _parse(self, offset: int) -> tuple[Abbreviation, int]:
+        """Parse the abbreviation whose code ends at ``offset``: (abbreviation, offset after it)."""
         data = self._data
-        tag, at = uleb128(data, at)
-        has_children, at = data[at] != 0, at + 1
+        tag, offset = uleb128(data, offset)
+        has_children, offset = data[offset] != 0, offset + 1
         attributes: list[tuple[int, int, int]] = []
         while True:
-            attribute, at = uleb128(data, at)
-            form, at = uleb128(data, at)
-            constant, at = sleb128(data, at) if form == c.FORM_IMPLICIT_CONST else (0, at)
+            attribute, offset = uleb128(data, offset)
+            form, offset = uleb128(data, offset)
+            constant, offset = sleb128(data, offset) if form == c.FORM_IMPLICIT_CONST else (0, offset)
             if not attribute and not form:
-                return _abbreviation(tag, has_children, tuple(attributes), self._encoding), at
+                return _abbreviation(tag, has_children, tuple(attributes), self._encoding), offset
             attributes.append((attribute, form, constant))
 
 
 def _abbreviation(
     tag: int, has_children: bool, attributes: tuple[tuple[int, int, int], ...], encoding: UnitEncoding
 ) -> Abbreviation:
+    """Make an abbreviation of what the table states; ``attributes`` are (name, form, implicit constant)."""
     steps = [_skip_step(encoding, form) for _, form, _ in attributes]
-    names = [attribute for attribute, _, _ in attributes]
+    names = [name for name, _, _ in attributes]
     size = sum(steps) if all(step >= 0 for step in steps) else -1
     sibling = _sibling_reference(attributes, steps)
     may_have_code = c.AT_LOW_PC in names or c.AT_RANGES in names
-    is_fixed, holds_none = size >= 0 and not may_have_code, tag in c.TAG_TYPES or tag in c.TAGS_WITH_CODE
-    sized = zip(attributes, (max(step, 0) for step in steps), strict=True)
+    is_fixed_without_code = size >= 0 and not may_have_code
+    # children of types and of functions without addresses need not be searched for code
+    is_skippable = tag in c.TAG_TYPES or tag in c.TAGS_WITH_CODE
+    sizes = (max(step, 0) for step in steps)
     return Abbreviation(
-        tag, has_children, tuple((*one, step) for one, step in sized), size, tuple(_merge_fixed_steps(steps)), sibling,
-        may_have_code, _code_range_layout(attributes, steps), 1 + size if is_fixed and not has_children else 0,
-        (1 + size, 1 + size - sibling[0]) if is_fixed and sibling[1] == 4 and holds_none else (),
+        tag, has_children, tuple((*stated, fixed) for stated, fixed in zip(attributes, sizes, strict=True)), size,
+        tuple(_merge_fixed_steps(steps)), sibling, may_have_code, _pc_layout(attributes, steps),
+        1 + size if is_fixed_without_code and not has_children else 0,
+        (1 + size, 1 + size - sibling[0]) if is_fixed_without_code and sibling[1] == 4 and is_skippable else (),
     )  # fmt: skip
 
 
 def _merge_fixed_steps(steps: list[int]) -> list[int]:
-    """Merge consecutive steps of fixed size into one."""
-    joined: list[int] = []
+    """Merge consecutive steps of fixed size: [4, 4, _STEP_LEB, 2, 1] → [8, _STEP_LEB, 3]."""
+    merged: list[int] = []
     for step in steps:
-        if joined and joined[-1] >= 0 and step >= 0:
-            joined[-1] += step
+        if merged and merged[-1] >= 0 and step >= 0:
+            merged[-1] += step
         else:
-            joined.append(step)
-    return joined
+            merged.append(step)
+    return merged
 
 
 def _sibling_reference(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, int]:
+    """Return `Abbreviation.sibling`."""
     for index, (attribute, form, _) in enumerate(attributes):
         if attribute == c.AT_SIBLING and form in c.LOCAL_REFERENCES and all(step >= 0 for step in steps[index:]):
             return sum(steps[index:]), steps[index]
     return 0, 0
 
 
-def _code_range_layout(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, ...]:
-    """Locate low_pc as an address and high_pc as a length at fixed offsets: the layout of most functions."""
-    located: dict[int, tuple[int, int, int]] = {}
-    at = 0
+def _pc_layout(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, ...]:
+    """Return `Abbreviation.pc_layout`; most functions have one, as all attributes before DW_AT_high_pc are fixed."""
+    located: dict[int, tuple[int, int, int]] = {}  # {attribute: (offset, size, form)}
+    offset = 0
     for (attribute, form, _), step in zip(attributes, steps, strict=True):
         if step < 0:
             break
-        located[attribute] = (at, step, form)
-        at += step
+        located[attribute] = (offset, step, form)
+        offset += step
     if c.AT_RANGES in located or c.AT_LOW_PC not in located or c.AT_HIGH_PC not in located:
         return ()
     low, high = located[c.AT_LOW_PC], located[c.AT_HIGH_PC]
-    numbers = (c.FORM_DATA1, c.FORM_DATA2, c.FORM_DATA4, c.FORM_DATA8)
-    return (low[0], high[0], high[1]) if low[2] == c.FORM_ADDR and high[2] in numbers else ()
+    length_forms = (c.FORM_DATA1, c.FORM_DATA2, c.FORM_DATA4, c.FORM_DATA8)
+    return (low[0], high[0], high[1]) if low[2] == c.FORM_ADDR and high[2] in length_forms else ()

@@ -1,6 +1,13 @@
 """Compilation units: headers, root entries, and the strings, addresses and ranges that attributes refer to.
 
-Source of truth: DWARF 5, sections 7.5.1, 7.26 and 7.27; GNU's forms of split files for DWARF 4.
+A unit is often not complete in its own file:
+
+- With ``-gsplit-dwarf``, the linked program has only a *skeleton* unit, with line table, addresses (``.debug_addr``)
+  and a name; the *split unit* of the same id, in a ``.dwo`` or ``.dwp`` file, has the entries.
+- ``dwz`` moves strings and entries that several files have in common to a *supplementary* file.
+
+Source of truth: DWARF 5, sections 7.5.1, 7.26 and 7.27; for split files of DWARF 4, GNU's extension
+(https://gcc.gnu.org/wiki/DebugFission).
 """
 
 import struct
@@ -26,26 +33,27 @@ from perf2x.base.binaries.elf.elf_headers import string_at
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.errors import ObjectError
 
+# {attribute: (form, value)}
 Attributes = dict[int, tuple[int, int]]
-"""{attribute: (form, value)}"""
 
 
 class SharedTables(Struct, dict=True):
-    """State shared by the units of a file: abbreviation tables, and budgets for reading range lists."""
+    """What the units of a file share: abbreviation tables, and budgets for reading these and range lists."""
 
     _sections: DebugSections
     _tables: dict[tuple[int, UnitEncoding], AbbreviationTable] = {}
-    _known: dict[UnitEncoding, dict[bytes, Abbreviation]] = {}
+    # parsed abbreviations of all tables, by their encoded bytes
+    _by_bytes: dict[UnitEncoding, dict[bytes, Abbreviation]] = {}
 
     def abbreviations(self, offset: int, encoding: UnitEncoding) -> AbbreviationTable:
-        """Return the abbreviation table at ``offset``, shared by the units that use it."""
+        """Return the abbreviation table at ``offset`` of ``.debug_abbrev``; units that use the same table share it."""
         if offset >= len(self._sections.abbrev):
             raise ObjectError("debug info: its abbreviations are cut off")
         key = (offset, encoding)
         if key not in self._tables:
-            known = self._known.setdefault(encoding, {})
+            by_bytes = self._by_bytes.setdefault(encoding, {})
             data, budget = self._sections.abbrev, self._abbreviation_budget
-            self._tables[key] = AbbreviationTable(data, offset, encoding, budget, known)
+            self._tables[key] = AbbreviationTable(data, offset, encoding, budget, by_bytes)
         return self._tables[key]
 
     @cached_property
@@ -54,24 +62,31 @@ class SharedTables(Struct, dict=True):
 
     @cached_property
     def unit_range_budget(self) -> ReadBudget:
-        """The budget for ranges of whole units, which are cached."""
+        """The budget for ranges of whole units, each of which is read once."""
         return ReadBudget("ranges of units", len(self._sections.ranges) + len(self._sections.rnglists), times=2)
 
     @cached_property
     def range_budget(self) -> ReadBudget:
-        """The budget for ranges of functions; inlined functions may share the list of the enclosing function."""
+        """The budget for ranges of functions.
+
+        It is larger, because inlined functions may share the range list of the enclosing function.
+        """
         return ReadBudget("ranges", len(self._sections.ranges) + len(self._sections.rnglists), times=16)
 
 
 class DebugFile:
-    """The units of one ``.debug_info``; their headers are read on first use."""
+    """The units of one ``.debug_info`` section; their headers are read on first use."""
 
     def __init__(
         self, sections: DebugSections, supplementary: "DebugFile | None" = None, tables: SharedTables | None = None
     ) -> None:
+        """``supplementary`` is the dwz file, if there is one; ``tables`` are those of another `DebugFile`, to share.
+
+        By default, the file gets tables of its own.
+        """
         self.sections, self.supplementary, self.tables = sections, supplementary, tables or SharedTables(sections)
         self._by_id: dict[bytes, Unit] = {}
-        self._unread: Iterator[Unit] | None = None
+        self._without_id: Iterator[Unit] | None = None  # units whose ids are not in ``_by_id`` yet
 
     @property
     def name(self) -> str:
@@ -88,21 +103,24 @@ class DebugFile:
         return [unit.start for unit in self.units]
 
     def unit_at(self, offset: int) -> "Unit":
-        """Return the unit that contains the entry at ``offset``. Raises ObjectError if there is none."""
+        """Return the unit that contains the entry at ``offset`` of ``.debug_info``.
+
+        Raises ObjectError if there is none.
+        """
         index = bisect_right(self._starts, offset) - 1
         if index < 0 or offset >= self.units[index].end:
             raise ObjectError(f"{self.name}: debug info refers to an entry that does not exist")
         return self.units[index]
 
     def unit_of_id(self, dwo_id: int) -> "Unit | None":
-        """Return the first unit with that id; None without one.
+        """Return the first unit with that id; None if there is none.
 
-        Raises ObjectError when an earlier unit cannot be read.
+        Units are read in file order, only as far as that unit. Raises ObjectError when a unit before it cannot be read.
         """
         key = secret_key(dwo_id)
-        self._unread = self._unread or iter(self.units)
+        self._without_id = self._without_id or iter(self.units)
         while key not in self._by_id:
-            unit = next(self._unread, None)
+            unit = next(self._without_id, None)
             if unit is None:
                 return None
             self._by_id.setdefault(secret_key(unit.dwo_id), unit)
@@ -115,82 +133,88 @@ class DebugFile:
 
     @cached_property
     def nesting_budget(self) -> ReadBudget:
-        """The budget for walks that search for the functions around entries; addresses of one unit may cause many."""
+        """The budget for walks that look for the entries around functions; addresses of one unit may cause many."""
         return ReadBudget("units", len(self.sections.info), times=4)
 
     def _headers(self) -> "Iterator[Unit]":
         data, order, start = self.sections.info, self.sections.file.byte_order, 0
-        while start + 12 <= len(data):
-            length, at, size = initial_length(order, data, start)
-            end = at + length
+        while start + 12 <= len(data):  # twelve bytes have room for a length of either format
+            length, version_offset, offset_size = initial_length(order, data, start)
+            end = version_offset + length
             if length < 7 or end > len(data):
                 raise ObjectError(f"{self.name}: a unit of debug info extends past its section")
-            unit = _unit(self, start, at, end, size)
+            unit = _unit(self, start, version_offset, end, offset_size)
             if unit is not None:
                 yield unit
             start = end
 
 
-def _unit(file: DebugFile, start: int, at: int, end: int, offset_size: int) -> "Unit | None":
-    """Read a unit's header; None for type units and unknown versions::
+def _unit(file: DebugFile, start: int, offset: int, end: int, offset_size: int) -> "Unit | None":
+    """Read a unit's header; None for type units and unknown versions.
 
-    version 2 to 4:  length, version, abbreviations, address size
-    version 5:       length, version, kind, address size, abbreviations, id of the split file where the kind has one
+    ``start`` is the offset of the header, ``offset`` that of the version in it::
+
+        version 2 to 4:  unit_length, version, debug_abbrev_offset, address_size
+        version 5:       unit_length, version, unit_type, address_size, debug_abbrev_offset, dwo_id of split types
     """
     data, order, word = file.sections.info, file.sections.file.byte_order, "Q" if offset_size == 8 else "I"
-    (version,) = struct.unpack_from(order + "H", data, at)
-    kind, dwo_id = c.UT_COMPILE, 0
+    (version,) = struct.unpack_from(order + "H", data, offset)
+    unit_type, dwo_id = c.UT_COMPILE, 0
     if 2 <= version <= 4:
-        abbreviations, address_size = struct.unpack_from(f"{order}{word}B", data, at + 2)
-        at += 3 + offset_size
+        abbrev, address_size = struct.unpack_from(f"{order}{word}B", data, offset + 2)
+        offset += 3 + offset_size
     elif version == 5:
-        kind, address_size, abbreviations = struct.unpack_from(f"{order}BB{word}", data, at + 2)
-        at += 4 + offset_size
-        if kind in (c.UT_SKELETON, c.UT_SPLIT_COMPILE):
-            (dwo_id,) = struct.unpack_from(order + "Q", data, at) if at + 8 <= end else (0,)
-            at += 8
+        unit_type, address_size, abbrev = struct.unpack_from(f"{order}BB{word}", data, offset + 2)
+        offset += 4 + offset_size
+        if unit_type in (c.UT_SKELETON, c.UT_SPLIT_COMPILE):
+            (dwo_id,) = struct.unpack_from(order + "Q", data, offset) if offset + 8 <= end else (0,)
+            offset += 8
     else:
         return None
-    if kind in (c.UT_TYPE, c.UT_SPLIT_TYPE) or address_size not in (4, 8) or at >= end:
+    if unit_type in (c.UT_TYPE, c.UT_SPLIT_TYPE) or address_size not in (4, 8) or offset >= end:
         return None
-    return Unit(file, start, at, end, UnitEncoding(order, address_size, offset_size, version), abbreviations, dwo_id)
+    return Unit(file, start, offset, end, UnitEncoding(order, address_size, offset_size, version), abbrev, dwo_id)
 
 
 class Unit(Struct, dict=True, eq=False):
     """One unit. A split unit takes addresses and ranges from its skeleton, which is in another file."""
 
     file: DebugFile
+    # offsets in .debug_info: of the header, of the root entry, and after the last entry
     start: int
-    first: int
+    root_offset: int
     end: int
     encoding: UnitEncoding
+    # offset of the abbreviation table in .debug_abbrev
     _abbreviations: int
+    # the id in the header of a skeleton or split unit of DWARF 5, else 0
     _dwo_id: int
     skeleton: "Unit | None" = None
+    """The skeleton of a split unit, set when the split unit is found; None for all other units."""
 
     @property
     def abbreviation_table(self) -> AbbreviationTable:
-        """The abbreviation table of the unit, perhaps not yet read."""
+        """The abbreviation table of the unit, read only as far as its codes were looked up."""
         return self.file.tables.abbreviations(self._abbreviations, self.encoding)
 
     @cached_property
     def abbreviations(self) -> dict[int, Abbreviation]:
-        """All abbreviations by code."""
+        """The whole abbreviation table, by code."""
         return self.abbreviation_table.all()
 
     @cached_property
     def root(self) -> Attributes:
-        """Attributes of the unit's own entry; reads only the abbreviations that it needs."""
+        """Attributes of the unit's own entry; the abbreviation table is read only as far as this entry needs it."""
         try:
-            code, at = uleb128(self.file.sections.info, self.first)
-            found = self.abbreviation_table.find(code)
-            return self.attributes(found, at)[1] if found is not None else {}
+            code, offset = uleb128(self.file.sections.info, self.root_offset)
+            abbreviation = self.abbreviation_table.find(code)
+            return self.attributes(abbreviation, offset)[1] if abbreviation is not None else {}
         except (IndexError, ValueError):
             raise ObjectError(f"{self.file.name}: debug info is cut off") from None
 
     @property
     def dwo_id(self) -> int:
-        """The id that a skeleton and its split unit share, 0 for other units."""
+        """The id that a skeleton and its split unit share; 0 for other units."""
         return self._dwo_id or self.root.get(c.AT_GNU_DWO_ID, (0, 0))[1] & 0xFFFFFFFFFFFFFFFF
 
     @property
@@ -207,36 +231,39 @@ class Unit(Struct, dict=True, eq=False):
         """Read the entry at an offset of ``.debug_info``; (None, {}) at the end of a list of siblings."""
         data = self.file.sections.info
         try:
-            code, at = uleb128(data, offset)
+            code, body = uleb128(data, offset)
             if not code:
                 return None, {}
-            return self.attributes(self.abbreviation(code), at)
+            return self.attributes(self.abbreviation(code), body)
         except (IndexError, ValueError):
             raise ObjectError(f"{self.file.name}: debug info is cut off") from None
 
     def abbreviation(self, code: int) -> Abbreviation:
         """Return the abbreviation of a code. Raises ObjectError when the table lacks it."""
-        found = self.abbreviations.get(code)
-        if found is None:
+        abbreviation = self.abbreviations.get(code)
+        if abbreviation is None:
             raise ObjectError(f"{self.file.name}: an entry of debug info has the undefined abbreviation {code}")
-        return found
+        return abbreviation
 
-    def attributes(self, abbreviation: Abbreviation, at: int) -> tuple[Abbreviation, Attributes]:
-        """Decode all attributes of the entry whose bytes begin at ``at``."""
-        data, value, found = self.file.sections.info, self.encoding.value, {}
+    def attributes(self, abbreviation: Abbreviation, body: int) -> tuple[Abbreviation, Attributes]:
+        """Decode all attributes of an entry: (``abbreviation``, attributes).
+
+        ``body`` is the offset after the entry's abbreviation code.
+        """
+        data, value, found, offset = self.file.sections.info, self.encoding.value, {}, body
         order = ENDIAN[self.encoding.byte_order]
         for attribute, form, constant, size in abbreviation.attributes:
             if size:
-                number, at = int.from_bytes(data[at : at + size], order), at + size
+                number, offset = int.from_bytes(data[offset : offset + size], order), offset + size
             else:
-                number, at = value(data, at, form, constant)
+                number, offset = value(data, offset, form, constant)
             found[attribute] = (form, number)
-        if at > len(data):
+        if offset > len(data):
             raise ObjectError("debug info: a reference points outside its section")
         return abbreviation, found
 
     def text(self, entry: Attributes, attribute: int) -> str:
-        """Return a string attribute, "" when it is absent."""
+        """Return a string attribute of an entry; "" when the entry lacks it, or the string is in a missing file."""
         form, value = entry.get(attribute, (0, 0))
         sections = self.file.sections
         if form == c.FORM_STRP:
@@ -249,32 +276,37 @@ class Unit(Struct, dict=True, eq=False):
             return string_at(self.file.supplementary.sections.strings, value) if self.file.supplementary else ""
         if form in c.INDEXED_STRINGS:
             size = self.encoding.offset_size
-            at = self._base(c.AT_STR_OFFSETS_BASE, 8 if size == 4 else 16) + value * size
-            return string_at(sections.strings, self.encoding.integer(sections.str_offsets, at, size))
+            table = self._indexed_table(c.AT_STR_OFFSETS_BASE, 8 if size == 4 else 16)
+            return string_at(sections.strings, self.encoding.integer(sections.str_offsets, table + value * size, size))
         return ""
 
-    def _base(self, attribute: int, header: int) -> int:
-        """Return the start of the table that an index refers to.
+    def _indexed_table(self, base_attribute: int, header_size: int) -> int:
+        """Return the offset in its section of the array that the unit's indexes refer to.
 
-        It is the stated base or, in split files of DWARF 5, the end of the header.
+        A linked file states it in ``base_attribute`` of the root entry. A split file has one array, right after the
+        section's header of ``header_size`` bytes; sections of DWARF 4 have no header.
         """
-        split = header if self.file.sections.is_split and self.encoding.version >= 5 else 0
-        return self.root[attribute][1] if attribute in self.root and not self.file.sections.is_split else split
+        is_split = self.file.sections.is_split
+        default = header_size if is_split and self.encoding.version >= 5 else 0
+        return self.root[base_attribute][1] if base_attribute in self.root and not is_split else default
 
     def address(self, form: int, value: int) -> int:
-        """Return an address, looked up in the linked file's ``.debug_addr`` where the form is an index."""
+        """Return the address that an attribute states, looked up in ``.debug_addr`` if ``value`` is an index.
+
+        For split units this is the section of the skeleton's file.
+        """
         if form not in c.INDEXED_ADDRESSES:
             return value
-        home = self.skeleton or self
-        base = home.root.get(c.AT_ADDR_BASE) or home.root.get(c.AT_GNU_ADDR_BASE) or (0, 0)
+        linked = self.skeleton or self
+        base = linked.root.get(c.AT_ADDR_BASE) or linked.root.get(c.AT_GNU_ADDR_BASE) or (0, 0)
         size = self.encoding.address_size
-        return self.encoding.integer(home.file.sections.addr, base[1] + value * size, size)
+        return self.encoding.integer(linked.file.sections.addr, base[1] + value * size, size)
 
     def ranges(self, entry: Attributes) -> Ranges:
-        """Return [(first address, one past the last)] of an entry with code, [] for other entries."""
+        """Return [(first address, one past the last)] of an entry with code; [] for other entries."""
         low = entry.get(c.AT_LOW_PC)
         if c.AT_RANGES in entry:
-            return list(self._range_list_of(*entry[c.AT_RANGES], entry is self.root))
+            return list(self._range_list(*entry[c.AT_RANGES], entry is self.root))
         high = entry.get(c.AT_HIGH_PC)
         if low is None or high is None:
             return []
@@ -283,19 +315,25 @@ class Unit(Struct, dict=True, eq=False):
         end = self.address(*high) if is_address else start + high[1]
         return [(start, end)] if start < end else []
 
-    def _range_list_of(self, form: int, value: int, of_root: bool) -> Iterator[tuple[int, int]]:
-        home = self.skeleton or self
-        low = home.root.get(c.AT_LOW_PC)
-        base = home.address(*low) if low else 0
-        file = home.file if self.encoding.version < 5 else self.file
-        budget = file.tables.unit_range_budget if of_root else file.tables.range_budget
-        lists = RangeLists(self.file.name, self.encoding, base, budget, partial(self.address, c.FORM_ADDRX))
+    def _range_list(self, form: int, value: int, is_root: bool) -> Iterator[tuple[int, int]]:
+        """Yield the ranges that an entry's DW_AT_ranges refers to.
+
+        ``is_root``: the entry is the root; otherwise one in it.
+        """
+        linked = self.skeleton or self
+        low = linked.root.get(c.AT_LOW_PC)
+        base_address = linked.address(*low) if low else 0
+        # the range lists of split units are in the linked file up to DWARF 4, in the split file from DWARF 5 on
+        file = linked.file if self.encoding.version < 5 else self.file
+        budget = file.tables.unit_range_budget if is_root else file.tables.range_budget
+        lists = RangeLists(self.file.name, self.encoding, base_address, budget, partial(self.address, c.FORM_ADDRX))
         if self.encoding.version < 5:
-            shift = 0 if of_root else home.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
-            return lists.debug_ranges(file.sections.ranges, value + shift)
+            # entries of GNU's split units count from DW_AT_GNU_ranges_base of the skeleton, the root entry does not
+            ranges_base = 0 if is_root else linked.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
+            return lists.debug_ranges(file.sections.ranges, value + ranges_base)
         data = file.sections.rnglists
-        if form == c.FORM_RNGLISTX:
+        if form == c.FORM_RNGLISTX:  # an index into the array of offsets, which count from the start of that array
             size = self.encoding.offset_size
-            start = self._base(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
-            value = start + self.encoding.integer(data, start + value * size, size)
+            table = self._indexed_table(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
+            value = table + self.encoding.integer(data, table + value * size, size)
         return lists.rnglists(data, value)

@@ -1,4 +1,4 @@
-"""Sections with debug info: those of a file, or one unit's contributions to a DWARF package.
+"""Sections with debug info: those of a file, or in a DWARF package (``.dwp``) the parts that belong to one unit.
 
 Source of truth: DWARF 5, sections 7.3.2 (split files), 7.3.5 (packages) and 7.3.6 (supplementary files); the GNU
 extensions to DWARF 4 of the same names (https://gcc.gnu.org/wiki/DebugFission).
@@ -10,8 +10,8 @@ from functools import cached_property
 from perf2x.base.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.errors import ObjectError
 
+# The parts of a package's sections that belong to one unit: {section, without ``.debug_``: (offset, size)}.
 Contributions = Mapping[str, tuple[int, int]]
-"""{section: (offset, size)} of one unit in a package."""
 
 
 def _section(name: str) -> "cached_property[bytes]":
@@ -31,16 +31,18 @@ class DebugSections:
         file: ElfObject,
         split: bool = False,
         contributions: Contributions | None = None,
-        kept: dict[str, bytes] | None = None,
-        inflated: Mapping[str, bytes] | None = None,
+        contents: dict[str, bytes] | None = None,
+        decompressed: Mapping[str, bytes] | None = None,
     ) -> None:
-        """``split``: sections are named ``.debug_info.dwo`` …; ``contributions``: those of one unit in a package.
+        """``split``: the file is a ``.dwo`` or ``.dwp`` file, where sections are named ``.debug_info.dwo`` ….
 
-        ``kept`` has sections that were read already, ``inflated`` whole sections that contributions are cut out of.
+        The other parameters are for packages. ``contributions`` are those of one unit; a section that they lack is used
+        as a whole. ``contents`` has sections that were read already, cut to the contribution. ``decompressed`` has
+        whole sections that are compressed in the file; contributions are cut out of these.
         """
         self.file, self.is_split, self._contributions = file, split, contributions or {}
-        self.kept = kept or {}
-        self._inflated = inflated or {}
+        self.contents = contents or {}
+        self._decompressed = decompressed or {}
 
     info = _section("info")
     """Units and their entries."""
@@ -69,16 +71,16 @@ class DebugSections:
 
     def data(self, name: str) -> bytes:
         """Return the contents of a section by the part of its name after ``.debug_``."""
-        if name not in self.kept:
+        if name not in self.contents:
             section = self.section(name)
-            self.kept[name] = b"" if section is None else self._read(name, section)
-        return self.kept[name]
+            self.contents[name] = b"" if section is None else self._read(name, section)
+        return self.contents[name]
 
     def _read(self, name: str, section: ElfSection) -> bytes:
         if name not in self._contributions:
             return self.file.data(section)
         offset, size = self._contributions[name]
-        whole = self._inflated.get(name)
+        whole = self._decompressed.get(name)
         if offset + size > (section.size if whole is None else len(whole)):
             raise ObjectError(f"{self.file.name}: a unit's contribution to {section.name} lies outside the section")
         return self.file.read(section.offset + offset, size) if whole is None else whole[offset : offset + size]

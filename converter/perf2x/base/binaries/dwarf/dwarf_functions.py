@@ -1,6 +1,9 @@
-"""Functions and inlined functions, at some addresses or of a whole unit, in one walk over the unit's entries.
+"""Functions and inlined functions, at given addresses or of a whole unit, found in one walk over the unit's entries.
 
-Entries without functions are skipped. Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined
+A unit's entries are a tree, stored depth first; most describe types and variables. Functions are DW_TAG_subprogram
+entries, and the functions inlined into one are DW_TAG_inlined_subroutine entries below it, nested as the calls were.
+The walk skips subtrees without code, where possible in one jump: DW_AT_sibling is the offset of the entry after an
+entry's children. GCC writes it, LLVM does not. Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined
 subroutines).
 """
 
@@ -17,55 +20,62 @@ from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
+# Maximum number of entries to follow for a function's name, from instance to abstract origin to declaration.
 MAX_REFERENCES = 16
+# Maximum depth of nested entries, and of functions inlined into each other.
 MAX_DEPTH = 4096
-MAX_SCOPES = 1 << 22
-"""Maximum number of functions at all addresses of one unit together; in practice each address has about ten."""
+# Maximum number of functions at all addresses of one unit together; in practice each address has about ten.
+MAX_FUNCTIONS = 1 << 22
 
+# A unit, and the offset of one of its entries in ``.debug_info``.
 Entry = tuple[Unit, int]
-"""A unit and the offset of an entry in its file."""
+# A unit, and the number of a file in its line table.
+FileOfUnit = tuple[Unit, int]
 
 
-class Scope(Frozen):
-    """A function, or one inlined instance of a function."""
+class FunctionInstance(Frozen):
+    """A function that was compiled on its own, or one inlined instance of a function."""
 
     name: str
-    """The linkage name, if there is one."""
+    """The linkage name; the plain name if there is none."""
     decl_line: int
-    """0 if unknown."""
+    """The line of the declaration, 0 if unknown."""
     call_file: int = 0
-    """The caller's file, as a file number of the unit's line table; 0 for a function that is not inlined."""
+    """For an inlined instance the file of the call, as a number in the unit's line table; else 0."""
     call_line: int = 0
+    """For an inlined instance the line of the call; else 0."""
     call_discriminator: int = 0
     """The discriminator of the call."""
     origin: Entry | None = None
-    """The entry that the references of this one lead to, if any: its declaration, or the function it is an instance of.
+    """The last entry that references lead to: the declaration, or the abstract function that this is an instance of.
+
+    None if the function's entry refers to no other.
     """
-    decl_file: Entry | None = None
-    """A unit, and the number of the declaring file in its line table."""
+    decl_file: FileOfUnit | None = None
+    """The file of the declaration; None if unknown."""
 
 
-def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
-    """Return for each sorted address its function and the inlined ones, outermost first; [] where there is none.
+def function_chains(unit: Unit, addresses: Sequence[int]) -> list[list[FunctionInstance]]:
+    """Return the function at each of the sorted addresses and the functions inlined there, outermost first.
 
-    Raises ObjectError when the unit's entries cannot be read.
+    The list of an address in no function is empty. Raises ObjectError when the unit's entries cannot be read.
     """
-    found = _ScopeChains(unit, addresses)
-    _walk(unit, found.take, everything=False)
-    missing = [address for address, chain in zip(addresses, found.chains, strict=True) if not chain]
-    if missing:  # nested functions: the first walk skipped functions without addresses
-        nested = _ScopeChains(unit, missing)
-        _walk(unit, nested.take)
-        others = iter(nested.chains)
-        return [chain or next(others) for chain in found.chains]
-    return found.chains
+    collected = _FunctionChains(unit, addresses)
+    _walk(unit, collected.add, everything=False)
+    missing = [address for address, chain in zip(addresses, collected.chains, strict=True) if not chain]
+    if missing:  # perhaps nested functions: the first walk skipped what is inside functions without addresses
+        nested = _FunctionChains(unit, missing)
+        _walk(unit, nested.add)
+        nested_chains = iter(nested.chains)
+        return [chain or next(nested_chains) for chain in collected.chains]
+    return collected.chains
 
 
 class Subprogram(Frozen):
     """A function with code."""
 
     name: str
-    """The linkage name, if there is one."""
+    """The linkage name; the plain name if there is none."""
     ranges: Ranges
 
 
@@ -89,14 +99,14 @@ def subprograms(unit: Unit) -> list[Subprogram]:
 
 
 def inlined_bounds(unit: Unit) -> list[int]:
-    """Return all addresses where an inlined function begins or ends, in no order.
+    """Return all addresses where an inlined function begins, and those after its end, in no order.
 
     Raises ObjectError if the unit cannot be read.
     """
     found: list[int] = []
 
     def add(body: int, abbreviation: Abbreviation) -> bool:
-        if abbreviation.tag == c.TAG_INLINED:
+        if abbreviation.tag == c.TAG_INLINED_SUBROUTINE:
             for pair in unit.ranges(unit.attributes(abbreviation, body)[1]):
                 found.extend(pair)
         return True
@@ -106,136 +116,146 @@ def inlined_bounds(unit: Unit) -> list[int]:
 
 
 def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything: bool = True) -> None:
-    """Call ``enter`` with (offset after its code, abbreviation) for the entry of each function with code, in order.
+    """Call ``enter`` for the entry of each function with code, in file order.
 
-    Entries inside types are skipped where possible, and so are those inside functions, unless ``enter`` returns True or
-    ``everything`` is set.
+    ``enter`` gets the offset after the entry's abbreviation code, and the abbreviation. If it returns False, entries
+    inside the function are skipped, unless ``everything`` is set. So are, always, entries inside types.
     """
     data, encoding, end = unit.file.sections.info, unit.encoding, unit.end
-    passed = 0  # depth inside an entry that is skipped step by step, because LLVM does not state where it ends
+    # Without DW_AT_sibling, a subtree can only be skipped entry by entry. While this is done, skipped_depth is the
+    # depth of its entries, else 0.
+    skipped_depth = 0
     try:
         table, skip = unit.abbreviations, encoding.skip
-        leaf, over = unit.abbreviation_table.leaves, unit.abbreviation_table.passed
-        start, word = unit.start, struct.Struct(encoding.byte_order + "I").unpack_from
-        code, at = uleb128(data, unit.first)
+        leaf_sizes, sibling_jumps = unit.abbreviation_table.leaf_sizes, unit.abbreviation_table.sibling_jumps
+        start, unpack_word = unit.start, struct.Struct(encoding.byte_order + "I").unpack_from
+        code, offset = uleb128(data, unit.root_offset)
         root = unit.abbreviation(code)
-        at, depth = skip(data, at, root.steps), int(root.has_children)
-        while depth and at < end:
-            code = data[at]
-            if size := leaf[code]:  # most entries
-                at += size
+        offset, depth = skip(data, offset, root.steps), int(root.has_children)
+        while depth and offset < end:
+            code = data[offset]
+            if size := leaf_sizes[code]:  # most entries
+                offset += size
                 continue
-            if not everything and over[code]:
-                size, place = over[code]
-                sibling = start + word(data, at + place)[0]
-                at = sibling if sibling >= at + size else _backwards(unit)
+            if not everything and sibling_jumps[code]:
+                size, reference = sibling_jumps[code]
+                sibling = start + unpack_word(data, offset + reference)[0]
+                offset = sibling if sibling >= offset + size else _refuse_backward_sibling(unit)
                 continue
-            code, at = (code, at + 1) if code < 0x80 else uleb128(data, at)
-            if not code:
+            code, offset = (code, offset + 1) if code < 0x80 else uleb128(data, offset)
+            if not code:  # the end of a list of children
                 depth -= 1
-                passed = passed if depth >= passed else 0
+                skipped_depth = skipped_depth if depth >= skipped_depth else 0
                 continue
             abbreviation = table.get(code) or unit.abbreviation(code)
-            body = at
-            at = at + abbreviation.size if abbreviation.size >= 0 else skip(data, at, abbreviation.steps)
-            if passed:
-                entered = False
+            body = offset
+            offset = offset + abbreviation.size if abbreviation.size >= 0 else skip(data, offset, abbreviation.steps)
+            if skipped_depth:
+                is_entered = False
             elif abbreviation.tag in c.TAGS_WITH_CODE:
-                entered = (abbreviation.may_have_code and enter(body, abbreviation)) or everything
+                is_entered = (abbreviation.may_have_code and enter(body, abbreviation)) or everything
             else:
-                entered = abbreviation.tag not in c.TAG_TYPES
+                is_entered = abbreviation.tag not in c.TAG_TYPES
             if abbreviation.has_children:
-                back, size = abbreviation.sibling
-                if size and not entered:
-                    sibling = start + encoding.integer(data, at - back, size)
-                    at = sibling if sibling >= at else _backwards(unit)
+                distance, size = abbreviation.sibling
+                if size and not is_entered:
+                    sibling = start + encoding.integer(data, offset - distance, size)
+                    offset = sibling if sibling >= offset else _refuse_backward_sibling(unit)
                 else:
                     depth += 1
-                    passed = passed or (0 if entered else depth)
+                    skipped_depth = skipped_depth or (0 if is_entered else depth)
                     if depth > MAX_DEPTH:
                         raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
     except (IndexError, ValueError, struct.error):
         raise ObjectError(f"{unit.file.name}: debug info is cut off") from None
 
 
-def _backwards(unit: Unit) -> NoReturn:
+def _refuse_backward_sibling(unit: Unit) -> NoReturn:
     raise ObjectError(f"{unit.file.name}: a sibling reference in debug info points backwards")
 
 
-class _ScopeChains:
-    """Collects, during a walk over a unit, the functions that contain each of some addresses."""
+class _FunctionChains:
+    """Collects, during a walk over a unit, the functions that contain each of the given addresses."""
 
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
+        """``addresses`` are sorted."""
         self._unit, self._addresses = unit, addresses
-        self._data, self._size = unit.file.sections.info, unit.encoding.address_size
+        self._data, self._address_size = unit.file.sections.info, unit.encoding.address_size
         self._order = ENDIAN[unit.encoding.byte_order]
-        self._budget = MAX_SCOPES
-        self.chains: list[list[Scope]] = [[] for _ in addresses]
+        self._budget = MAX_FUNCTIONS
+        # for each address the functions around it that were seen so far, outermost first
+        self.chains: list[list[FunctionInstance]] = [[] for _ in addresses]
 
-    def take(self, body: int, abbreviation: Abbreviation) -> bool:
-        """Add a function to the chains of the addresses that it contains; return whether there are any."""
-        if abbreviation.extent:  # most entries are skipped here, so reading past the section must do no harm
-            low_at, high_at, size = abbreviation.extent
+    def add(self, body: int, abbreviation: Abbreviation) -> bool:
+        """Add a function to the chains of the addresses that it contains; return whether there are any.
+
+        ``body`` is the offset after the abbreviation code of the function's entry.
+        """
+        # Most functions contain none of the addresses and return here. No check against the end of the section is
+        # needed: a slice beyond the end only gives a wrong number, and the walk notices the end itself.
+        if abbreviation.pc_layout:
+            low_offset, high_offset, size = abbreviation.pc_layout
             data, order, addresses = self._data, self._order, self._addresses
-            low = int.from_bytes(data[body + low_at : body + low_at + self._size], order)
+            low = int.from_bytes(data[body + low_offset : body + low_offset + self._address_size], order)
             first = bisect_left(addresses, low)
-            high = low + int.from_bytes(data[body + high_at : body + high_at + size], order)
+            high = low + int.from_bytes(data[body + high_offset : body + high_offset + size], order)
             if first == len(addresses) or addresses[first] >= high:
                 return False
         unit = self._unit
         _, entry = unit.attributes(abbreviation, body)
-        scope: Scope | None = None
+        function: FunctionInstance | None = None
         for low, high in unit.ranges(entry):
             rows = range(bisect_left(self._addresses, low), bisect_left(self._addresses, high))
             self._budget -= len(rows)
             if self._budget < 0:
                 raise ObjectError(f"{unit.file.name}: debug info has too many functions at one address")
             for row in rows:
-                scope = scope or self._scope(entry)
+                function = function or self._instance(entry)
                 chain = self.chains[row]
                 if abbreviation.tag == c.TAG_SUBPROGRAM:
-                    chain[:] = [scope]
+                    chain[:] = [function]
                 elif chain and len(chain) < MAX_DEPTH:
-                    chain.append(scope)
-        return scope is not None
+                    chain.append(function)
+        return function is not None
 
-    def _scope(self, entry: Attributes) -> Scope:
+    def _instance(self, entry: Attributes) -> FunctionInstance:
         name, line, origin, decl_file = describe(self._unit, entry)
-        file, at, discriminator = (
-            entry.get(each, (0, 0))[1] for each in (c.AT_CALL_FILE, c.AT_CALL_LINE, c.AT_GNU_DISCRIMINATOR)
+        call_file, call_line, discriminator = (
+            entry.get(attribute, (0, 0))[1] for attribute in (c.AT_CALL_FILE, c.AT_CALL_LINE, c.AT_GNU_DISCRIMINATOR)
         )
-        return Scope(name, line, file, at, discriminator, origin, decl_file)
+        return FunctionInstance(name, line, call_file, call_line, discriminator, origin, decl_file)
 
 
-def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None, Entry | None]:
-    """Return (name, declared line, last entry referred to, unit and file number of the declaration) of a function.
+def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None, FileOfUnit | None]:
+    """Return (name, line of the declaration, last entry referred to, file of the declaration) of a function.
 
-    Follows references to its abstract origin and its declaration.
+    The name is the linkage name, or the plain name if there is none. What the entry itself lacks is taken from its
+    abstract origin and its declaration; references are followed only as long as something is missing.
     """
-    linkage = plain = ""
+    linkage_name = plain_name = ""
     line = 0
     origin = file = None
     for _ in range(MAX_REFERENCES):
-        linkage = linkage or unit.text(entry, c.AT_LINKAGE_NAME) or unit.text(entry, c.AT_MIPS_LINKAGE_NAME)
-        plain = plain or unit.text(entry, c.AT_NAME)
+        linkage_name = linkage_name or unit.text(entry, c.AT_LINKAGE_NAME) or unit.text(entry, c.AT_MIPS_LINKAGE_NAME)
+        plain_name = plain_name or unit.text(entry, c.AT_NAME)
         line = line or entry.get(c.AT_DECL_LINE, (0, 0))[1]
         file = file or ((unit, entry[c.AT_DECL_FILE][1]) if c.AT_DECL_FILE in entry else None)
         reference = entry.get(c.AT_ABSTRACT_ORIGIN) or entry.get(c.AT_SPECIFICATION)
-        if reference is None or (linkage and line and file):
+        if reference is None or (linkage_name and line and file):
             break
-        found = _resolve_reference(unit, *reference)
-        if found is None:
+        target = _resolve_reference(unit, *reference)
+        if target is None:
             break
-        unit, offset = origin = found
+        unit, offset = origin = target
         entry = unit.entry(offset)[1]
-    return linkage or plain, line, origin, file
+    return linkage_name or plain_name, line, origin, file
 
 
-def _resolve_reference(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:
-    """Return the unit and offset that a reference points to; None if they are in a missing file."""
+def _resolve_reference(unit: Unit, form: int, value: int) -> Entry | None:
+    """Return the entry that a reference points to; None if the entry is in a missing file."""
     if form in c.LOCAL_REFERENCES:
         offset = unit.start + value
-        if not unit.first <= offset < unit.end:
+        if not unit.root_offset <= offset < unit.end:
             raise ObjectError(f"{unit.file.name}: debug info refers to an entry outside its unit")
         return unit, offset
     file = unit.file

@@ -1,11 +1,12 @@
-"""Constants of DWARF, named as in the standard (DWARF 5, section 7; GNU extensions: elfutils, dwarf.h)."""
+"""Constants of DWARF, named as there, without the prefix DW (DWARF 5, section 7; GNU extensions: elfutils, dwarf.h)."""
 
 TAG_SUBPROGRAM = 0x2E
-TAG_INLINED = 0x1D
+TAG_INLINED_SUBROUTINE = 0x1D
 TAG_NAMESPACE = 0x39
-TAGS_WITH_CODE = frozenset((TAG_SUBPROGRAM, TAG_INLINED))
+TAGS_WITH_CODE = frozenset((TAG_SUBPROGRAM, TAG_INLINED_SUBROUTINE))
+# class, enumeration, structure, subroutine, union, interface and array types: entries inside them are not searched
+# for code.
 TAG_TYPES = frozenset((0x02, 0x04, 0x13, 0x15, 0x17, 0x38, 0x01))
-"""class, enumeration, structure, subroutine, union, interface and array types, which contain no code."""
 
 AT_SIBLING = 0x01
 AT_NAME = 0x03
@@ -32,6 +33,7 @@ AT_GNU_RANGES_BASE = 0x2132
 AT_GNU_ADDR_BASE = 0x2133
 AT_GNU_DISCRIMINATOR = 0x2136
 AT_LANGUAGE = 0x13
+# C++, C++11, C++14, C++17, C++20
 LANGUAGES_CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x2C))
 
 FORM_ADDR = 0x01
@@ -87,6 +89,7 @@ SUPPLEMENTARY_STRINGS = frozenset((FORM_STRP_SUP, FORM_GNU_STRP_ALT))
 INDEXED_STRINGS = frozenset((FORM_STRX, FORM_STRX1, FORM_STRX2, FORM_STRX3, FORM_STRX4, FORM_GNU_STR_INDEX))
 INDEXED_ADDRESSES = frozenset((FORM_ADDRX, FORM_ADDRX1, FORM_ADDRX2, FORM_ADDRX3, FORM_ADDRX4, FORM_GNU_ADDR_INDEX))
 
+# types of units (DW_UT_*)
 UT_COMPILE = 1
 UT_TYPE = 2
 UT_SKELETON = 4

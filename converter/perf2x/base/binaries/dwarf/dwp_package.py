@@ -1,7 +1,12 @@
 """DWARF packages (``.dwp``) and ``.dwo`` files: the split units that belong to the skeletons in a linked program.
 
-A package has the units of many ``.dwo`` files, each with its contribution to every section. Source of truth: DWARF 5,
-section 7.3.5, and the GNU extension to DWARF 4 (https://gcc.gnu.org/wiki/DebugFissionDWP).
+With ``-gsplit-dwarf``, a program's units are only skeletons, and the entries are in split units of the same id, in a
+``.dwo`` file per unit. A package joins many ``.dwo`` files: each of its sections is the concatenation of theirs, and
+its index ``.debug_cu_index`` states offset and size of each unit's *contribution* to every section. Offsets inside a
+unit count from the start of its contributions.
+
+Source of truth: DWARF 5, section 7.3.5, and the GNU extension to DWARF 4
+(https://gcc.gnu.org/wiki/DebugFissionDWP).
 """
 
 import struct
@@ -14,65 +19,78 @@ from perf2x.base.binaries.elf.elf_file import ElfObject, is_compressed, open_obj
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.errors import ObjectError
 
+# {version of the index: {section number (DW_SECT_*): section}}, for the sections that we read.
 _COLUMNS = {
     2: {1: "info", 3: "abbrev", 6: "str_offsets"},
     5: {1: "info", 3: "abbrev", 6: "str_offsets", 8: "rnglists"},
 }
-"""Section numbers in package indexes, by the index's version."""
 
 
 class DwarfPackage:
     """The units of a package by id, read on demand.
 
-    Units of one ``.dwo`` are adjacent and share all contributions except that of their entries, so the sections of the
-    last unit are cached for the next one. A budget bounds all other reading, so that contributions cannot overlap
-    freely.
+    Units of one ``.dwo`` file are adjacent and share all contributions except that to ``.debug_info``. So the sections
+    of the last unit are cached for the next one. A budget limits how many bytes of contributions are read without that
+    cache, because those of a hostile file may all overlap.
     """
 
     def __init__(self, file: ElfObject) -> None:
         """Raises ObjectError when the index cannot be read."""
         self._file, self._contributions = file, package_contributions(file)
-        self._inflated: dict[str, bytes] = {}
+        self._decompressed: dict[str, bytes] = {}  # whole sections, only those that are compressed in the file
         self._budget = ReadBudget("shares of a package", 0, times=4)
         sections = DebugSections(file, True)
         for name in _COLUMNS[5].values():
             section = sections.section(name)
             if section is not None and is_compressed(section):
-                self._inflated[name] = file.data(section)
-            self._budget.allow(len(self._inflated.get(name, b"")) or (section.size if section is not None else 0))
-        self._common: Contributions | None = None
+                self._decompressed[name] = file.data(section)
+            self._budget.allow(len(self._decompressed.get(name, b"")) or (section.size if section is not None else 0))
+        # contributions of the last unit: all of them, and those that other units of its .dwo file share
         self._last_contributions: Contributions | None = None
-        self._last = DebugFile(sections)
+        self._last_shared: Contributions | None = None
+        self._last_file = DebugFile(sections)
 
     def unit(self, dwo_id: int) -> Unit | None:
-        """Return the unit with that id; None without one. Raises ObjectError when its contributions cannot be read."""
+        """Return the unit with that id; None if there is none.
+
+        Raises ObjectError when its contributions cannot be read.
+        """
         contributions = self._contributions.get(secret_key(dwo_id))
         return self._open(contributions).unit_of_id(dwo_id) if contributions is not None else None
 
     def _open(self, contributions: Contributions) -> DebugFile:
+        """Return a `DebugFile` whose sections are the contributions of one unit."""
         if contributions == self._last_contributions:
-            return self._last
-        common = {name: contribution for name, contribution in contributions.items() if name != "info"}
-        is_next = common == self._common
-        self._budget.spend(sum(size for name, (_, size) in contributions.items() if name == "info" or not is_next))
-        kept = {
+            return self._last_file
+        shared = {name: contribution for name, contribution in contributions.items() if name != "info"}
+        is_same_dwo = shared == self._last_shared
+        self._budget.spend(sum(size for name, (_, size) in contributions.items() if name == "info" or not is_same_dwo))
+        # Still valid are sections that the package does not divide, such as .debug_str and, if the unit is of the same
+        # .dwo file, what its units share.
+        contents = {
             name: data
-            for name, data in self._last.sections.kept.items()
-            if name not in contributions or (is_next and name != "info")
+            for name, data in self._last_file.sections.contents.items()
+            if name not in contributions or (is_same_dwo and name != "info")
         }
-        sections = DebugSections(self._file, True, contributions, kept, self._inflated)
-        self._last = DebugFile(sections, tables=self._last.tables if is_next else None)
-        self._common, self._last_contributions = common, contributions
-        return self._last
+        sections = DebugSections(self._file, True, contributions, contents, self._decompressed)
+        self._last_file = DebugFile(sections, tables=self._last_file.tables if is_same_dwo else None)
+        self._last_shared, self._last_contributions = shared, contributions
+        return self._last_file
 
 
 def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
-    """Return {secret key of a dwo id: contributions} of a package, from its ``.debug_cu_index``.
+    """Read the index of a package, ``.debug_cu_index``: {secret key of a dwo id: contributions of its unit}.
 
-    ::
+    The index has a hash table of ``slots`` slots, each with an id and the number of a row (0: the slot is empty), and
+    then two tables with a row per unit and a column per section. All numbers have four bytes, except the ids with
+    eight::
 
-        version columns units slots | ids (slots, 8 bytes) | rows (slots) | section numbers (columns)
-                                    | offsets (units × columns) | sizes (units × columns)
+        version, columns, units, slots
+        ids (slots)
+        rows (slots)
+        section numbers (columns)
+        offsets (units × columns)
+        sizes (units × columns)
     """
     section = file.section(".debug_cu_index")
     data = file.data(section) if section is not None else b""
@@ -80,6 +98,7 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
         raise ObjectError(f"{file.name}: it has no unit index")
     order = file.byte_order
     version, columns, units, slots = struct.unpack_from(order + "4I", data)
+    # GNU's version 2 has four bytes; DWARF 5 has two, and two of padding
     if (order == "<" and version & 0xFFFF == 5) or (order == ">" and version >> 16 == 5):
         version = 5
     if version not in _COLUMNS:
@@ -88,43 +107,47 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
         raise ObjectError(f"{file.name}: its unit index is cut off")
     ids = struct.unpack_from(f"{order}{slots}Q", data, 16)
     rows = struct.unpack_from(f"{order}{slots}I", data, 16 + 8 * slots)
-    at = 16 + 12 * slots
-    names = [_COLUMNS[version].get(number, "") for number in struct.unpack_from(f"{order}{columns}I", data, at)]
-    numbers = struct.unpack_from(f"{order}{2 * columns * units}I", data, at + 4 * columns)
+    columns_offset = 16 + 12 * slots
+    section_numbers = struct.unpack_from(f"{order}{columns}I", data, columns_offset)
+    names = [_COLUMNS[version].get(number, "") for number in section_numbers]
+    offsets_and_sizes = struct.unpack_from(f"{order}{2 * columns * units}I", data, columns_offset + 4 * columns)
 
     def contributions(row: int) -> dict[str, tuple[int, int]]:
-        first, second = (row - 1) * columns, (row - 1 + units) * columns
-        pairs = zip(numbers[first : first + columns], numbers[second : second + columns], strict=True)
+        offsets, sizes = (row - 1) * columns, (row - 1 + units) * columns  # rows are numbered from 1
+        pairs = zip(
+            offsets_and_sizes[offsets : offsets + columns], offsets_and_sizes[sizes : sizes + columns], strict=True
+        )
         return {name: pair for name, pair in zip(names, pairs, strict=True) if name}
 
-    return {secret_key(ident): contributions(row) for ident, row in zip(ids, rows, strict=True) if 0 < row <= units}
+    return {secret_key(dwo_id): contributions(row) for dwo_id, row in zip(ids, rows, strict=True) if 0 < row <= units}
 
 
 class DwoFiles:
-    """Split units by ``.dwo`` file. The last file is cached, because skeletons of one file follow each other.
+    """Finds split units in ``.dwo`` files.
 
-    A program has thousands of these files and needs each once; a budget bounds how often files are read again.
+    The last file is cached, because skeletons that refer to the same file follow each other. A program may have
+    thousands of these files and needs each once; a budget limits how often files are read again.
     """
 
     def __init__(self) -> None:
-        self._sizes: dict[Path, int] = {}
-        """Size by path, −1 for a file that is not an object file."""
+        self._sizes: dict[Path, int] = {}  # bytes by path, for all files that were opened; −1 if not an object file
         self._budget = ReadBudget("split files", 0, times=4)
-        self._path: Path | None = None
-        self._last: DebugFile | None = None
+        self._last_path: Path | None = None
+        self._last_file: DebugFile | None = None
 
     def unit(self, path: Path, dwo_id: int) -> Unit | None:
-        """Return the unit with that id, None if the file lacks it. Raises ObjectError when it cannot be read.
+        """Return the unit with that id; None if the file lacks it. Raises ObjectError when the file cannot be read.
 
-        For a file that is not an object file it raises once; after that, the file has no units.
+        A file that is not an object file raises ObjectError only the first time; after that it counts as a file
+        without units.
         """
         size = self._sizes.get(path)
         if size == -1:
             return None
-        if path != self._path or self._last is None:
+        if path != self._last_path or self._last_file is None:
             self._budget.spend(size or 0)
-            self._path, self._last = path, self._open(path)
-        return self._last.unit_of_id(dwo_id)
+            self._last_path, self._last_file = path, self._open(path)
+        return self._last_file.unit_of_id(dwo_id)
 
     def _open(self, path: Path) -> DebugFile:
         is_new = path not in self._sizes

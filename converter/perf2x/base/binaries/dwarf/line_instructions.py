@@ -1,8 +1,12 @@
-"""Line programs as columns: the instructions of a piece of a program are decoded side by side.
+"""Runs line programs without a Python loop over their instructions.
 
-The end of a sequence resets the machine's registers, so a program is read in pieces of whole sequences. Within one,
-addresses and lines are running sums; files and discriminators are the ones set last. Source of truth: DWARF 5, section
-6.2.5. op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
+A line program is code for a machine whose registers are address, file, line and discriminator; some instructions copy
+them into a row of the line table. We decode all instructions of a piece of a program into arrays, one element per
+instruction, and compute each register after every instruction: addresses and lines are running sums of what the
+instructions add, files and discriminators are the values set last. DW_LNE_end_sequence resets the registers, so a
+piece consists of whole sequences.
+
+Source of truth: DWARF 5, section 6.2.5. op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
 """
 
 from collections.abc import Sequence
@@ -36,13 +40,16 @@ from perf2x.base.columnar import (
 from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, reached
 from perf2x.errors import ObjectError
 
-PIECE = 1 << 20
-"""Bytes of a program to decode together; more if a sequence is longer."""
+# Bytes of a program to decode together; more if a sequence is longer.
+PIECE_SIZE = 1 << 20
+# Maximum number of operands of an opcode that DWARF does not define; a header could state 255.
 _MAX_OPERANDS = 4
-"""Maximum number of operands of an opcode that DWARF does not define; a header could state 255."""
-_COPY, _ADVANCE, _LINE, _FILE, _COLUMN, _CONSTANT, _FIXED, _ISA = 1, 2, 3, 4, 5, 8, 9, 12
-_END, _ADDRESS, _DISCRIMINATOR = 1, 2, 4
-"""Extended opcodes."""
+# standard opcodes: DW_LNS_copy, advance_pc, advance_line, set_file, set_column; const_add_pc, fixed_advance_pc, set_isa
+_COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN = 1, 2, 3, 4, 5
+_CONST_ADD_PC, _FIXED_ADVANCE_PC, _SET_ISA = 8, 9, 12
+# extended opcodes: DW_LNE_end_sequence, set_address, set_discriminator
+_END_SEQUENCE, _SET_ADDRESS, _SET_DISCRIMINATOR = 1, 2, 4
+# Zeros after a piece, so that operands of an instruction that the piece cuts off can be read like any others.
 _PADDING = np.zeros(9, np.uint8)
 
 
@@ -51,31 +58,33 @@ class Machine(Frozen):
 
     byte_order: str
     address_size: int
-    step: int
-    """Bytes of the shortest instruction."""
+    """In bytes."""
+    min_length: int
+    """Bytes of the shortest instruction of the machine code; advances of the address are multiples of it."""
     line_base: int
     line_range: int
+    """A special opcode adds line_base + (opcode − opcode_base) % line_range to the line."""
     opcode_base: int
     """The first special opcode."""
     operands: bytes
-    """Operand counts of the opcodes, from opcode 1 on."""
+    """Operand counts of the opcodes below opcode_base, from opcode 1 on."""
 
 
 class LineRows(Frozen):
-    """Rows in program order."""
+    """Rows of a line table, in the order in which the program produces them."""
 
     address: U64
     file: I64
+    """Numbers that need more than 31 bits are replaced by 0, as are those in ``line``."""
     line: I64
-    """File and line numbers beyond 31 bits are 0."""
     is_end: Bools
-    """The row ends a sequence: addresses after it are unknown."""
+    """Whether the row ends a sequence: what follows its address does not belong to the sequence."""
     discriminator: I64
     """Distinguishes code on the same line; 0 for most."""
 
 
 def run_line_program(machine: Machine, program: bytes) -> LineRows:
-    """Run a line program, skipping unterminated sequences and those of discarded code.
+    """Run a line program, and leave out unterminated sequences and those of discarded code.
 
     Raises ObjectError for an address of more than eight bytes, and for opcodes with absurdly many operands.
     """
@@ -84,199 +93,232 @@ def run_line_program(machine: Machine, program: bytes) -> LineRows:
 
 
 def run_line_programs(machine: Machine, programs: Sequence[bytes]) -> list[LineRows]:
-    """Run programs of whole sequences together, as `run_line_program` does.
+    """Run programs together, each as `run_line_program` does; returns the rows of each.
 
-    The last one may end in a partial sequence.
+    All programs but the last must consist of whole sequences; the last may end in a partial one.
     """
-    rows, after = _run(machine, b"".join(programs))
-    cuts = searchsorted(after, cumsum([len(program) for program in programs]), "right")
+    rows, instruction_end = _run(machine, b"".join(programs))
+    cuts = searchsorted(instruction_end, cumsum([len(program) for program in programs]), "right")
     return [take_rows_of(rows, slice(start, end)) for start, end in pairwise([0, *cuts.tolist()])]
 
 
 def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
-    """Return the rows of a program, and (rows,) the offset after the instruction that produced each."""
+    """Return the rows of a program, and the offset after the instruction that produced each row, shape (rows,)."""
     opcodes, code = _opcodes(machine), np.frombuffer(program, np.uint8)
-    pieces, after = [no_rows(LineRows)], [zeros(0)]
-    at, size = 0, PIECE
-    while at < len(code):
-        found = _instructions(opcodes, code[at : at + size])
+    pieces, instruction_ends = [no_rows(LineRows)], [zeros(0)]
+    start, size = 0, PIECE_SIZE
+    while start < len(code):
+        found = _instructions(opcodes, code[start : start + size])
         if len(found.end):
-            rows, ends = _rows(machine, opcodes, found)
-            linked = _linked(machine, rows)
+            rows, end = _rows(machine, opcodes, found)
+            linked = _select_linked(machine, rows)
             pieces.append(take_rows_of(rows, linked))
-            after.append(ends[linked] + at)
-            at, size = at + int(found.end[-1]), PIECE
-        elif at + size < len(code):
+            instruction_ends.append(end[linked] + start)
+            start, size = start + int(found.end[-1]), PIECE_SIZE
+        elif start + size < len(code):  # the sequence is longer than the piece
             size *= 4
         else:
             break
-    return join_tables(pieces), np.concatenate(after)
+    return join_tables(pieces), np.concatenate(instruction_ends)
 
 
 class _Opcodes:
-    """The effect of each of the 256 opcodes of a program: arrays of shape (256,)."""
+    """What each of the 256 opcodes does in programs for one machine, in arrays of shape (256,).
+
+    A program with opcode_base 10 lacks the standard opcodes 10 to 12; these numbers are then special opcodes.
+    """
 
     def __init__(self, machine: Machine) -> None:
-        base, span = max(machine.opcode_base, 1), machine.line_range or 1
-        beyond = arange(256) - base
-        self.is_special = beyond >= 0
+        base, line_range = max(machine.opcode_base, 1), machine.line_range or 1
+        adjusted = arange(256) - base  # the standard's "adjusted opcode"
+        self.is_special = adjusted >= 0
+        # uint8: how many LEB128 operands follow the opcode
         self.operands = np.zeros(256, np.uint8)
-        self.operands[[_ADVANCE, _LINE, _FILE, _COLUMN, _ISA]] = 1
-        unknown = np.frombuffer(machine.operands[_ISA:], np.uint8)
+        self.operands[[_ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN, _SET_ISA]] = 1
+        unknown = np.frombuffer(machine.operands[_SET_ISA:], np.uint8)  # counts of opcodes from 13 on
         if unknown.max(initial=0) > _MAX_OPERANDS:
             raise ObjectError(f"debug info: a line table gives an opcode {unknown.max()} operands")
-        self.operands[_ISA + 1 : _ISA + 1 + len(unknown)] = unknown
+        self.operands[_SET_ISA + 1 : _SET_ISA + 1 + len(unknown)] = unknown
         self.operands[self.is_special] = 0
-        advance = beyond // span * machine.step
+        advance = adjusted // line_range * machine.min_length
         advance[~self.is_special] = 0
-        if base > _CONSTANT:
-            advance[_CONSTANT] = (255 - base) // span * machine.step
-        self.advance = as_uint64(advance)
-        self.line = np.where(self.is_special, machine.line_base + beyond % span, 0)
+        if base > _CONST_ADD_PC:
+            advance[_CONST_ADD_PC] = (255 - base) // line_range * machine.min_length
+        # uint64 and int64: what the opcode adds to address and line, operands left aside
+        self.address_advance = as_uint64(advance)
+        self.line_advance = np.where(self.is_special, machine.line_base + adjusted % line_range, 0)
 
-    def are(self, code: U8, opcode: int) -> I64:
-        """Return the rows with a standard opcode."""
-        return flatnonzero(code == opcode) if not self.is_special[opcode] else flatnonzero(code[:0])
+    def rows_with(self, opcodes: U8, standard_opcode: int) -> I64:
+        """Return the indexes into ``opcodes`` (n,) that hold a standard opcode; none if its number is special here."""
+        is_special = self.is_special[standard_opcode]
+        return flatnonzero(opcodes == standard_opcode) if not is_special else flatnonzero(opcodes[:0])
 
 
+# Cached, because most programs of a file have the same opcodes.
 _opcodes = lru_cache(maxsize=8)(_Opcodes)
-"""Cached, because most programs of a file have the same opcodes."""
 
 
 class _LineInstructions(Frozen):
-    """The ``n`` instructions of some whole sequences."""
+    """The ``n`` instructions of some whole sequences; offsets are those in ``code``."""
 
     code: U8
-    """Their bytes, followed by some zeros."""
+    """The bytes of the piece that has the sequences, followed by zeros (_PADDING)."""
     number_end: I32
-    """For each byte, the offset after the LEB128 number that begins there."""
+    """For each byte of ``code``, the offset after the LEB128 number that begins there."""
     opcode: U8
-    kind: U8
-    """Extended opcode, 0 for others."""
+    """(n,)"""
+    extended_opcode: U8
+    """(n,) 0 for instructions that are not extended."""
     operand: I64
-    """Offset of the first operand."""
+    """(n,) offset of the first operand."""
     end: I64
-    """Offset after the instruction."""
+    """(n,) offset after the instruction."""
 
-    def numbers(self, rows: I64) -> U64:
-        """Return the first operands of instructions, as LEB128 numbers."""
-        at = self.operand[rows]
-        return numbers(self.code, at, as_int64(self.number_end[at]))
+    def leb_operands(self, rows: I64) -> U64:
+        """Return the first operand of each of the instructions ``rows``, a LEB128 number."""
+        start = self.operand[rows]
+        return numbers(self.code, start, as_int64(self.number_end[start]))
 
-    def integers(self, rows: I64, order: str) -> U64:
-        """Return the fixed-size operands that fill the rest of instructions.
+    def fixed_operands(self, rows: I64, order: str) -> U64:
+        """Return the operand of each of the instructions ``rows``: an integer that ends with the instruction.
 
-        Raises ObjectError for more than 8 bytes.
+        Raises ObjectError for integers of more than 8 bytes.
         """
-        at, size = self.operand[rows], self.end[rows] - self.operand[rows]
+        start, size = self.operand[rows], self.end[rows] - self.operand[rows]
         longest = int(size.max(initial=0))
         if longest > 8:
             raise ObjectError(f"debug info: a line table has an address of {longest} bytes")
         value = np.zeros(len(rows), np.uint64)
-        for byte in range(longest):
-            place = at + byte if order == ">" else at + size - 1 - byte
-            value = np.where(size > byte, value << np.uint64(8) | self.code[place], value)
+        for index in range(longest):  # from the most significant byte on; shorter integers have no more bytes
+            byte_offset = start + index if order == ">" else start + size - 1 - index
+            value = np.where(size > index, value << np.uint64(8) | self.code[byte_offset], value)
         return value
 
 
 def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
-    """Find the instructions up to the last end of a sequence."""
+    """Find the instructions of a piece, up to the last one that ends a sequence."""
     count = len(piece)
     code = np.append(piece, _PADDING)
+    # a number that the piece cuts off ends beyond it
     number_end = np.append(as_int32(number_ends(piece)), np.full(len(_PADDING), count + 1, np.int32))
-    follows = _follows(opcodes, code, number_end, count)
-    at = reached(np.minimum(follows, count) - np.arange(count, dtype=np.int32))
-    opcode, operand, end = piece[at], at + 1, as_int64(follows[at])
-    kind = np.zeros(len(at), np.uint8)
-    spelled = flatnonzero(opcode == 0)
-    size_end = as_int64(number_end[operand[spelled]])  # the size of an extended instruction, in bytes
-    has_kind = size_end < np.minimum(end[spelled], count)
-    kind[spelled] = np.where(has_kind, code[np.minimum(size_end, count)], np.uint8(0))
-    operand[spelled] = size_end + has_kind
-    last = flatnonzero((kind == _END) & (end <= count))
+    end_if_begun = _instruction_ends(opcodes, code, number_end, count)
+    begin = reached(np.minimum(end_if_begun, count) - np.arange(count, dtype=np.int32))
+    opcode, operand, end = piece[begin], begin + 1, as_int64(end_if_begun[begin])
+    # an extended instruction is: opcode 0, size of what follows as LEB128, extended opcode, operands
+    extended_opcode = np.zeros(len(begin), np.uint8)
+    is_extended = flatnonzero(opcode == 0)
+    size_end = as_int64(number_end[operand[is_extended]])
+    is_nonempty = size_end < np.minimum(end[is_extended], count)  # an extended instruction of size 0 has no opcode
+    extended_opcode[is_extended] = np.where(is_nonempty, code[np.minimum(size_end, count)], np.uint8(0))
+    operand[is_extended] = size_end + is_nonempty
+    last = flatnonzero((extended_opcode == _END_SEQUENCE) & (end <= count))
     whole = slice(0, int(last[-1]) + 1 if len(last) else 0)
-    return _LineInstructions(code, number_end, opcode[whole], kind[whole], operand[whole], end[whole])
+    return _LineInstructions(code, number_end, opcode[whole], extended_opcode[whole], operand[whole], end[whole])
 
 
-def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
-    """Return (``count``,) for each byte the offset after an instruction that begins there.
+def _instruction_ends(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
+    """Return for each byte the offset after the instruction that would begin there.
 
-    The offset is larger than ``count`` if the instruction is cut off.
+    The offset is larger than ``count`` if the piece cuts the instruction off. Shapes: ``code`` and ``number_end``
+    (``count`` + padding,); returns (``count``,).
     """
     piece = code[:count]
-    follows = np.arange(1, count + 1, dtype=np.int32)
-    follows[opcodes.are(piece, _FIXED)] += 2
+    end = np.arange(1, count + 1, dtype=np.int32)
+    end[opcodes.rows_with(piece, _FIXED_ADVANCE_PC)] += 2
+    # skip LEB128 operands: the first of all instructions, then the second of those with two or more, and so on
     operands = opcodes.operands[piece]
-    for number in range(1, int(operands.max(initial=0)) + 1):
-        follows = np.where(operands >= number, number_end[np.minimum(follows, count)], follows)
-    at = flatnonzero(piece == 0)
-    size_end = as_int64(number_end[at + 1])
-    size = as_int64(np.minimum(numbers(code, at + 1, size_end), np.uint64(count)))
-    follows[at] = size_end + size
-    return follows
+    for ordinal in range(1, int(operands.max(initial=0)) + 1):
+        end = np.where(operands >= ordinal, number_end[np.minimum(end, count)], end)
+    extended = flatnonzero(piece == 0)
+    size_end = as_int64(number_end[extended + 1])
+    size = as_int64(np.minimum(numbers(code, extended + 1, size_end), np.uint64(count)))
+    end[extended] = size_end + size
+    return end
 
 
 def _rows(machine: Machine, opcodes: _Opcodes, found: _LineInstructions) -> tuple[LineRows, I64]:
-    """Return the rows that instructions produce, discarded code included, and the end of each instruction."""
-    opcode, ends = found.opcode, flatnonzero(found.kind == _END)
+    """Return the rows that the instructions produce, including those of discarded code.
+
+    The second result, of shape (rows,), is the offset after the instruction that produced each row.
+    """
+    opcode, sequence_ends = found.opcode, flatnonzero(found.extended_opcode == _END_SEQUENCE)
     is_row = opcodes.is_special[opcode]
-    is_row[opcodes.are(opcode, _COPY)] = True
-    is_row[ends] = True
-    row = flatnonzero(is_row)
-    files = opcodes.are(opcode, _FILE)
-    file = _in_effect(len(opcode), [(files, found.numbers(files)), (ends, np.ones(len(ends), np.uint64))], 1)[row]
-    mark = np.zeros(len(row), np.uint64)
-    marks = flatnonzero(found.kind == _DISCRIMINATOR)
-    if len(marks):  # each row resets the discriminator
-        mark = _in_effect(len(opcode), [(marks, found.numbers(marks)), (row, mark)], 0)[row]
-    line = _lines(opcodes, found, ends)[row]
+    is_row[opcodes.rows_with(opcode, _COPY)] = True
+    is_row[sequence_ends] = True
+    row = flatnonzero(is_row)  # the instructions that produce rows
+    set_file = opcodes.rows_with(opcode, _SET_FILE)
+    first_file = np.ones(len(sequence_ends), np.uint64)  # each sequence begins with file 1
+    file = _last_set(len(opcode), [(set_file, found.leb_operands(set_file)), (sequence_ends, first_file)], 1)[row]
+    discriminator = np.zeros(len(row), np.uint64)
+    setters = flatnonzero(found.extended_opcode == _SET_DISCRIMINATOR)
+    if len(setters):  # each row resets the discriminator
+        values = found.leb_operands(setters)
+        discriminator = _last_set(len(opcode), [(setters, values), (row, discriminator)], 0)[row]
+    line = _lines(opcodes, found, sequence_ends)[row]
+    is_end = found.extended_opcode[row] == _END_SEQUENCE
     rows = LineRows(
-        _addresses(machine, opcodes, found, ends)[row],
+        _addresses(machine, opcodes, found, sequence_ends)[row],
         as_int64(np.where(file < 2**31, file, 0)),
         np.where((line >= 0) & (line < 2**31), line, 0),
-        found.kind[row] == _END,
-        as_int64(np.where((mark < 2**32) & (found.kind[row] != _END), mark, 0)),
+        is_end,
+        as_int64(np.where((discriminator < 2**32) & ~is_end, discriminator, 0)),
     )
     return rows, found.end[row]
 
 
-def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> U64:
-    """Return (n,) the address after each instruction; for the end of a sequence, the address before the reset."""
-    advance = opcodes.advance[found.opcode]
-    rows = opcodes.are(found.opcode, _ADVANCE)
-    advance[rows] = found.numbers(rows) * np.uint64(machine.step)
-    rows = opcodes.are(found.opcode, _FIXED)
-    advance[rows] = found.integers(rows, machine.byte_order)
+def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, sequence_ends: I64) -> U64:
+    """Return the address of the row that each instruction would produce, shape (n,).
+
+    It is the sum of all advances so far, plus a correction that DW_LNE_set_address and the end of a sequence change::
+
+        instruction   set_address 0x100   special +4   special +8   end_sequence   set_address 0x500   special +4
+        sum           0                   4            12           12             12                  16
+        correction    0                   0x100        0x100        0x100          −12                 0x500 − 12
+    """
+    advance = opcodes.address_advance[found.opcode]
+    rows = opcodes.rows_with(found.opcode, _ADVANCE_PC)
+    advance[rows] = found.leb_operands(rows) * np.uint64(machine.min_length)
+    rows = opcodes.rows_with(found.opcode, _FIXED_ADVANCE_PC)
+    advance[rows] = found.fixed_operands(rows, machine.byte_order)
     total = np.cumsum(advance, dtype=np.uint64)
-    rows = flatnonzero(found.kind == _ADDRESS)
-    operands = found.integers(rows, machine.byte_order)
-    return total + _in_effect(len(total), [(rows, operands - total[rows]), (ends, -total[ends])], 0)
+    rows = flatnonzero(found.extended_opcode == _SET_ADDRESS)
+    operands = found.fixed_operands(rows, machine.byte_order)
+    correction = [(rows, operands - total[rows]), (sequence_ends, -total[sequence_ends])]
+    return total + _last_set(len(total), correction, 0)
 
 
-def _lines(opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> I64:
-    """Return (n,) the line after each instruction."""
-    advance = opcodes.line[found.opcode]
-    rows = opcodes.are(found.opcode, _LINE)
-    at = found.operand[rows]
-    end = as_int64(found.number_end[at])
-    advance[rows] = extended(found.numbers(rows), found.code[end - 1], end - at)
+def _lines(opcodes: _Opcodes, found: _LineInstructions, sequence_ends: I64) -> I64:
+    """Return the line of the row that each instruction would produce, shape (n,): a corrected sum, as of addresses."""
+    advance = opcodes.line_advance[found.opcode]
+    rows = opcodes.rows_with(found.opcode, _ADVANCE_LINE)
+    start = found.operand[rows]
+    end = as_int64(found.number_end[start])
+    advance[rows] = extended(found.leb_operands(rows), found.code[end - 1], end - start)
     total = cumsum(advance)
-    return total + _in_effect(len(total), [(ends, 1 - total[ends])], 1)
+    return total + _last_set(len(total), [(sequence_ends, 1 - total[sequence_ends])], 1)
 
 
-def _in_effect(count: int, setters: list[tuple[I64, AnyArray]], default: int) -> AnyArray:
-    """Return (``count``,) the value last set before each instruction; ``setters`` are pairs of rows and values."""
+def _last_set(count: int, setters: list[tuple[I64, AnyArray]], default: int) -> AnyArray:
+    """Return for each of ``count`` instructions the value that an earlier instruction set last, else ``default``.
+
+    ``setters`` are pairs of instructions and the values that they set; a value applies from the next instruction on.
+    Example: values [7, 9] set by the instructions [1, 3], of 6 → [0, 0, 7, 7, 9, 9].
+    """
     row, value = (np.concatenate(column) for column in zip(*setters, strict=True))
     order = argsort(row)
     lengths = np.diff(row[order] + 1, prepend=0, append=count)
     return repeat(np.append(np.array([default], value.dtype), value[order]), lengths)
 
 
-def _linked(machine: Machine, rows: LineRows) -> slice | Bools:
-    """Select the rows of linked code: sequences of discarded code begin at address 0, 1 or one of the highest."""
+def _select_linked(machine: Machine, rows: LineRows) -> slice | Bools:
+    """Select the rows of sequences that are part of the linked program.
+
+    The linker leaves the sequences of code that it discards, but moves them to address 0 or 1, or to one of the two
+    highest addresses (lld).
+    """
     last = flatnonzero(rows.is_end)
     first = np.append(0, last[:-1] + 1)
     address = rows.address[first]
-    highest = min(max((1 << 8 * machine.address_size) - 2, 0), 2**64 - 1)
-    is_linked = (address > 1) & (address < np.uint64(highest))
+    tombstone = min(max((1 << 8 * machine.address_size) - 2, 0), 2**64 - 1)
+    is_linked = (address > 1) & (address < np.uint64(tombstone))
     return slice(None) if is_linked.all() else repeat(is_linked, last + 1 - first)

@@ -1,8 +1,9 @@
 """Finds the sequences of a line program that cover given addresses, without running the program.
 
-A line table has a sequence for each section of code, often thousands, of which a profile hits few. Matching
-instructions with a regular expression takes a fifth of the time of running them; a program that does not match is run
-as a whole. Source of truth: DWARF 5, section 6.2.5.
+A line table has a sequence for each section of code (with ``-ffunction-sections`` for each function), often thousands,
+and a profile has addresses in few of them. So a regular expression splits the program into sequences and extracts the
+operand of each one's DW_LNE_set_address; that takes a fifth of the time of running the program. A program that does not
+match is run as a whole. Source of truth: DWARF 5, section 6.2.5.
 """
 
 import re
@@ -14,41 +15,52 @@ import numpy as np
 from perf2x.base.binaries.dwarf.line_instructions import Machine
 from perf2x.base.columnar import U64, as_uint64, searchsorted
 
-_STANDARD = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
-"""Operand counts of the opcodes, from opcode 1 on."""
-_LONGEST = 24
-"""Maximum bytes of an extended instruction; compilers write at most nine."""
+# Operand counts of the standard opcodes, from opcode 1 on.
+_OPERAND_COUNTS = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
+# The pattern matches extended instructions of fewer bytes; compilers write at most nine.
+_MAX_EXTENDED_SIZE = 24
 
 
 def sequences_at(machine: Machine, program: bytes, address: U64) -> bytes:
-    """Return the sequences that may contain the addresses: for each address, those with the highest start up to it.
+    """Return the bytes of the sequences that may contain the addresses, in program order.
 
-    Returns b"" if they cannot be found: the program has other instructions, or a sequence sets its address twice.
+    For each address these are the sequences with the highest start that is not above the address. Returns b"" if
+    sequences cannot be found: opcodes are not the usual ones, or a sequence does not set its address exactly once,
+    before its first row.
     """
-    base, size = machine.opcode_base, machine.address_size
-    is_standard = base in (10, 13) and size in (4, 8) and machine.operands == _STANDARD[: base - 1]
-    pattern = _pattern(base, size) if is_standard else None
-    parts, starts, at = [], [], 0
-    while pattern is not None and (found := pattern.match(program, at)):
-        parts.append(found[0])
-        starts.append(found[1])
-        at = found.end()
-    if at < len(program):
+    opcode_base, size = machine.opcode_base, machine.address_size
+    # opcode_base is 10 in DWARF 2, 13 later
+    is_standard = opcode_base in (10, 13) and size in (4, 8) and machine.operands == _OPERAND_COUNTS[: opcode_base - 1]
+    pattern = _sequence_pattern(opcode_base, size) if is_standard else None
+    sequences, start_bytes, end = [], [], 0
+    while pattern is not None and (match := pattern.match(program, end)):
+        sequences.append(match[0])
+        start_bytes.append(match[1])
+        end = match.end()
+    if end < len(program):
         return b""
-    start = as_uint64(np.frombuffer(b"".join(starts), f"{machine.byte_order}u{size}"))
+    start = as_uint64(np.frombuffer(b"".join(start_bytes), f"{machine.byte_order}u{size}"))
     sorted_starts = np.sort(start)
     row = searchsorted(sorted_starts, address, "right") - 1
-    return b"".join(compress(parts, np.isin(start, sorted_starts[row[row >= 0]]).tolist()))
+    return b"".join(compress(sequences, np.isin(start, sorted_starts[row[row >= 0]]).tolist()))
 
 
 @lru_cache(maxsize=4)
-def _pattern(base: int, size: int) -> re.Pattern[bytes]:
-    """Compile a pattern for a sequence that sets its address once, before its first row; the group is that address."""
-    number = rb"[\x80-\xff]*+[\x00-\x7f]"
-    plain, numbered = (rb"\x06\x07", rb"\x03\x04\x05") if base == 10 else (rb"\x06\x07\x0a\x0b", rb"\x03\x04\x05\x0c")
-    others = b"|".join(rb"\x%02x[^\x01\x02].{%d}" % (length, length - 1) for length in range(1, _LONGEST))
-    quiet = rb"(?:[%b]++|[%b]%b)*+" % (plain, numbered, number)
-    simple = rb"[\x01\x08%b\x%02x-\xff]*+" % (plain, base)
-    others = rb"(?:%b(?:[\x02%b]%b|\x09..|\x00(?:%b)))*+%b" % (simple, numbered, number, others, simple)
-    address = rb"\x00\x%02x\x02(.{%d})" % (size + 1, size)
-    return re.compile(rb"%b%b%b\x00\x01\x01" % (quiet, address, others), re.DOTALL)
+def _sequence_pattern(base: int, address_size: int) -> re.Pattern[bytes]:
+    """Compile a pattern for a sequence that sets its address once, before its first row; group 1 is that address.
+
+    ``base`` is the first special opcode. All quantifiers are possessive (``*+``), so that matching takes linear time.
+    """
+    leb = rb"[\x80-\xff]*+[\x00-\x7f]"
+    # Opcodes, as parts of a character class, that change neither rows nor the address: first those without an operand
+    # (negate_stmt 6, set_basic_block 7, set_prologue_end 10, set_epilogue_begin 11), then those with a LEB128 operand
+    # (advance_line 3, set_file 4, set_column 5, set_isa 12).
+    plain, with_leb = (rb"\x06\x07", rb"\x03\x04\x05") if base == 10 else (rb"\x06\x07\x0a\x0b", rb"\x03\x04\x05\x0c")
+    # size and body of extended instructions other than end_sequence (1) and set_address (2)
+    extended = b"|".join(rb"\x%02x[^\x01\x02].{%d}" % (size, size - 1) for size in range(1, _MAX_EXTENDED_SIZE))
+    before_address = rb"(?:[%b]++|[%b]%b)*+" % (plain, with_leb, leb)
+    address = rb"\x00\x%02x\x02(.{%d})" % (address_size + 1, address_size)
+    # after the address also copy (1), const_add_pc (8) and special opcodes; advance_pc (2), fixed_advance_pc (9)
+    one_byte = rb"[\x01\x08%b\x%02x-\xff]*+" % (plain, base)
+    after_address = rb"(?:%b(?:[\x02%b]%b|\x09..|\x00(?:%b)))*+%b" % (one_byte, with_leb, leb, extended, one_byte)
+    return re.compile(rb"%b%b%b\x00\x01\x01" % (before_address, address, after_address), re.DOTALL)

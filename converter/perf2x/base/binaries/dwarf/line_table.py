@@ -1,6 +1,10 @@
 """Line tables: the source file and line of each instruction.
 
-Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ in the header alone.
+A line table in ``.debug_line`` is a header, with the names of directories and files, and a *line program*, whose
+instructions produce rows (address, file, line, discriminator). A program consists of *sequences*, one for each
+contiguous piece of code; the last row of a sequence only states where its code ends. For a few addresses we run only
+the sequences that contain them (`partial_tables`). Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ only
+in the header.
 """
 
 import posixpath
@@ -20,24 +24,29 @@ from perf2x.base.binaries.elf.elf_headers import string_at
 from perf2x.base.columnar import I64, U64, Frozen, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of, zeros
 from perf2x.errors import ObjectError
 
+# Bytes of the largest line table to read; each byte of its program may produce a row.
 _MAX_PROGRAM_SIZE = 1 << 25
-"""The largest line program to read; each of its bytes may produce a row."""
-_SMALL = 1 << 14
-"""The largest program to run together with others."""
+# Bytes of the largest program to run together with others; that saves numpy's fixed cost for each call.
+_MAX_JOINED_SIZE = 1 << 14
+# DW_LNCT_path, DW_LNCT_directory_index, DW_LNCT_MD5
 _CONTENT_PATH, _CONTENT_DIRECTORY, _CONTENT_MD5 = 1, 2, 5
-_SHORT = (_CONTENT_PATH, c.FORM_LINE_STRP), (_CONTENT_DIRECTORY, c.FORM_UDATA)
-_SHORT_ROWS = {_SHORT: "IB", (*_SHORT, (_CONTENT_MD5, c.FORM_DATA16)): "IB16x"}
+# columns of file tables as compilers write them: path and directory, perhaps an MD5, each with the layout of a row
+_USUAL_COLUMNS = (_CONTENT_PATH, c.FORM_LINE_STRP), (_CONTENT_DIRECTORY, c.FORM_UDATA)
+_USUAL_ROWS = {_USUAL_COLUMNS: "IB", (*_USUAL_COLUMNS, (_CONTENT_MD5, c.FORM_DATA16)): "IB16x"}
 
 
 class FileNames(Frozen):
-    """File names by number, read and joined on demand: n files may share a directory name of n bytes."""
+    """File names of a line table, by file number.
+
+    Paths are joined only on demand: in a hostile file, n files may share a directory name of n bytes.
+    """
 
     folder: str
     """The directory that the compiler ran in."""
     directories: Sequence[str]
-    """By number, as stated in the table; directory 0 is ``folder`` itself."""
+    """By number, as stated in the table; directory 0 is ``folder`` itself, whatever is stated for it."""
     files: Mapping[int, tuple[int, int, int]]
-    """By number: (form of the name, value of the name, number of the directory)."""
+    """{file number: (form of the name, value of that form, number of the directory)}."""
     text: Callable[[int, int], str] = lambda form, value: ""
     """Reads a name, given its form and value."""
 
@@ -62,20 +71,24 @@ class LineTable(Frozen):
     rows: LineRows
 
     def find(self, address: U64) -> tuple[I64, I64, I64]:
-        """Return (n,) file number, line and discriminator of each address, 0 if unknown."""
-        row, rows = self._rows(address), self.rows
-        has_row = flatnonzero(row >= 0)  # copies no column: many units may look up addresses in one large table
+        """Return file number, line and discriminator of each address; 0 where unknown.
+
+        Shapes: ``address`` (n,); each result (n,).
+        """
+        row, rows = self._rows_at(address), self.rows
+        # only the needed rows are taken, no column is copied: many units may look up addresses in one large table
+        has_row = flatnonzero(row >= 0)
         found = zeros((3, len(row)))
-        for place, column in enumerate((rows.file, rows.line, rows.discriminator)):
-            found[place, has_row] = column[row[has_row]]
+        for index, column in enumerate((rows.file, rows.line, rows.discriminator)):
+            found[index, has_row] = column[row[has_row]]
         return found[0], found[1], found[2]
 
-    def knows(self, address: U64) -> bool:
+    def covers(self, address: U64) -> bool:
         """Return whether a row applies to every address."""
-        return bool((self._rows(address) >= 0).all())
+        return bool((self._rows_at(address) >= 0).all())
 
-    def _rows(self, address: U64) -> I64:
-        """Return (n,) the row that applies to each address; −1 for none, and after the end of a sequence."""
+    def _rows_at(self, address: U64) -> I64:
+        """Return the index of the row that applies to each address; −1 where none does, as between two sequences."""
         row = searchsorted(self.rows.address, address, "right") - 1
         row[row >= 0] = np.where(self.rows.is_end[row[row >= 0]], -1, row[row >= 0])
         return row
@@ -88,20 +101,22 @@ _NO_LINES = LineTable(NO_FILES, no_rows(LineRows))
 class LineTables:
     """Reads the line tables of one file's units.
 
-    The last table is cached, because the next unit may share it, or at least its rows.
+    The last whole table is cached, because the next unit may share it. If that unit differs in what file names depend
+    on, it still shares the rows.
     """
 
     def __init__(self, file: DebugFile) -> None:
         self._file, self._data = file, file.sections.line
         self._budget = ReadBudget("line tables", len(self._data), times=16)
-        self._place: object = None
-        self._owner: object = None
-        self._last = _NO_LINES
-        self._part_of = -1
-        """Offset of the table that `at` read last."""
+        self._last_table = _NO_LINES
+        # what the rows, and the file names, of the last table depend on
+        self._rows_key: object = None
+        self._names_key: object = None
+        # offset of the table that `partial_tables` read last
+        self._last_partial = -1
 
     def files(self, unit: Unit) -> FileNames:
-        """Return the file names of a unit's line table; none for a unit of another file.
+        """Return the file names of a unit's line table; no names for a unit of another file, such as a split unit.
 
         Raises ObjectError if they cannot be read.
         """
@@ -113,177 +128,198 @@ class LineTables:
         except (IndexError, ValueError, struct.error):
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
 
-    def at(self, lookups: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
-        """Yield for each unit a table with the rows of its addresses; None if `of` has to be called instead."""
-        parts = [self._part(unit, address) for unit, address in lookups]
-        small: dict[Machine, dict[int, bytes]] = {}
-        for number, part in enumerate(parts):
-            if part is not None and len(part[1]) <= _SMALL:
-                small.setdefault(part[0].machine, {})[number] = part[1]
+    def partial_tables(self, lookups: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
+        """Yield a table for each pair of a unit and addresses in it; it has rows for at least these addresses.
+
+        Yields None where this does not work out: `whole_table` must then be called.
+        """
+        parts = [self._header_and_sequences(unit, address) for unit, address in lookups]
+        # small programs for the same machine are joined and run together; all dictionaries below have indexes into
+        # ``lookups`` as keys
+        programs_of_machine: dict[Machine, dict[int, bytes]] = {}
+        for index, part in enumerate(parts):
+            if part is not None and len(part[1]) <= _MAX_JOINED_SIZE:
+                programs_of_machine.setdefault(part[0].machine, {})[index] = part[1]
         rows_of: dict[int, LineRows] = {}
-        for machine, programs in small.items():
+        for machine, programs in programs_of_machine.items():
             rows_of.update(zip(programs, run_line_programs(machine, [*programs.values()]), strict=True))
-        for number, (part, (_, address)) in enumerate(zip(parts, lookups, strict=True)):
+        for index, (part, (_, address)) in enumerate(zip(parts, lookups, strict=True)):
             if part is None:
                 yield None
             else:
                 header, program = part
-                rows = rows_of.pop(number) if number in rows_of else run_line_program(header.machine, program)
+                rows = rows_of.pop(index) if index in rows_of else run_line_program(header.machine, program)
                 table = LineTable(header.files, _sorted_rows(rows))
-                yield table if table.knows(address) else None
+                yield table if table.covers(address) else None
 
-    def _part(self, unit: Unit, address: U64) -> "tuple[_LineProgramHeader, bytes] | None":
+    def _header_and_sequences(self, unit: Unit, address: U64) -> "tuple[_LineProgramHeader, bytes] | None":
         """Return the header of a unit's table, and the bytes of the sequences that may contain the addresses.
 
-        Returns None if the unit before has the same table, or if the table is unreadable.
+        Returns None if the previous unit has the same table, which is then better read as a whole, or if the table
+        cannot be read.
         """
         try:
             offset = unit.root[c.AT_STMT_LIST][1]
-            if offset == self._part_of:
+            if offset == self._last_partial:
                 return None
-            self._part_of = offset
+            self._last_partial = offset
             header = _LineProgramHeader(unit, self._data, offset, self._budget)
             self._budget.spend(max(header.end - header.program, 0))
         except (ObjectError, LookupError, ValueError, struct.error):
             return None
         return header, sequences_at(header.machine, self._data[header.program : header.end], address)
 
-    def of(self, unit: Unit) -> LineTable:
-        """Return the unit's line table; it has no rows if the unit has none.
+    def whole_table(self, unit: Unit) -> LineTable:
+        """Return the unit's whole line table; it has no rows if the unit has none.
 
         Raises ObjectError when it cannot be read.
         """
         form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
-        data, place = self._data, (offset, unit.encoding)
+        data, rows_key = self._data, (offset, unit.encoding)
         if not form or not data:
             return _NO_LINES
         self._budget.spend(1)
         try:
-            owner = unit.comp_dir, unit.root.get(c.AT_STR_OFFSETS_BASE)
-            if (place, owner) == (self._place, self._owner):
-                return self._last
+            names_key = unit.comp_dir, unit.root.get(c.AT_STR_OFFSETS_BASE)
+            if (rows_key, names_key) == (self._rows_key, self._names_key):
+                return self._last_table
             header = _LineProgramHeader(unit, data, offset, self._budget)
-            if place == self._place:
-                self._last = replace(self._last, files=header.files)
+            if rows_key == self._rows_key:
+                self._last_table = replace(self._last_table, files=header.files)
             else:
                 self._budget.spend(max(header.end - header.program, 0))
                 rows = run_line_program(header.machine, data[header.program : header.end])
-                self._last = LineTable(header.files, _sorted_rows(rows))
+                self._last_table = LineTable(header.files, _sorted_rows(rows))
         except (IndexError, ValueError, struct.error):
-            self._budget.spend(max(len(data) - offset, 0))  # an upper bound of the bytes read
+            self._budget.spend(max(len(data) - offset, 0))  # an upper bound on the bytes read
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
-        self._place, self._owner = place, owner
-        return self._last
+        self._rows_key, self._names_key = rows_key, names_key
+        return self._last_table
 
 
 class _LineProgramHeader:
-    def __init__(self, unit: Unit, data: bytes, at: int, budget: ReadBudget) -> None:
+    """The header of a line table (DWARF 5, section 6.2.4), and where its program is."""
+
+    def __init__(self, unit: Unit, data: bytes, offset: int, budget: ReadBudget) -> None:
+        """Read the header at ``offset`` of the section ``data``."""
         order = unit.encoding.byte_order
-        length, at, size = initial_length(order, data, at)
-        self.end = min(at + length, len(data))
-        if self.end - at > _MAX_PROGRAM_SIZE:
+        length, offset, offset_size = initial_length(order, data, offset)
+        self.end = min(offset + length, len(data))
+        if self.end - offset > _MAX_PROGRAM_SIZE:
             raise ObjectError(f"{unit.file.name}: a line table has {length} bytes, which is too large")
-        (version,) = struct.unpack_from(order + "H", data, at)
+        (version,) = struct.unpack_from(order + "H", data, offset)
         if not 2 <= version <= 5:
             raise ObjectError(f"{unit.file.name}: a line table has the unsupported version {version}")
-        at += 2
+        offset += 2
         address_size = unit.encoding.address_size
-        if version == 5:
-            address_size, at = data[at], at + 2
-        self.encoding = UnitEncoding(order, address_size, size, version)
-        self.program = at + size + self.encoding.integer(data, at, size)
-        at += size
-        step, at = data[at], at + (2 if version >= 4 else 1)
-        line_base, line_range, opcode_base = struct.unpack_from("bBB", data, at + 1)
-        at += 4
-        operands = data[at : at + opcode_base - 1]
-        self.machine = Machine(order, address_size, step, line_base, line_range, opcode_base, operands)
-        at += opcode_base - 1
+        if version == 5:  # address_size, segment_selector_size
+            address_size, offset = data[offset], offset + 2
+        self.encoding = UnitEncoding(order, address_size, offset_size, version)
+        # header_length counts from the byte after itself to the program
+        self.program = offset + offset_size + self.encoding.integer(data, offset, offset_size)
+        offset += offset_size
+        # minimum_instruction_length and, from version 4 on, maximum_operations_per_instruction
+        min_length, offset = data[offset], offset + (2 if version >= 4 else 1)
+        line_base, line_range, opcode_base = struct.unpack_from("bBB", data, offset + 1)  # after default_is_stmt
+        offset += 4
+        operands = data[offset : offset + opcode_base - 1]
+        self.machine = Machine(order, address_size, min_length, line_base, line_range, opcode_base, operands)
+        offset += opcode_base - 1
         self._unit, self._data, self._budget = unit, data, budget
-        self.files = self._files_5(at) if version == 5 else self._files_2(at)
+        self.files = self._files_5(offset) if version == 5 else self._files_2(offset)
 
-    def _files_2(self, at: int) -> FileNames:
-        """Read versions 2 to 4: directories as strings, files as (name, directory, time, size), numbered from 1."""
+    def _files_2(self, offset: int) -> FileNames:
+        """Read the names of versions 2 to 4, both lists ended by a zero byte.
+
+        Directories are strings; files are (name, directory, time, size). Both are numbered from 1.
+        """
         directories = [""]
-        while self._data[at]:
-            start, at = at, self._data.index(b"\0", at) + 1
-            self._budget.spend(at - start)
+        while self._data[offset]:
+            start, offset = offset, self._data.index(b"\0", offset) + 1
+            self._budget.spend(offset - start)
             directories.append(string_at(self._data, start))
-        at += 1
+        offset += 1
         files: dict[int, tuple[int, int, int]] = {}
-        while self._data[at]:
-            start, end = at, self._data.index(b"\0", at) + 1
+        while self._data[offset]:
+            start, end = offset, self._data.index(b"\0", offset) + 1
             self._budget.spend(end - start)
-            directory, at = uleb128(self._data, end)
-            _, at = uleb128(self._data, at)
-            _, at = uleb128(self._data, at)
+            directory, offset = uleb128(self._data, end)
+            _, offset = uleb128(self._data, offset)
+            _, offset = uleb128(self._data, offset)
             files[len(files) + 1] = c.FORM_STRING, start, directory
         return FileNames(self._unit.comp_dir, directories, files, self._text)
 
     def _text(self, form: int, value: int) -> str:
-        inline = form == c.FORM_STRING
-        return string_at(self._data, value) if inline else self._unit.text({0: (form, value)}, 0)
+        """Read a string: of DW_FORM_string from the header itself, of other forms from other sections."""
+        is_inline = form == c.FORM_STRING
+        return string_at(self._data, value) if is_inline else self._unit.text({0: (form, value)}, 0)
 
-    def _files_5(self, at: int) -> FileNames:
-        """Read version 5: directories and files as tables that describe their columns, numbered from 0."""
-        rows, at = self._described(at)
+    def _files_5(self, offset: int) -> FileNames:
+        """Read the names of version 5: directories and files as tables that state their columns, numbered from 0."""
+        rows, offset = self._self_described(offset)
         directories = [self._text(form, value) for form, value, _ in rows]
         comp_dir = self._unit.comp_dir
-        # the first directory is the compiler's own, which may be relative after -ffile-prefix-map
+        # directory 0 is the one that the compiler ran in; -ffile-prefix-map can make it relative
         if directories and directories[0] != comp_dir:
             comp_dir = posixpath.join(comp_dir, directories[0])
-        rows, at = self._described(at)
+        rows, offset = self._self_described(offset)
         return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)), self._text)
 
-    def _described(self, at: int) -> tuple[list[tuple[int, int, int]], int]:
-        """Read a table that describes its columns: ([(form and value of the path, directory)], offset after it)."""
-        count, at = self._data[at], at + 1
+    def _self_described(self, offset: int) -> tuple[list[tuple[int, int, int]], int]:
+        """Read a table of directories or files that states its columns: (rows, offset after the table).
+
+        Rows are (form of the path, value of that form, number of the directory). The table has the number of columns,
+        (content type DW_LNCT_*, form) of each column, the number of rows, and the rows.
+        """
+        column_count, offset = self._data[offset], offset + 1
         columns = []
-        for _ in range(count):
-            kind, at = uleb128(self._data, at)
-            form, at = uleb128(self._data, at)
-            columns.append((kind, form))
-        total, at = uleb128(self._data, at)
-        if total > len(self._data):
+        for _ in range(column_count):
+            content_type, offset = uleb128(self._data, offset)
+            form, offset = uleb128(self._data, offset)
+            columns.append((content_type, form))
+        row_count, offset = uleb128(self._data, offset)
+        if row_count > len(self._data):
             raise ObjectError(
-                f"{self._unit.file.name}: a line table states {total} files, more than its section has bytes"
+                f"{self._unit.file.name}: a line table states {row_count} files, more than its section has bytes"
             )
-        rows, end = self._short_rows(columns, at, total)
-        if rows or not total:
-            self._budget.spend(end - at)
+        rows, end = self._usual_rows(columns, offset, row_count)
+        if rows or not row_count:
+            self._budget.spend(end - offset)
             return rows, end
-        begin, read = at, self.encoding.value
-        for _ in range(total):
+        begin, read = offset, self.encoding.value
+        for _ in range(row_count):
             path = path_form = directory = 0
-            for kind, form in columns:
-                value, at = read(self._data, at, form, 0)
-                if kind == _CONTENT_PATH:
+            for content_type, form in columns:
+                value, offset = read(self._data, offset, form, 0)
+                if content_type == _CONTENT_PATH:
                     path_form, path = form, value
-                elif kind == _CONTENT_DIRECTORY:
+                elif content_type == _CONTENT_DIRECTORY:
                     directory = value
             rows.append((path_form, path, directory))
-        self._budget.spend(max(at - begin, total))
-        return rows, at
+        self._budget.spend(max(offset - begin, row_count))  # rows may have no bytes
+        return rows, offset
 
-    def _short_rows(
-        self, columns: list[tuple[int, int]], at: int, total: int
+    def _usual_rows(
+        self, columns: list[tuple[int, int]], offset: int, row_count: int
     ) -> tuple[list[tuple[int, int, int]], int]:
-        """Read rows in the layout that compilers usually write; return no rows for any other layout.
+        """Read rows in the layout that compilers usually write: (rows as above, offset after them).
 
-        The layout is the offset of a path, a directory below 128, and perhaps a digest.
+        The layout is the offset of a path in ``.debug_line_str``, a directory number below 128, which is one byte as
+        LEB128, and perhaps an MD5. For any other layout, or if rows are cut off, there are no rows.
         """
-        layout = _SHORT_ROWS.get(tuple(columns), "") if self.encoding.offset_size == 4 else ""
+        layout = _USUAL_ROWS.get(tuple(columns), "") if self.encoding.offset_size == 4 else ""
         row = struct.Struct(self.encoding.byte_order + layout)
-        end = at + row.size * total
-        data = self._data[at:end]
-        if not layout or len(data) < end - at or max(data[4 :: row.size], default=0) >= 0x80:
-            return [], at
+        end = offset + row.size * row_count
+        data = self._data[offset:end]
+        # byte 4 of each row is the directory number
+        if not layout or len(data) < end - offset or max(data[4 :: row.size], default=0) >= 0x80:
+            return [], offset
         return [(c.FORM_LINE_STRP, path, directory) for path, directory in row.iter_unpack(data)], end
 
 
 def _sorted_rows(rows: LineRows) -> LineRows:
-    """Sort rows by address.
+    """Sort rows by address, stably, so that of rows at one address the last in program order applies.
 
-    Of rows at one address, the end of a sequence comes first, and the last other row counts.
+    But the end of a sequence comes before other rows at its address, which belong to the code that follows it.
     """
     return take_rows_of(rows, lexsort((~rows.is_end, rows.address)))

@@ -1,6 +1,8 @@
-"""Functions, inlined functions and discriminators at addresses, numbered as compilers expect them in profiles.
+"""Functions, inlined functions, lines and discriminators at addresses, as compilers expect them in profiles.
 
-A discriminator distinguishes pieces of code on the same line (DWARF 5, 6.2.2).
+Profiles for compilers (profile-guided optimization, PGO) count lines from the line of the function's declaration, so
+that a profile stays valid when code above the function changes. A discriminator distinguishes pieces of code on the
+same line (DWARF 5, 6.2.2).
 """
 
 import posixpath
@@ -10,102 +12,119 @@ import numpy as np
 
 from perf2x.base.binaries.dwarf.address_lookup import UnitLines
 from perf2x.base.binaries.dwarf.compilation_units import Unit
-from perf2x.base.binaries.dwarf.dwarf_functions import Entry, Scope, Subprogram, inlined_bounds, scopes, subprograms
+from perf2x.base.binaries.dwarf.dwarf_functions import (
+    FileOfUnit,
+    FunctionInstance,
+    Subprogram,
+    function_chains,
+    inlined_bounds,
+    subprograms,
+)
 from perf2x.base.binaries.dwarf.line_table import NO_FILES, FileNames, LineTable
 from perf2x.base.binaries.dwarf.range_lists import Ranges
 from perf2x.base.columnar import I64, U64, Frozen, as_uint64, searchsorted, unique
 from perf2x.errors import ObjectError
 
-_LINE_BITS = 0xFFFF
+_LINE_MASK = 0xFFFF
 
 
 class CodeFrame(Frozen):
-    """A function at an address."""
+    """A function at an address: the one that was compiled there, or one inlined into it."""
 
     name: str
-    """The linkage name, if there is one."""
+    """The linkage name; the plain name if there is none."""
     line: int
-    """Relative to the line of the function's declaration, modulo 2¹⁶."""
+    """Line of the address or, in a caller of an inlined function, of the call.
+
+    It counts from the line of the function's declaration, modulo 2¹⁶.
+    """
     discriminator: int
-    """As recorded in debug info."""
+    """The discriminator of that line, as debug info states it."""
     file: str
     """Last part of the path of the file that declares the function, "" if unknown."""
 
 
 class CodeLines:
-    """Looks up code of one object; units that cannot be read are reported through ``lines`` and left out."""
+    """Looks up addresses of one object; units that cannot be read are reported through ``lines`` and left out."""
 
     def __init__(self, lines: UnitLines) -> None:
-        self._lines, self._tables = lines, lines.tables()
-        self._files: dict[int, FileNames] = {}
+        self._lines, self._tables = lines, lines.line_tables()
+        self._files: dict[int, FileNames] = {}  # by offset of the unit
 
     def functions(self, address: U64) -> list[Subprogram]:
-        """Return all functions in the units that contain the sorted addresses.
+        """Return all functions with code in the units that contain the sorted addresses.
 
-        Functions with the same name are merged.
+        Functions with the same name become one, with the ranges of all of them.
         """
         ranges: dict[str, Ranges] = {}
-        for _, entries, _ in self._opened(address):
+        for _, entries, _ in self._units_at(address):
             for function in subprograms(entries) if entries is not None else ():
                 ranges.setdefault(function.name, []).extend(function.ranges)
-        return [Subprogram(name, sorted(set(places))) for name, places in ranges.items()]
+        return [Subprogram(name, sorted(set(pairs))) for name, pairs in ranges.items()]
 
     def pieces(self, code: Ranges) -> U64:
-        """Return the sorted addresses where the line, discriminator or inlined function may change within ``code``."""
-        found = [as_uint64([low for low, _ in code])]
+        """Divide code into pieces, so that all addresses of a piece have the same frames; return where pieces start.
+
+        Pieces start where ranges of ``code`` do, at rows of the line table, and where inlined functions begin or end.
+        The starts are sorted.
+        """
+        starts = [as_uint64([low for low, _ in code])]
         low, high = (as_uint64([pair[side] for pair in sorted(code)]) for side in (0, 1))
-        for table, entries, rows in self._opened(low):
+        for table, entries, rows in self._units_at(low):
             bounds = as_uint64(inlined_bounds(entries) if entries is not None else [])
-            for places in (table.rows.address, np.sort(bounds)):
-                first, last = searchsorted(places, low[rows]), searchsorted(places, high[rows])
-                found += [places[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
-        return unique(np.concatenate(found))
+            for changes in (table.rows.address, np.sort(bounds)):
+                first, last = searchsorted(changes, low[rows]), searchsorted(changes, high[rows])
+                starts += [changes[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
+        return unique(np.concatenate(starts))
 
     def frames(self, address: U64) -> list[tuple[CodeFrame, ...]]:
-        """Return the functions at each of the sorted addresses, outermost first; () where nothing is known."""
+        """Return the functions at each of the sorted addresses, outermost first; () where none is known."""
         result: list[tuple[CodeFrame, ...]] = [()] * len(address)
-        for table, entries, rows in self._opened(address):
+        for table, entries, rows in self._units_at(address):
             if entries is not None:
-                _, line, discriminator = table.find(address[rows])
-                chains = scopes(entries, address[rows].tolist())
-                for row, chain, at, mark in zip(
-                    rows.tolist(), chains, line.tolist(), discriminator.tolist(), strict=True
+                _, lines, discriminators = table.find(address[rows])
+                chains = function_chains(entries, address[rows].tolist())
+                for row, chain, line, discriminator in zip(
+                    rows.tolist(), chains, lines.tolist(), discriminators.tolist(), strict=True
                 ):
-                    result[row] = self._frames(chain, at, mark)
+                    result[row] = self._frames(chain, line, discriminator)
         return result
 
-    def _file(self, declared: Entry | None) -> str:
-        """Return the last part of a file's path."""
+    def _file(self, declared: FileOfUnit | None) -> str:
+        """Return the last part of a file's path; "" if the file is unknown or its unit's file names are unreadable."""
         if declared is None:
             return ""
-        unit, number = declared
+        unit, file_number = declared
         try:
             if unit.start not in self._files:
                 self._files[unit.start] = self._tables.files(unit)
-            return posixpath.basename(self._files[unit.start].name(number))
+            return posixpath.basename(self._files[unit.start].name(file_number))
         except ObjectError as error:
             self._files[unit.start] = NO_FILES
-            self._lines.broken(error)
+            self._lines.report_broken(error)
             return ""
 
-    def _opened(self, address: U64) -> Iterator[tuple[LineTable, Unit | None, I64]]:
-        tables = self._lines.tables()
+    def _units_at(self, address: U64) -> Iterator[tuple[LineTable, Unit | None, I64]]:
+        """Yield (line table, unit with the entries, rows of its addresses) of each unit that has sorted addresses."""
+        tables = self._lines.line_tables()
         for unit, rows in self._lines.by_unit(address):
             try:
-                table, entries = tables.of(unit), self._lines.entries(unit)
+                table, entries = tables.whole_table(unit), self._lines.unit_with_entries(unit)
             except ObjectError as error:
-                self._lines.broken(error)
+                self._lines.report_broken(error)
             else:
                 yield table, entries, rows
 
-    def _frames(self, chain: list[Scope], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
-        """Return frames, outermost first.
+    def _frames(self, chain: list[FunctionInstance], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
+        """Return the frames of one address, outermost first.
 
-        The line table gives the innermost line; an inlined function gives its caller's.
+        ``line`` and ``discriminator`` are those of the line table, which belong to the innermost function. Those of
+        each caller are in the entry of the function inlined into it.
         """
-        found = []
-        for scope in reversed(chain):
-            below = (line - scope.decl_line) & _LINE_BITS
-            found.append(CodeFrame(scope.name, below, discriminator, self._file(scope.decl_file)))
-            line, discriminator = scope.call_line, scope.call_discriminator
-        return tuple(reversed(found))
+        innermost_first = []
+        for function in reversed(chain):
+            relative_line = (line - function.decl_line) & _LINE_MASK
+            file = self._file(function.decl_file)
+            innermost_first.append(CodeFrame(function.name, relative_line, discriminator, file))
+            line, discriminator = function.call_line, function.call_discriminator
+        return tuple(reversed(innermost_first))

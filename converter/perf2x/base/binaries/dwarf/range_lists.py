@@ -11,41 +11,43 @@ from perf2x.base.binaries.dwarf.read_budget import ReadBudget
 from perf2x.base.frozen_struct import Frozen
 from perf2x.errors import ObjectError
 
+# (first address, one past the last) of each range
 Ranges = list[tuple[int, int]]
-"""(first address, one past the last)"""
-_MAX_RANGES = 1 << 16
+_MAX_LIST_ENTRIES = 1 << 16
+# DW_RLE_end_of_list, base_addressx, startx_length, offset_pair, base_address, start_length
 _END, _BASE_INDEX, _START_LENGTH_INDEX, _OFFSETS, _BASE, _START_LENGTH = 0, 1, 3, 4, 5, 7
+# Operands of DW_RLE_*: ``x`` is the index of an address, ``a`` an address, ``n`` a number; indexes are LEB128, too.
 _OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
-"""Operands of DW_RLE_*: ``x`` is the index of an address, ``a`` an address, ``n`` a number."""
 
 
 class RangeLists(Frozen):
     """Reads the range lists of one unit.
 
-    Yields [first address, one past the last) of each range, skipping empty ones.
+    Ranges are yielded as (first address, one past the last); empty ones are skipped.
     """
 
     name: str
     """The file's name in messages."""
     encoding: UnitEncoding
-    base: int
-    """The address that offsets are relative to, unless a list sets another one."""
+    base_address: int
+    """The address that offsets are relative to, until a list sets another one."""
     budget: ReadBudget
     indexed_address: Callable[[int], int]
     """Returns an address by its index in ``.debug_addr``."""
 
-    def debug_ranges(self, data: bytes, at: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of the list at ``at`` in ``.debug_ranges``.
+    def debug_ranges(self, data: bytes, list_offset: int) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of the list at ``list_offset`` in ``.debug_ranges``.
 
-        The list consists of pairs: two offsets from the base, (highest address, new base), or (0, 0) at the end.
+        The list consists of pairs of words. A pair is two offsets from the base address, or (highest address, new base
+        address), or (0, 0) at the end of the list.
         """
-        size, base = self.encoding.address_size, self.base
+        size, base = self.encoding.address_size, self.base_address
         highest = (1 << 8 * size) - 1
         pair = Pair(f"{self.encoding.byte_order}2{'Q' if size == 8 else 'I'}")
-        for place in range(at, at + _MAX_RANGES * 2 * size, 2 * size):
-            if place < 0 or place + 2 * size > len(data):
+        for offset in range(list_offset, list_offset + _MAX_LIST_ENTRIES * 2 * size, 2 * size):
+            if offset < 0 or offset + 2 * size > len(data):
                 raise ObjectError(f"{self.name}: a range list is cut off")
-            start, end = pair.unpack_from(data, place)
+            start, end = pair.unpack_from(data, offset)
             self.budget.spend(2 * size)
             if start == highest:
                 base = end
@@ -54,15 +56,15 @@ class RangeLists(Frozen):
             elif start < end:
                 yield base + start, base + end
 
-    def rnglists(self, data: bytes, at: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of the list at ``at`` in ``.debug_rnglists``: entries of eight kinds (DW_RLE_*)."""
-        base = self.base
-        for _ in range(_MAX_RANGES):
-            begin, kind, at = at, self.encoding.integer(data, at, 1), at + 1
+    def rnglists(self, data: bytes, offset: int) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of the list at ``offset`` in ``.debug_rnglists``; its entries are DW_RLE_*."""
+        base = self.base_address
+        for _ in range(_MAX_LIST_ENTRIES):
+            begin, kind, offset = offset, self.encoding.integer(data, offset, 1), offset + 1
             if kind == _END:
                 return
-            operands, at = self._operands(kind, data, at)
-            self.budget.spend(at - begin)
+            operands, offset = self._operands(kind, data, offset)
+            self.budget.spend(offset - begin)
             if kind in (_BASE_INDEX, _BASE):
                 (base,) = operands
             else:
@@ -74,18 +76,22 @@ class RangeLists(Frozen):
                 if start < end:
                     yield start, end
 
-    def _operands(self, kind: int, data: bytes, at: int) -> tuple[list[int], int]:
-        """Read the operands of an entry and look up indexed addresses: (operands, offset of the next entry)."""
-        found = []
+    def _operands(self, kind: int, data: bytes, offset: int) -> tuple[list[int], int]:
+        """Read the operands of an entry, at ``offset``, and look up indexed addresses.
+
+        Returns (operands, offset of the next entry).
+        """
+        operands = []
+        size = self.encoding.address_size
         for letter in _OPERANDS.get(kind, ""):
             if letter == "a":
-                value, at = self.encoding.integer(data, at, self.encoding.address_size), at + self.encoding.address_size
+                value, offset = self.encoding.integer(data, offset, size), offset + size
             else:
                 try:
-                    value, at = uleb128(data, at)
+                    value, offset = uleb128(data, offset)
                 except IndexError:
                     raise ObjectError(f"{self.name}: a range list is cut off") from None
-            found.append(self.indexed_address(value) if letter == "x" else value)
-        if not found:
+            operands.append(self.indexed_address(value) if letter == "x" else value)
+        if not operands:
             raise ObjectError(f"{self.name}: a range list has an entry of the unknown kind {kind}")
-        return found, at
+        return operands, offset

@@ -13,30 +13,38 @@ class DebugFunction(Frozen):
     """A function as debug info describes it."""
 
     symbol: str
-    """The linkage name if debug info has one, else the plain name with its namespaces and classes; "" without a name.
+    """The linkage name if debug info has one, else the plain name with its namespaces and classes.
+
+    "" if debug info has no name.
     """
     path: str
+    """Source file of the code in this frame; "" if unknown."""
     start_line: int = 0
-    """The declared line, 0 if unknown."""
-    inside: str = ""
-    """Symbol of the function that contains the nameless call operator or the function's class; "" for others and if
-    unknown.
+    """Line of the declaration, 0 if unknown."""
+    outer_function: str = ""
+    """For a lambda, or a member of a local class: the symbol of the function in which it is defined.
+
+    "" for other functions, and if unknown.
     """
 
 
+# A function, and a line in it, 0 if unknown.
 FunctionLine = tuple[DebugFunction, int]
-"""A function, and a line in it, 0 if unknown."""
 
 
 def is_nameless_call_operator(name: str) -> bool:
-    """Return whether a name in debug info belongs to a call operator without a linkage name."""
+    """Return whether a name in debug info is the plain name of a call operator, such as that of a lambda.
+
+    Call operators with a linkage name have another name here: the linkage name.
+    """
     return name == _CALL_OPERATOR or name.startswith(f"{_CALL_OPERATOR}<")
 
 
 class SourceLocations(Frozen):
-    """Frames of ``n`` addresses: address i has rows ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined first.
+    """Frames of ``n`` addresses, a row each.
 
-    An address that debug info does not cover has no rows.
+    The rows of address i are ``offsets[i]`` up to, excluding, ``offsets[i + 1]``, innermost frame first. An address
+    that debug info does not cover has no rows.
     """
 
     offsets: I64
@@ -50,20 +58,20 @@ class SourceLocations(Frozen):
     @property
     def has_line(self) -> Bools:
         """(n,) True if any row of the address has a line."""
-        known = offsets_of(self.line > 0)
-        return known[self.offsets[1:]] > known[self.offsets[:-1]]
+        lines_before = offsets_of(self.line > 0)  # (rows + 1,) number of rows with a line before each row
+        return lines_before[self.offsets[1:]] > lines_before[self.offsets[:-1]]
 
-    def take(self, addresses: I64) -> "SourceLocations":
-        """Return the locations of some addresses, given by index."""
-        count = np.diff(self.offsets)[addresses]
-        rows = ranges(self.offsets[addresses], count)
+    def take(self, indexes: I64) -> "SourceLocations":
+        """Return the locations of the addresses with these indexes, in their order."""
+        count = np.diff(self.offsets)[indexes]
+        rows = ranges(self.offsets[indexes], count)
         return SourceLocations(offsets_of(count), self.function[rows], self.line[rows], self.functions)
 
 
 def source_locations_of(chains: Sequence[Sequence[FunctionLine]]) -> SourceLocations:
-    """Build the columns from one chain of (function, line) pairs per address; equal functions become one."""
-    number: dict[DebugFunction, int] = {}
-    rows = [(number.setdefault(function, len(number)), line) for chain in chains for function, line in chain]
+    """Build the columns from the frames of each address, innermost frame first; equal functions become one."""
+    indexes: dict[DebugFunction, int] = {}
+    rows = [(indexes.setdefault(function, len(indexes)), line) for chain in chains for function, line in chain]
     function, line = as_int64(rows).reshape(-1, 2).T.copy()
     count = as_int64([len(chain) for chain in chains])
-    return SourceLocations(offsets_of(count), function, line, list(number))
+    return SourceLocations(offsets_of(count), function, line, list(indexes))

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from perf2x.base.binaries.dwarf.dwarf_functions import scopes
+from perf2x.base.binaries.dwarf.dwarf_functions import function_chains
 from perf2x.errors import ObjectError
 from tests.unit.symbolizer.sources.test_damaged_debug_info import FIRST, by_hand, entry
 
@@ -31,14 +31,14 @@ def test_code_is_found_in_entries_that_say_where_they_end(tag: int, names: list[
         b"\x03" + struct.pack("<I", end) + leaf + inside + b"\0", behind, b"\0",
         abbreviations=ABBREVIATIONS.replace(b"%c", bytes([tag])),
     )  # fmt: skip
-    chains = scopes(unit, [0x1004, 0x1014])
-    assert ["".join(scope.name for scope in chain) for chain in chains] == names
+    chains = function_chains(unit, [0x1004, 0x1014])
+    assert ["".join(function.name for function in chain) for chain in chains] == names
 
 
 def test_one_and_the_same_code_of_an_abbreviation_is_the_first() -> None:
     again = ABBREVIATIONS.replace(b"\x03%c", b"\x02\x34").replace(b"\x01\x01\x13\x00\x00", b"\x00\x0b\x0b\x00\x00", 1)
     unit = by_hand(entry(2, 0x1000, 0x10) + b"f\0", b"\0", abbreviations=again)
-    assert [[scope.name for scope in chain] for chain in scopes(unit, [0x1004])] == [["f"]]
+    assert [[function.name for function in chain] for chain in function_chains(unit, [0x1004])] == [["f"]]
 
 
 @pytest.mark.parametrize("tag", [0x39, 0x13])
@@ -54,6 +54,6 @@ def test_an_end_that_is_not_behind_an_entry_is_refused(tag: int, end: int) -> No
     )
     if tag == 0x13:
         with pytest.raises(ObjectError, match="points backwards"):
-            scopes(unit, [0x1004])
+            function_chains(unit, [0x1004])
     else:
-        assert scopes(unit, [0x1004]) == [[]]
+        assert function_chains(unit, [0x1004]) == [[]]

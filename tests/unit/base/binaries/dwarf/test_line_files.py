@@ -46,7 +46,7 @@ def table(rows: list[tuple[int, int]], columns: list[bytes], cut: int = 0) -> An
 def test_short_rows_are_read_as_all_others(columns: list[bytes], rows: list[tuple[int, int]], cut: int) -> None:
     found = table(rows, columns, cut)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_table, "_SHORT_ROWS", {})
+        patch.setattr(line_table, "_USUAL_ROWS", {})
         assert table(rows, columns, cut) == found
     if not cut and columns[0] == PATH and rows:
         assert [name for name, _ in found[2]] == [f"name{name:03}" for name, _ in rows] + [""]

@@ -25,13 +25,13 @@ def standard(machine: Machine, program: bytes, at: int, file: int) -> tuple[int,
     address = line = 0
     if code == 2:
         address, at = uleb128(program, at)
-        address *= machine.step
+        address *= machine.min_length
     elif code == 3:
         line, at = sleb128(program, at)
     elif code == 4:
         file, at = uleb128(program, at)
     elif code == 8:
-        address = (255 - machine.opcode_base) // (machine.line_range or 1) * machine.step
+        address = (255 - machine.opcode_base) // (machine.line_range or 1) * machine.min_length
     elif code == 9:
         address, at = int.from_bytes(program[at : at + 2], order), at + 2
     elif code in (5, 12) or code > 12:
@@ -51,7 +51,7 @@ def one_by_one(machine: Machine, program: bytes) -> list[Row]:
         try:
             if code >= machine.opcode_base:
                 beyond = code - machine.opcode_base
-                address += beyond // span * machine.step
+                address += beyond // span * machine.min_length
                 line += machine.line_base + beyond % span
                 rows.append((address, file, line, False, mark))
                 mark = 0
@@ -124,7 +124,7 @@ INSTRUCTIONS = st.one_of(
 def test_rows_are_those_of_a_machine_with_registers(machine, piece, program, cut) -> None:
     program = program[: len(program) - cut]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_instructions, "PIECE", piece)
+        patch.setattr(line_instructions, "PIECE_SIZE", piece)
         assert listed(run_line_program(machine, program)) == one_by_one(machine, program)
 
 

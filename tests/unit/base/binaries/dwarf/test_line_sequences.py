@@ -89,6 +89,6 @@ def test_programs_that_are_run_together_keep_their_rows(piece: int, counts: list
         for number, count in enumerate(counts)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_instructions, "PIECE", piece)
+        patch.setattr(line_instructions, "PIECE_SIZE", piece)
         together = run_line_programs(MACHINE, programs)
     assert [listed(rows) for rows in together] == [listed(run_line_program(MACHINE, one)) for one in programs]
