@@ -1,10 +1,8 @@
 """Firefox Profiler's processed format: samples of one event by thread; other events as markers and counters.
 
 Source of truth: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/types/profile.ts and the upgraders.
-Perfetto reads it too, if "meta" is the first key, samples carry ``time`` (with ``timeDeltas`` it finds none) and no
-marker's ``endTime`` is null.
-
-``meta`` describes the recording, and the units of all numbers.
+Perfetto reads the format, too, if ``meta`` is the first key, samples have ``time`` (it does not read ``timeDeltas``)
+and no marker's ``endTime`` is null. ``meta`` describes the recording, and the units of all numbers.
 """
 
 from typing import Annotated, BinaryIO
@@ -15,7 +13,7 @@ from perf2x.base.columnar import TextInterner, flatnonzero, unique, zeros
 from perf2x.emitters.encoding.json_encoder import JsonObject, json_bytes
 from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
 from perf2x.emitters.firefox.shared_tables import category_list, libraries_of, shared_tables
-from perf2x.emitters.firefox.write_threads import drawing_of
+from perf2x.emitters.firefox.write_threads import threads_to_write
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import FINISHED, START_TIME, Format, Needs
 from perf2x.model.printable_text import one_line
@@ -23,9 +21,10 @@ from perf2x.model.profile import Profile, ProfileEvent, find_event, keep_samples
 from perf2x.model.setting import Setting
 
 _VERSION = 65
-"""Processed-format version: tables are shared since 60, counters have display options since 63; the viewer upgrades.
+"""Version of the processed format; the viewer upgrades older ones.
 
-Perfetto (56 and later) reads the stacks of versions 60 to 65; in 66 callers are encoded differently.
+Threads share their tables since version 60, counters have display options since version 63. Perfetto (56 and later)
+reads the stacks of versions 60 to 65; version 66 encodes callers differently.
 """
 
 
@@ -52,34 +51,36 @@ class Firefox(Format):
     ] = True
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
-        """Write one JSON object, ``meta`` first, then thread by thread: processes by pid, main threads first."""
+        """Write one JSON object: ``meta`` first, then thread by thread (processes by pid, main threads first)."""
         if profile.samples.time is None:
-            profile = keep_samples(profile, zeros(0))
-        chosen, others = self._kinds(profile)
-        is_sample, frames, texts = np.isin(profile.samples.event, chosen), location_frames(profile), TextInterner[str]()
-        drawing = drawing_of(profile, frames, is_sample, self.markers, texts)
-        out.write(b'{"meta":' + json_bytes(self._meta(profile, chosen, others)))
+            profile = keep_samples(profile, zeros(0))  # without times there is no timeline to show
+        sample_events, marker_events = self._select_events(profile)
+        frames, texts = location_frames(profile), TextInterner[str]()
+        is_sample = np.isin(profile.samples.event, sample_events)
+        threads = threads_to_write(profile, frames, is_sample, self.markers, texts)
+        out.write(b'{"meta":' + json_bytes(self._meta(profile, sample_events, marker_events)))
         libraries = libraries_of(profile)
         out.write(b',"libs":' + json_bytes(libraries.entries) + b',"pages":[],"profilerOverhead":[],"counters":[')
-        counters = drawing.counters(flatnonzero(~is_sample)) if self.counters else iter(())
+        counters = threads.counters(flatnonzero(~is_sample)) if self.counters else iter(())
         out.write(b",".join(b"\n" + json_bytes(counter) for counter in counters))
         out.write(b'],"threads":[')
-        out.writelines(drawing.threads())
-        shared = shared_tables(profile, frames, drawing.stacks, libraries, texts)
+        out.writelines(threads.encoded_threads())
+        shared = shared_tables(profile, frames, threads.stacks, libraries, texts)
         out.write(b'],"shared":' + json_bytes(shared | {"stringArray": texts.table()}) + b"}\n")
 
-    def _meta(self, profile: Profile, chosen: list[int], others: list[int]) -> JsonObject:
-        events = [profile.events[row] for row in chosen]
-        clock = next((event for event in events if not event.is_wait), None)
+    def _meta(self, profile: Profile, sample_events: list[int], marker_events: list[int]) -> JsonObject:
+        """Return ``meta``; the events are rows of Profile.events."""
+        not_waits = (profile.events[row] for row in sample_events if not profile.events[row].is_wait)
+        sampling_event = next(not_waits, None)
         has_switches = self.markers and bool(profile.switches)
-        marked = sorted({*others, *events_with_fields(profile)}) if self.markers else []
+        with_schema = sorted({*marker_events, *events_with_fields(profile)}) if self.markers else []
         meta = profile.meta
         return {
-            "version": 33,
+            "version": 33,  # of the Gecko format, which every profile states besides that of the processed one
             "preprocessedProfileVersion": _VERSION,
             "product": heading(profile),
             "importedFrom": "perf2x",
-            "interval": _interval(clock),
+            "interval": _interval_ms(sampling_event),
             "startTime": meta.wall_start_ns / 1_000_000,
             "processType": 0,
             "debug": False,
@@ -89,51 +90,62 @@ class Firefox(Format):
             "categories": category_list(profile.events)[0],
             "extensions": {"length": 0, "baseURL": [], "id": [], "name": []},
             "pausedRanges": [],
-            "markerSchema": marker_schemas(profile, marked, has_switches),
+            "markerSchema": marker_schemas(profile, with_schema, has_switches),
             "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
             "usesOnlyOneStackType": True,
             "sourceCodeIsNotOnSearchfox": True,
         }
 
-    def _kinds(self, profile: Profile) -> tuple[list[int], list[int]]:
-        """Return the events that become samples, the selected one first, and the other events that have samples.
+    def _select_events(self, profile: Profile) -> tuple[list[int], list[int]]:
+        """Return the events (rows of Profile.events) that make the samples, and all other events with samples.
 
-        Waits and a clock are shown together, unless an event was named: both measure time.
+        The first event of the samples is the selected one or, by default, a clock. By default, waits and a clock make
+        the samples together, because both measure time.
         """
         if not profile.events:
             return [], []
         with_samples = unique(profile.samples.event[sampled(profile)]).tolist()
-        first = find_event(profile, self.event) if self.event is not None else _first_of(profile, with_samples)
-        beside = [
-            row for row in with_samples if self.event is None and _are_time(profile.events[first], profile.events[row])
+        first = find_event(profile, self.event) if self.event is not None else _default_event(profile, with_samples)
+        joined = [
+            row
+            for row in with_samples
+            if self.event is None and _are_clock_and_waits(profile.events[first], profile.events[row])
         ]
-        chosen = [row for row in (first, *beside) if not profile.events[row].is_count]
-        return chosen, [row for row in with_samples if row not in chosen]
+        # readings of perf stat (is_count) are not samples
+        sample_events = [row for row in (first, *joined) if not profile.events[row].is_count]
+        return sample_events, [row for row in with_samples if row not in sample_events]
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Return the event that became samples, and the events that became markers."""
-        chosen, others = self._kinds(profile)
-        if not others:
+        """Say which events make the samples, and what became of the others."""
+        sample_events, other_events = self._select_events(profile)
+        if not other_events:
             return ()
-        samples, names = (", ".join(profile.events[row].name for row in rows) for rows in (chosen, others))
-        kind = "markers are" if self.markers else "counters are" if self.counters else "left out:"
-        return (f"samples are {samples}; {kind} {names}",)
+        samples, others = (
+            ", ".join(profile.events[row].name for row in rows) for rows in (sample_events, other_events)
+        )
+        treatment = "markers are" if self.markers else "counters are" if self.counters else "left out:"
+        return (f"samples are {samples}; {treatment} {others}",)
 
 
-def _first_of(profile: Profile, rows: list[int]) -> int:
-    """Return the default event or, if that does not measure time, a clock, because samples stand for CPU time."""
-    clocks = [row for row in rows if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait]
-    is_time = profile.events[profile.default_event].unit == "nanoseconds"
-    return clocks[0] if clocks and not is_time else profile.default_event
+def _default_event(profile: Profile, with_samples: list[int]) -> int:
+    """Return the profile's default event or, if that does not measure time, the first clock that has samples.
+
+    The viewer takes samples to stand for CPU time.
+    """
+    clocks = [
+        row for row in with_samples if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait
+    ]
+    measures_time = profile.events[profile.default_event].unit == "nanoseconds"
+    return clocks[0] if clocks and not measures_time else profile.default_event
 
 
-def _are_time(one: ProfileEvent, other: ProfileEvent) -> bool:
-    """Return whether one event is a clock and the other consists of waits."""
+def _are_clock_and_waits(one: ProfileEvent, other: ProfileEvent) -> bool:
+    """Return whether one of the two events is a clock and the other one consists of waits."""
     return one.is_wait != other.is_wait and one.unit == other.unit == "nanoseconds"
 
 
-def _interval(event: ProfileEvent | None) -> float:
-    """Return milliseconds between two samples of a busy thread, if known."""
+def _interval_ms(event: ProfileEvent | None) -> float:
+    """Return the milliseconds between two samples of a busy thread; 1 if they are unknown."""
     if event is not None and event.frequency:
         return 1000 / event.frequency
     if event is not None and event.period and event.unit == "nanoseconds":

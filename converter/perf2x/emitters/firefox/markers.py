@@ -1,9 +1,9 @@
-"""Markers of Firefox Profiler's format: samples of the other events, and context switches.
+"""Markers of Firefox Profiler's format: events that do not make the samples, and times off CPU.
 
-Each event has a schema and a category. Instants have their start as ``endTime``, because Perfetto drops all markers if
-one is null.
-
-Fields of tracepoints are members of a marker's payload, and fields of its schema.
+One event, or a clock and its waits, makes the samples of a Firefox profile. Samples of all other events become markers,
+and so do samples with tracepoint fields, because the viewer shows fields only of markers. Each event has a category,
+and a marker schema, which tells the viewer how to label its markers and which fields are in their payloads. Instants
+have their start as ``endTime``, because Perfetto drops all markers if one ``endTime`` is null.
 """
 
 import numpy as np
@@ -34,28 +34,34 @@ from perf2x.model.printable_text import one_line, printable
 from perf2x.model.profile import FieldColumn, Profile, TracepointFields, placed_waits
 
 _RESERVED = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
-"""Members of a payload that the viewer interprets itself."""
+"""Members of a payload that the viewer interprets itself; a field of that name gets a ``_`` appended."""
 
-_FORMATS = {"integer": "integer", "text": "string"}
+# the viewer's format for each kind of FieldColumn
+_VIEWER_FORMATS = {"integer": "integer", "text": "string"}
 
 
-def _field_chunks(profile: Profile, rows: I64) -> AnyArray:
-    """Return (rows,) the tracepoint fields of each sample as members of a JSON object, each after a comma."""
-    chunks = chunk_array([b""] * len(rows))
-    for entry, part, local in field_tables(profile, rows):
-        if entry.columns:
-            chunks[part] = _members(entry, local)
+def _field_chunks(profile: Profile, samples: I64) -> AnyArray:
+    """Return (samples,) JSON members for each sample's tracepoint fields, each member after a comma.
+
+    ``samples`` are rows of Profile.samples; a sample without fields gets an empty chunk.
+    """
+    chunks = chunk_array([b""] * len(samples))
+    for table, indices, table_rows in field_tables(profile, samples):
+        if table.columns:
+            chunks[indices] = _members(table, table_rows)
     return chunks
 
 
-def _members(entry: TracepointFields, rows: I64) -> AnyArray:
+def _members(table: TracepointFields, rows: I64) -> AnyArray:
+    """Return (rows,) chunks such as ``,"cpu":3,"comm":"sh"`` for the given rows of one tracepoint's fields."""
     pieces: list[AnyArray | bytes] = []
-    for column in entry.columns:
-        pieces += [b",%b:" % json_bytes(_key(column)), _values(column, rows)]
+    for column in table.columns:
+        pieces += [b",%b:" % json_bytes(_member_name(column)), _values(column, rows)]
     return joined_chunks(*pieces)
 
 
 def _values(column: FieldColumn, rows: I64) -> AnyArray:
+    """Return (rows,) the values of a field in JSON."""
     if column.kind == "integer":
         return number_chunks(column.values[rows])
     used = unique(column.values[rows])
@@ -64,83 +70,102 @@ def _values(column: FieldColumn, rows: I64) -> AnyArray:
     return texts[column.values[rows]]
 
 
-def _key(column: FieldColumn) -> str:
+def _member_name(column: FieldColumn) -> str:
     name = printable(column.name)
     return f"{name}_" if name in _RESERVED else name
 
 
 def events_with_fields(profile: Profile) -> list[int]:
-    """Return the events whose samples have fields."""
+    """Return the events (rows of Profile.events) of which some sample has tracepoint fields."""
     if profile.samples.fields is None:
         return []
     return [int(row) for row in unique(profile.samples.event[profile.samples.fields >= 0])]
 
 
-def _field_formats(profile: Profile, kind: int) -> dict[str, str]:
-    """Return the fields of an event, and the viewer's format for each."""
-    rows = flatnonzero(profile.samples.event == kind)
+def _field_formats(profile: Profile, event: int) -> dict[str, str]:
+    """Return the viewer's format for each field of an event, by the field's name in payloads."""
+    samples = flatnonzero(profile.samples.event == event)
     return {
-        _key(column): _FORMATS[column.kind] for entry, _, _ in field_tables(profile, rows) for column in entry.columns
+        _member_name(column): _VIEWER_FORMATS[column.kind]
+        for table, _, _ in field_tables(profile, samples)
+        for column in table.columns
     }
 
 
-_SWITCH = "context switch"
+# name of the markers for times off CPU
+_SWITCH_NAME = "context switch"
+# values of "phase" in the format
 _INSTANT, _INTERVAL = 0, 1
 
 
 class Markers(ColumnTable):
-    """Markers by track, then start; times in nanoseconds since the first sample."""
+    """Markers by track, then start; times in nanoseconds since the timeline's origin."""
 
     track: I64
     start: I64
     end: I64
+    """Equal to ``start`` for an instant."""
     name: I64
+    """Index in the profile's ``stringArray``."""
     category: I64
+    """Index in ``meta.categories``."""
     data: AnyArray
-    """Payloads as JSON."""
+    """Payloads as JSON (bytes objects)."""
 
 
 def event_markers(
-    profile: Profile, timeline: Timeline, rows: I64, stack: I64, category: I64, texts: TextInterner[str]
+    profile: Profile,
+    timeline: Timeline,
+    marked: I64,
+    sample_stacks: I64,
+    event_categories: I64,
+    texts: TextInterner[str],
 ) -> Markers:
-    """Return a marker for each of ``rows``; ``stack`` is by sample, ``category`` by event."""
+    """Return a marker for each of the samples ``marked`` (rows of Profile.samples).
+
+    ``sample_stacks`` (samples of the profile,) are rows of stackTable, ``event_categories`` (events,) rows of
+    ``meta.categories``; ``texts`` collects the names.
+    """
     samples = profile.samples
-    if not len(rows):
+    if not len(marked):
         return no_rows(Markers)
-    kinds = unique(samples.event[rows]).tolist()
-    name, head = zeros(len(profile.events)), chunk_array([b""] * len(profile.events))
-    for kind in kinds:
-        text = one_line(profile.events[kind].name)
-        name[kind], head[kind] = texts[text], b'{"type":%b' % json_bytes(text)
-    event = samples.event[rows]
-    start = timeline.times(rows)
-    lasts = np.where(placed_waits(samples)[rows], samples.value[rows], 0)
-    data = _payloads(head[event], _field_chunks(profile, rows), start, stack[rows])
-    return Markers(timeline.track[rows], start, start + lasts, name[event], category[event], data)
+    event_names, heads = zeros(len(profile.events)), chunk_array([b""] * len(profile.events))
+    for row in unique(samples.event[marked]).tolist():
+        name = one_line(profile.events[row].name)
+        event_names[row], heads[row] = texts[name], b'{"type":%b' % json_bytes(name)
+    event = samples.event[marked]
+    start = timeline.times(marked)
+    duration = np.where(placed_waits(samples)[marked], samples.value[marked], 0)
+    data = _payloads(heads[event], _field_chunks(profile, marked), start, sample_stacks[marked])
+    track = timeline.sample_tracks[marked]
+    return Markers(track, start, start + duration, event_names[event], event_categories[event], data)
 
 
 def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArray:
-    """Return payloads whose ``cause`` is the stack of the sample."""
+    """Return (markers,) payloads: the head, the fields and, unless ``stack`` is −1, the sample's stack as ``cause``.
+
+    ``head`` and ``fields`` (markers,) are chunks of JSON; ``time`` is in nanoseconds.
+    """
     times = chunk_array(json_milliseconds(time).split(b","))
     stacks = chunk_array(json_numbers(stack).split(b","))
     payloads = joined_chunks(head, fields, b',"cause":{"time":', times, b',"stack":', stacks, b"}}")
-    nowhere = flatnonzero(stack < 0)
-    payloads[nowhere] = head[nowhere] + fields[nowhere] + b"}"
+    without_stack = flatnonzero(stack < 0)
+    payloads[without_stack] = head[without_stack] + fields[without_stack] + b"}"
     return payloads
 
 
 def switch_markers(spans: Spans, texts: TextInterner[str]) -> Markers:
-    """Return a marker for each time that a thread was off CPU."""
+    """Return a marker for each of the ``spans`` during which threads were off CPU."""
     count = len(spans)
     if not count:
         return no_rows(Markers)
-    name, category = np.full(count, texts[_SWITCH], np.int64), np.full(count, SCHEDULER, np.int64)
-    data = chunk_array([b'{"type":%b}' % json_bytes(_SWITCH)] * count)
+    name, category = np.full(count, texts[_SWITCH_NAME], np.int64), np.full(count, SCHEDULER, np.int64)
+    data = chunk_array([b'{"type":%b}' % json_bytes(_SWITCH_NAME)] * count)
     return Markers(spans.track, spans.start, spans.end, name, category, data)
 
 
-def in_order(parts: list[Markers]) -> Markers:
-    """Merge parts by track, start and end."""
+def merge_markers(parts: list[Markers]) -> Markers:
+    """Merge several tables of markers, sorted by track, then start, then end."""
     markers = join_tables(parts)
     return take_rows_of(markers, argsort_rows([markers.track, markers.start, markers.end]))
 
@@ -164,18 +189,19 @@ def marker_table(markers: Markers, rows: slice) -> bytes:
     )
 
 
-def marker_schemas(profile: Profile, kinds: list[int], has_switches: bool) -> list[JsonObject]:
-    """Return a schema for each of these events, and one for context switches."""
-    fields: dict[str, dict[str, str]] = {}
-    for kind in kinds:
-        fields.setdefault(one_line(profile.events[kind].name), {}).update(_field_formats(profile, kind))
-    schemas = [_schema(name, formats, "") for name, formats in fields.items()]
+def marker_schemas(profile: Profile, events: list[int], has_switches: bool) -> list[JsonObject]:
+    """Return a schema for each name among these events and, with ``has_switches``, one for context switches."""
+    formats_by_name: dict[str, dict[str, str]] = {}
+    for event in events:
+        formats_by_name.setdefault(one_line(profile.events[event].name), {}).update(_field_formats(profile, event))
+    schemas = [_schema(name, formats, "") for name, formats in formats_by_name.items()]
     if has_switches:
-        schemas.append(_schema(_SWITCH, {}, "The thread had no CPU, from the switch out to the next switch in."))
+        schemas.append(_schema(_SWITCH_NAME, {}, "The thread had no CPU, from the switch out to the next switch in."))
     return schemas
 
 
 def _schema(name: str, formats: dict[str, str], description: str) -> JsonObject:
+    """Return the schema of the markers called ``name``; ``formats`` are the viewer's formats of their fields."""
     schema: JsonObject = {
         "name": name,
         "display": ["marker-chart", "marker-table", "timeline-overview"],
@@ -187,13 +213,12 @@ def _schema(name: str, formats: dict[str, str], description: str) -> JsonObject:
 
 
 def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
-    """Return when threads were off CPU, except idle ones, in nanoseconds since the first sample.
+    """Return when threads were off CPU, in nanoseconds since the timeline's origin; idle threads are left out.
 
-    From each switch out to the thread's next switch in; of zero length if the recording ends before that.
+    A span lasts from a switch out to the thread's next switch in. It has no length if another switch out comes first,
+    because a record was lost, or if the recording ends::
 
-    ::
-
-        switches     out   in  out   out      in, out of order or lost: ignored
+        switches     out   in  out   out
         spans         |----|    |     |
     """
     switches = profile.switches
@@ -205,6 +230,6 @@ def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
     time = since(switches.time[kept], timeline.origin)
     order = argsort_rows([track[kept], time])
     track, time, is_out = track[kept][order], time[order], switches.is_out[kept][order]
-    is_closed = ~ends_run(track) & is_out & ~of_next(is_out, True)
-    end = np.where(is_closed, of_next(time, 0), time)
+    is_followed_by_in = ~ends_run(track) & is_out & ~of_next(is_out, True)
+    end = np.where(is_followed_by_in, of_next(time, 0), time)
     return Spans(track[is_out], time[is_out], end[is_out])

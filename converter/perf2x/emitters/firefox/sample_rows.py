@@ -1,14 +1,16 @@
-"""Threads and samples of Firefox Profiler's format.
+"""Threads of a Firefox profile, and the rows of their samples tables.
 
-Threads are in the format's order: processes by pid, main threads first. A sample has a time, a weight and the CPU time
-since the sample before. The viewer shows a stack until the thread's next sample, spreads CPU time over the time since
-the row before, and assumes that a thread without ``threadCPUDelta`` runs all the time. So rows without stack and weight
-mark where a thread starts and stops running::
+Threads are in the format's order: processes by pid, main threads first. A row of a samples table has a time, a stack,
+a weight, and the CPU time since the row before (``threadCPUDelta``). The viewer shows a stack until the thread's next
+row. It spreads the CPU time of a row evenly over the time since the row before, and takes a thread without
+``threadCPUDelta`` to run all the time. perf records nothing while a thread sleeps, so the samples alone would look as
+if their stacks lasted through every sleep. Therefore *blank rows*, without stack and weight, are added where a thread
+starts and stops running. In this example, ``-`` is a blank row, and CPU times are in columns of the drawing::
 
-    runs        |-------|         |-----|              |----|
-    samples         A   B      wait: C                      D
-    rows        -   A   B  -   C  -     -              -    D   -
-    CPU         0   4   4  0   0  0     6              0    5   0
+    thread runs     |-------|         |-----|              |----|
+    samples             A   B      wait: C                      D
+    rows            -   A   B  -   C  -     -              -    D   -
+    CPU time        0   4   4  0   0  0     6              0    5   0
 """
 
 from collections.abc import Iterator
@@ -53,59 +55,59 @@ class Timeline(Frozen):
     """The track and time of each row of Profile.samples."""
 
     tracks: Tracks
-    track: AnyArray
-    """32 bits if that suffices."""
-    recorded: U64
-    """Times on the recording's clock; 0 if the recording has no times."""
+    sample_tracks: AnyArray
+    """(samples,) row of each sample's thread in ``tracks``; int32 if that suffices."""
+    recorded_times: U64
+    """(samples,) nanoseconds on the recording's clock, ascending; 0 if the recording has no times."""
     origin: int
-    """The earliest recorded time, in nanoseconds."""
+    """The earliest of ``recorded_times``: time 0 of the written profile."""
 
     def times(self, rows: AnyArray | slice) -> I64:
-        """Return nanoseconds since ``origin``, as in all tables; 0 for samples without a time."""
-        return since(self.recorded[rows], self.origin)
+        """Return the times of these samples in nanoseconds since ``origin``; 0 if the recording has no times."""
+        return since(self.recorded_times[rows], self.origin)
 
 
 def timeline_of(profile: Profile) -> Timeline:
-    """Return tracks and times of all samples."""
-    tracks, track = tracks_of(profile)
-    recorded = profile.samples.times
-    origin = int(recorded[0]) if len(recorded) else 0
-    return Timeline(tracks, narrow(track), recorded, origin)
+    """Return the tracks and times of all samples."""
+    tracks, sample_tracks = tracks_of(profile)
+    recorded_times = profile.samples.times
+    origin = int(recorded_times[0]) if len(recorded_times) else 0
+    return Timeline(tracks, narrow(sample_tracks), recorded_times, origin)
 
 
-class Lane(Frozen):
-    """One thread: its row in Tracks, and the times (ns) of its first and last event."""
+class ThreadLifetime(Frozen):
+    """One thread to write: its row in Tracks, and the times of its first and last sample (ns since the origin)."""
 
     track: int
-    first: int
-    last: int
+    first_time: int
+    last_time: int
 
 
-def lanes_of(timeline: Timeline) -> Iterator[Lane]:
-    """Yield all threads."""
-    tracks, track, time = timeline.tracks, timeline.track, timeline.times(slice(None))
-    last = zeros(len(tracks))
-    last[track] = time  # the last assignment wins
-    first = zeros(len(tracks))
-    first[track[::-1]] = time[::-1]
-    for row in lexsort((tracks.tid, tracks.tid != tracks.pid, tracks.pid)).tolist():
-        yield Lane(row, int(first[row]), int(last[row]))
+def thread_lifetimes(timeline: Timeline) -> Iterator[ThreadLifetime]:
+    """Yield all threads in the order in which they are written."""
+    tracks, sample_tracks, time = timeline.tracks, timeline.sample_tracks, timeline.times(slice(None))
+    last_time = zeros(len(tracks))
+    last_time[sample_tracks] = time  # samples are in time order, and the last assignment to an index wins
+    first_time = zeros(len(tracks))
+    first_time[sample_tracks[::-1]] = time[::-1]
+    for track in lexsort((tracks.tid, tracks.tid != tracks.pid, tracks.pid)).tolist():
+        yield ThreadLifetime(track, int(first_time[track]), int(last_time[track]))
 
 
-def thread_head(tracks: Tracks, lane: Lane, names: tuple[str, str]) -> dict[str, object]:
-    """Return all members of a thread except its tables; ``names`` are the thread's and its process's."""
-    pid, tid = int(tracks.pid[lane.track]), int(tracks.tid[lane.track])
-    name, process = map(one_line, names)
+def thread_members(tracks: Tracks, thread: ThreadLifetime, names: tuple[str, str]) -> dict[str, object]:
+    """Return the members of a thread's JSON object except its tables; ``names``: of the thread, of its process."""
+    pid, tid = int(tracks.pid[thread.track]), int(tracks.tid[thread.track])
+    name, process_name = map(one_line, names)
     return {
         "name": name,
-        "processName": process,
+        "processName": process_name,
         "processType": "default",
         "isMainThread": pid == tid,
         "pid": str(pid),
         "tid": str(tid),
-        "registerTime": lane.first / 1e6,
-        "unregisterTime": lane.last / 1e6,
-        "processStartupTime": lane.first / 1e6,
+        "registerTime": thread.first_time / 1e6,
+        "unregisterTime": thread.last_time / 1e6,
+        "processStartupTime": thread.first_time / 1e6,
         "processShutdownTime": None,
         "pausedRanges": [],
         "showMarkersInTimeline": False,
@@ -113,122 +115,137 @@ def thread_head(tracks: Tracks, lane: Lane, names: tuple[str, str]) -> dict[str,
 
 
 _JITTER = 0.5
-"""The share of a sample's duration below which a pause is ignored, because sampling is not exact."""
+"""Gaps up to this share of a sample's duration are ignored: timers fire late, so samples are not exactly periodic."""
 
 _SHORTEST_NS = 1000
-"""The duration given to a stack that has none, so that it is visible."""
+"""How long the stack of a sample without a duration is shown, so that it is visible."""
 
 
-class TrackSamples(ColumnTable):
-    """Rows of the samples tables of all threads, by track, then time."""
+class SampleTableRows(ColumnTable):
+    """Rows of the samples tables of several threads, by track, then time."""
 
     track: I64
     time: I64
-    """Nanoseconds since the first sample."""
+    """Nanoseconds since the timeline's origin."""
     sample: I64
-    """Row in Profile.samples, −1 where a thread starts or stops running."""
+    """Row in Profile.samples; −1 for a blank row."""
     cpu_time: I64
-    """Nanoseconds of CPU time since the row before, or since the thread started to run."""
+    """Nanoseconds that the thread ran since the row before; in its first row, since it started to run."""
 
 
-class _Points(Frozen):
-    """Times on tracks."""
+class _UntimedRows(Frozen):
+    """Rows of samples tables by track, then time, before their CPU times are known (see `SampleTableRows`)."""
 
     track: AnyArray
     time: I64
     sample: AnyArray
 
 
-class Moments(Frozen):
-    """Selected samples and when they are drawn; `rows` are made for a few tracks at a time, because of their number."""
+class SamplesByTrack(Frozen):
+    """The samples to write, sorted by track.
+
+    There are as many table rows as samples, and more. So `table_rows` makes those of a few tracks at a time.
+    """
 
     timeline: Timeline
-    order: AnyArray
-    """Selected rows of Profile.samples by track, then time; 32 bits if that suffices."""
-    ends: I64
-    """(tracks + 1,) offsets of each track's rows in ``order``."""
+    samples: AnyArray
+    """Rows of Profile.samples to write, by track, then time; int32 if that suffices."""
+    offsets: I64
+    """(tracks + 1,) track i has the entries from ``offsets[i]`` to before ``offsets[i + 1]`` of ``samples``."""
     shown: ShownSamples
-    """Times are nanoseconds since the first sample."""
+    """The time spans in which the samples are drawn, in nanoseconds since the timeline's origin."""
     length: I64
-    """(samples + 1,) nanoseconds for which each sample is drawn; the last one is for rows that are not samples."""
+    """(samples of the profile + 1,) nanoseconds for which each sample is drawn; the last entry is for sample −1."""
     is_wait: Bools
-    """(samples + 1,) whether it is a wait; the last entry is for "none"."""
+    """(samples of the profile + 1,) whether each is a wait with a start and an end; the last entry is for sample −1."""
 
-    def of_tracks(self, first: int, end: int) -> TrackSamples:
-        """Return the rows of tracks from ``first`` to before ``end``."""
-        own = self.order[self.ends[first] : self.ends[end]]
-        if not len(own):
-            return no_rows(TrackSamples)
-        shown = take_rows_of(self.shown, rows_between(self.shown.track, first, end))
-        points = _Points(self.timeline.track[own], self.timeline.times(own), own)
-        points = _with_pauses(points, _bounds(shown, self.is_wait[shown.sample], self.length))
-        points = _with_pauses(points, _ends_of_stacks(points, self.length, self.is_wait))
-        return TrackSamples(points.track, points.time, points.sample, _cpu_time(points, shown, self.is_wait))
+    def table_rows(self, first_track: int, end_track: int) -> SampleTableRows:
+        """Return the rows of the tracks from ``first_track`` to before ``end_track``."""
+        samples = self.samples[self.offsets[first_track] : self.offsets[end_track]]
+        if not len(samples):
+            return no_rows(SampleTableRows)
+        shown = take_rows_of(self.shown, rows_between(self.shown.track, first_track, end_track))
+        rows = _UntimedRows(self.timeline.sample_tracks[samples], self.timeline.times(samples), samples)
+        rows = _with_blank_rows(rows, _blank_rows_around_runs(shown, self.is_wait[shown.sample], self.length))
+        rows = _with_blank_rows(rows, _blank_rows_after_stacks(rows, self.length, self.is_wait))
+        return SampleTableRows(rows.track, rows.time, rows.sample, _cpu_time(rows, shown, self.is_wait))
 
 
-def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
-    """Return when the selected samples (rows of Profile.samples, ascending) are drawn."""
-    chosen = narrow(chosen)
-    shown = shown_samples(profile, timeline.track, chosen)
-    first = timeline.origin - origin_of(profile)
-    for times in (shown.start, shown.end):  # these columns are not shared, so they can change in place
-        np.subtract(times, first, out=times)
+def samples_by_track(profile: Profile, timeline: Timeline, samples: I64) -> SamplesByTrack:
+    """Sort the samples to write by track; ``samples`` are rows of Profile.samples, ascending."""
+    samples = narrow(samples)
+    shown = shown_samples(profile, timeline.sample_tracks, samples)
+    # spans count from the start of the first one, which may be before the first sample
+    shift = timeline.origin - origin_of(profile)
+    for times in (shown.start, shown.end):  # nobody else has these columns, so they can change in place
+        np.subtract(times, shift, out=times)
     length = sum_at(shown.sample, shown.end - shown.start, len(profile.samples) + 1)
-    track = timeline.track[chosen]
-    ends = offsets_of(bincount(track, len(timeline.tracks)))
-    order = chosen[argsort_small(track)]
-    return Moments(timeline, order, ends, shown, length, np.append(placed_waits(profile.samples), False))
+    track = timeline.sample_tracks[samples]
+    offsets = offsets_of(bincount(track, len(timeline.tracks)))
+    by_track = samples[argsort_small(track)]
+    is_wait = np.append(placed_waits(profile.samples), False)
+    return SamplesByTrack(timeline, by_track, offsets, shown, length, is_wait)
 
 
-def rows_between(track: AnyArray, first: int, end: int) -> slice:
-    """Return the range of rows on the tracks from ``first`` to before ``end``; ``track`` (rows,) is ascending."""
-    return slice(*searchsorted(track, [first, end]).tolist())
+def rows_between(track: AnyArray, first_track: int, end_track: int) -> slice:
+    """Return the rows of a table on the tracks from ``first_track`` to before ``end_track``.
+
+    ``track`` (rows,) is the table's column of tracks, ascending.
+    """
+    return slice(*searchsorted(track, [first_track, end_track]).tolist())
 
 
-def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
-    """Return when threads start and stop running, and when waits end."""
-    pause = of_next(shown.start, 0) - shown.end
-    is_short = pause <= _JITTER * length[of_next(shown.sample, -1)]
-    runs_on = ~ends_run(shown.track) & ~is_wait & ~of_next(is_wait, False) & is_short
-    begins = ~is_wait & ~of_previous(runs_on, False)
-    ends = ~runs_on
-    track = np.append(shown.track[begins], shown.track[ends])
-    time = np.append(shown.start[begins], shown.end[ends])
-    kept = time >= 0  # time before the first sample counts for the thread's first row
-    return _Points(track[kept], time[kept], minus_ones(sum_of(kept)))
+def _blank_rows_around_runs(shown: ShownSamples, span_is_wait: Bools, length: I64) -> _UntimedRows:
+    """Return blank rows where threads start and stop running, and where waits end.
+
+    ``span_is_wait``: whether each row of ``shown`` is a wait; ``length``: see `SamplesByTrack`.
+    """
+    gap = of_next(shown.start, 0) - shown.end
+    is_short_gap = gap <= _JITTER * length[of_next(shown.sample, -1)]
+    # the thread runs from this span into the next one
+    runs_on = ~ends_run(shown.track) & ~span_is_wait & ~of_next(span_is_wait, False) & is_short_gap
+    starts_run = ~span_is_wait & ~of_previous(runs_on, False)
+    track = np.append(shown.track[starts_run], shown.track[~runs_on])
+    time = np.append(shown.start[starts_run], shown.end[~runs_on])
+    is_kept = time >= 0  # a run before the first sample counts in the CPU time of the thread's first row
+    return _UntimedRows(track[is_kept], time[is_kept], minus_ones(sum_of(is_kept)))
 
 
-def _with_pauses(points: _Points, pauses: _Points) -> _Points:
-    """Merge pauses (in any order) into points (by track, then time), at most one per time."""
-    pauses = take_rows_of(pauses, argsort_rows([pauses.track, pauses.time]))
-    place = rows_until((points.track, points.time), (pauses.track, pauses.time))
-    before = np.maximum(place - 1, 0)
-    is_met = (place > 0) & (points.track[before] == pauses.track) & (points.time[before] == pauses.time)
-    kept = begins_run(pauses.track, pauses.time) & ~is_met
-    names, place = _Points.__struct_fields__, place[kept]
-    return _Points(*(np.insert(getattr(points, name), place, getattr(pauses, name)[kept]) for name in names))
+def _with_blank_rows(rows: _UntimedRows, blank: _UntimedRows) -> _UntimedRows:
+    """Insert blank rows, which are in any order, at times at which their track has no row yet."""
+    blank = take_rows_of(blank, argsort_rows([blank.track, blank.time]))
+    insert_at = rows_until((rows.track, rows.time), (blank.track, blank.time))
+    before = np.maximum(insert_at - 1, 0)
+    has_row = (insert_at > 0) & (rows.track[before] == blank.track) & (rows.time[before] == blank.time)
+    is_new = begins_run(blank.track, blank.time) & ~has_row
+    columns, insert_at = _UntimedRows.__struct_fields__, insert_at[is_new]
+    return _UntimedRows(
+        *(np.insert(getattr(rows, column), insert_at, getattr(blank, column)[is_new]) for column in columns)
+    )
 
 
-def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
-    """Return where stacks end that are not soon followed by a sample: after their sample's duration."""
-    is_sample = (points.sample >= 0) & ~is_wait[points.sample]
-    shown = np.maximum(length[points.sample], _SHORTEST_NS)
-    is_followed = ~ends_run(points.track) & (of_next(points.time, 0) - points.time <= (1 + _JITTER) * shown)
-    rows = flatnonzero(is_sample & ~is_followed)
-    return _Points(points.track[rows], points.time[rows] + shown[rows], minus_ones(len(rows)))
+def _blank_rows_after_stacks(rows: _UntimedRows, length: I64, is_wait: Bools) -> _UntimedRows:
+    """Return blank rows where the durations of samples end, unless another row of the thread follows soon."""
+    has_stack = (rows.sample >= 0) & ~is_wait[rows.sample]
+    duration = np.maximum(length[rows.sample], _SHORTEST_NS)
+    is_followed = ~ends_run(rows.track) & (of_next(rows.time, 0) - rows.time <= (1 + _JITTER) * duration)
+    last = flatnonzero(has_stack & ~is_followed)
+    return _UntimedRows(rows.track[last], rows.time[last] + duration[last], minus_ones(len(last)))
 
 
-def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
-    """Return (points,) nanoseconds that each row's thread ran since the row before."""
-    ran = flatnonzero(~is_wait[shown.sample])
-    track, start, length = shown.track[ran], shown.start[ran], (shown.end - shown.start)[ran]
-    before = np.append(0, cumsum(length))  # may wrap around, but differences within a track do not
-    row = rows_until((track, start), (points.track, points.time))  # spans that begin by then, or on earlier tracks
-    last = np.maximum(row - 1, 0)
-    inside = (row > 0) & (np.append(track, -1)[last] == points.track)
-    left = np.where(inside, np.maximum(np.append(start + length, 0)[last] - points.time, 0), 0)
-    covered = before[row] - left
-    first = flatnonzero(begins_run(points.track))
-    cpu_time: I64 = covered - of_previous(covered, 0)
-    cpu_time[first] = covered[first] - before[searchsorted(track, points.track[first])]
+def _cpu_time(rows: _UntimedRows, shown: ShownSamples, is_wait: Bools) -> I64:
+    """Return (rows,) nanoseconds that each row's thread ran since the row before."""
+    running = flatnonzero(~is_wait[shown.sample])
+    track, start, length = shown.track[running], shown.start[running], (shown.end - shown.start)[running]
+    # (running spans + 1,) sum of all earlier spans; it may wrap around, but differences within a track do not
+    total_before = np.append(0, cumsum(length))
+    started = rows_until((track, start), (rows.track, rows.time))  # number of spans before each row, on any track
+    latest = np.maximum(started - 1, 0)
+    is_same_track = (started > 0) & (np.append(track, -1)[latest] == rows.track)
+    # the part of the latest span that is after the row
+    remaining = np.where(is_same_track, np.maximum(np.append(start + length, 0)[latest] - rows.time, 0), 0)
+    total = total_before[started] - remaining
+    first = flatnonzero(begins_run(rows.track))
+    cpu_time: I64 = total - of_previous(total, 0)
+    cpu_time[first] = total[first] - total_before[searchsorted(track, rows.track[first])]
     return cpu_time

@@ -1,8 +1,9 @@
 """``shared`` and ``libs`` of Firefox Profiler's format: stacks, frames, functions, files and strings of all threads.
 
-Tables are shared since version 60. The viewer would merge the tables of separate threads itself, but keep a copy of
-every stack for each thread that has it. Mapped files have build ids, by which symbol servers find them. The category of
-a frame or marker gives it a name and a colour.
+Since version 60 of the format, all threads refer to one set of tables. (Profiles with tables per thread can still be
+read: the viewer merges their tables, but then has a copy of every stack for each thread in which it occurs.) ``libs``
+lists the mapped files with their build ids, by which symbol servers find them. The category of a frame or marker gives
+it a name and a colour.
 """
 
 from collections.abc import Sequence
@@ -31,33 +32,37 @@ from perf2x.model.recording import event_name, is_tracepoint
 _BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "mips", "mips64", "m68k", "parisc"})
 """Big-endian machines, by uname's name; those that support both orders are nearly always little-endian."""
 
-_GUID_DIGITS = 32
+_GUID_DIGITS = 32  # hexadecimal digits of 16 bytes
 
 
 class Libraries(Frozen):
-    """``libs``, and (mappings,) the row of each mapping's file in it, −1 for memory without a file."""
+    """The mapped files."""
 
     entries: list[JsonObject]
-    of_mapping: I64
+    """``libs``: one object for each path and build id."""
+    mapping_libraries: I64
+    """(mappings,) index in ``entries`` of each mapping's file, −1 for memory without a file."""
 
 
 def libraries_of(profile: Profile) -> Libraries:
     """Return the files of all mappings, one for each path and build id."""
-    mappings, text = profile.mappings, profile.strings
-    first, place = group_rows([mappings.filename, mappings.build_id])
-    names = [text[row] for row in mappings.filename[first].tolist()]
-    build_ids = [text[row] for row in mappings.build_id[first].tolist()]
+    mappings, strings = profile.mappings, profile.strings
+    first, file = group_rows([mappings.filename, mappings.build_id])
+    paths = [strings[row] for row in mappings.filename[first].tolist()]
+    build_ids = [strings[row] for row in mappings.build_id[first].tolist()]
     arch = one_line(profile.meta.arch)
     entries: list[JsonObject] = []
-    row = minus_ones(len(first))
-    for at, (name, build_id) in enumerate(zip(names, build_ids, strict=True)):
-        if build_id or (name.startswith("/") and not name.startswith(("//", "/memfd:"))):
-            row[at] = len(entries)
-            entries.append(_library(name, build_id, arch))
-    return Libraries(entries, row[place])
+    library = minus_ones(len(first))  # of each pair of path and build id
+    for row, (path, build_id) in enumerate(zip(paths, build_ids, strict=True)):
+        # perf calls memory without a file //anon, [heap] or /memfd:…
+        if build_id or (path.startswith("/") and not path.startswith(("//", "/memfd:"))):
+            library[row] = len(entries)
+            entries.append(_library(path, build_id, arch))
+    return Libraries(entries, library[file])
 
 
 def _library(filename: str, build_id: str, arch: str) -> JsonObject:
+    """Return an entry of ``libs``; ``build_id`` is in hexadecimal, "" if it is unknown."""
     name, path = one_line(base_name(filename)), one_line(filename)
     return {
         "arch": arch,
@@ -71,11 +76,10 @@ def _library(filename: str, build_id: str, arch: str) -> JsonObject:
 
 
 def _breakpad_id(build_id: str, arch: str) -> str:
-    """Return the Breakpad id of an ELF file: a GUID from the first 16 bytes of its build id, then age 0.
+    """Return the Breakpad id of an ELF file: a GUID made of the first 16 bytes of its build id, and the age 0.
 
-    Without one, zeros.
-
-    The GUID's first three fields, of 4, 2 and 2 bytes, are read in the machine's byte order.
+    The GUID's first three fields, of 4, 2 and 2 bytes, are read in the machine's byte order. A missing or short build
+    id is filled up with zeros.
     """
     digits = build_id[:_GUID_DIGITS].ljust(_GUID_DIGITS, "0")
     if arch not in _BIG_ENDIAN:
@@ -84,9 +88,10 @@ def _breakpad_id(build_id: str, arch: str) -> str:
     return digits.upper() + "0"
 
 
+# rows of _FIXED_CATEGORIES
 OTHER, USER, KERNEL, JIT, GUEST, OFF_CPU, SCHEDULER = range(7)
 
-_FIXED = (
+_FIXED_CATEGORIES = (
     ("Other", "grey", ("Other",)),
     ("User", "yellow", ("Other",)),
     ("Kernel", "orange", ("Other",)),
@@ -97,8 +102,14 @@ _FIXED = (
 )
 """Name, colour and subcategories; the viewer knows few colours, and uses the first grey category as the default."""
 
-_MARKER_COLOURS = ("green", "magenta", "brown", "red", "lightred")
-_OF_MODE = {CpuMode.USER: USER, CpuMode.KERNEL: KERNEL, CpuMode.GUEST_KERNEL: GUEST, CpuMode.GUEST_USER: GUEST}
+# colours of the categories of events, in turn
+_EVENT_COLOURS = ("green", "magenta", "brown", "red", "lightred")
+_MODE_CATEGORIES = {
+    CpuMode.USER: USER,
+    CpuMode.KERNEL: KERNEL,
+    CpuMode.GUEST_KERNEL: GUEST,
+    CpuMode.GUEST_USER: GUEST,
+}
 
 
 def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64]:
@@ -107,74 +118,82 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[JsonObject], I64
     Tracepoints of one subsystem share a category; other events have one each.
     """
     names = [one_line(event_name(event.name).event) for event in events]
-    groups = [
+    category_names = [
         name.split(":")[0] if is_tracepoint(event.name) else name for name, event in zip(names, events, strict=True)
     ]
-    own = sorted(set(groups) - {name for name, _, _ in _FIXED})
-    colours = [_MARKER_COLOURS[row % len(_MARKER_COLOURS)] for row in range(len(own))]
-    entries = (*_FIXED, *((name, colour, ("Other",)) for name, colour in zip(own, colours, strict=True)))
-    row = {name: at for at, (name, _, _) in enumerate(entries)}
-    listed: list[JsonObject] = [
-        {"name": name, "color": colour, "subcategories": list(below)} for name, colour, below in entries
+    added = sorted(set(category_names) - {name for name, _, _ in _FIXED_CATEGORIES})
+    colours = [_EVENT_COLOURS[row % len(_EVENT_COLOURS)] for row in range(len(added))]
+    entries = (*_FIXED_CATEGORIES, *((name, colour, ("Other",)) for name, colour in zip(added, colours, strict=True)))
+    row_by_name = {name: row for row, (name, _, _) in enumerate(entries)}
+    categories: list[JsonObject] = [
+        {"name": name, "color": colour, "subcategories": list(subcategories)} for name, colour, subcategories in entries
     ]
-    return listed, as_int64([row[group] for group in groups])
+    return categories, as_int64([row_by_name[name] for name in category_names])
 
 
 def _frame_categories(profile: Profile, frames: LocationFrames) -> I64:
     """Return (frames,) the category of each frame by CPU mode, which is known even for frames without a name."""
-    of_mode = zeros(256)
-    of_mode[[int(mode) for mode in _OF_MODE]] = list(_OF_MODE.values())
-    return np.where(are_jit(profile, frames), JIT, of_mode[frames.mode])
+    mode_categories = zeros(256)  # OTHER for all modes that are not listed
+    mode_categories[[int(mode) for mode in _MODE_CATEGORIES]] = list(_MODE_CATEGORIES.values())
+    return np.where(are_jit(profile, frames), JIT, mode_categories[frames.mode])
 
 
-_KINDS = 8
-"""Greater than the number of kinds of waits."""
+_WAIT_VALUES = 8
+"""Greater than every value of Wait, so that a row number and a Wait fit into one integer."""
 
 
 class SharedStacks(Frozen):
-    """Rows of stackTable; a stack in which threads waited has a second row with a second frame for its waits."""
+    """Columns of stackTable and frameTable.
+
+    A stack in which threads ran and waited has two rows that differ in their frame: the frame of the waits has the
+    category of waits.
+    """
 
     parent: I64
+    """(stacks,) the row of each stack without its innermost frame, −1 for none."""
     frame: I64
+    """(stacks,) row of frameTable: the innermost frame of each stack."""
     origin: I64
-    """(frames,) row in LocationFrames of each row of frameTable."""
+    """(rows of frameTable,) row in LocationFrames."""
     wait: I64
-    """(frames,) the Wait of a waiting frame, 0 for others."""
-    of_sample: I64
+    """(rows of frameTable,) the Wait of a waiting frame, 0 for others."""
+    sample_stacks: I64
     """(samples,) the stack of each row of Profile.samples, −1 for none."""
 
 
 def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
     """Return all distinct stacks; stacks that end in a wait are separate, because their leaf has another category."""
-    every = arange(len(frames))
-    rows = folded(expand(profile.stacks, frames.of_location), every)
-    of_sample, wait = rows.innermost(as_int64(profile.samples.stack)), as_int64(profile.samples.waits)
-    kept = flatnonzero((wait > 0) & (of_sample >= 0))
-    pairs, place = unique_inverse(of_sample[kept] * _KINDS + wait[kept])
-    leaf = pairs // _KINDS
-    kinds, frame = unique_inverse(rows.frame[leaf] * _KINDS + pairs % _KINDS)
-    of_sample[kept] = len(rows.parent) + place
+    all_frames = arange(len(frames))
+    rows = folded(expand(profile.stacks, frames.of_location), all_frames)
+    sample_stacks, wait = rows.innermost(as_int64(profile.samples.stack)), as_int64(profile.samples.waits)
+    waiting = flatnonzero((wait > 0) & (sample_stacks >= 0))
+    # one more stack for each pair of stack and Wait, and one more frame for each pair of leaf frame and Wait
+    stack_waits, added_stack = unique_inverse(sample_stacks[waiting] * _WAIT_VALUES + wait[waiting])
+    leaf = stack_waits // _WAIT_VALUES
+    frame_waits, added_frame = unique_inverse(rows.frame[leaf] * _WAIT_VALUES + stack_waits % _WAIT_VALUES)
+    sample_stacks[waiting] = len(rows.parent) + added_stack
     return SharedStacks(
         np.append(rows.parent, rows.parent[leaf]),
-        np.append(rows.frame, len(every) + frame),
-        np.append(every, kinds // _KINDS),
-        np.append(zeros(len(every)), kinds % _KINDS),
-        of_sample,
+        np.append(rows.frame, len(all_frames) + added_frame),
+        np.append(all_frames, frame_waits // _WAIT_VALUES),
+        np.append(zeros(len(all_frames)), frame_waits % _WAIT_VALUES),
+        sample_stacks,
     )
 
 
 def shared_tables(
     profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, texts: TextInterner[str]
 ) -> JsonObject:
-    """Return all members of ``shared`` except stringArray."""
+    """Return all members of ``shared`` except stringArray, which is made of ``texts`` when everything is written."""
     resource, resources = _resources(frames, libraries, texts)
     names = as_int64(texts.add_all(map(one_line, frames.name)))
+    # frames of one function in one object differ in mode and inlining, but share a row of funcTable
     first, func = group_rows([names, resource, frames.function])
     source, sources = _sources(profile, texts)
     return {
         "stackTable": _table(len(stacks.parent), prefix=_with_nulls(stacks.parent), frame=stacks.frame),
         "frameTable": _frame_table(stacks, frames, func[stacks.origin], _frame_categories(profile, frames)),
-        "funcTable": _func_table(names[first], resource[first], frames.function[first], source, profile),
+        "funcTable": _func_table(profile, names[first], resource[first], frames.function[first], source),
         "resourceTable": resources,
         "nativeSymbols": _table(0, libIndex=None, address=None, name=None, functionSize=None),
         "sources": sources,
@@ -184,21 +203,25 @@ def shared_tables(
 
 def _table(length: int, **columns: object) -> JsonObject:
     """Return a table with ``length`` rows; a scalar stands for a column of equal values."""
-    made: JsonObject = {"length": length}
+    result: JsonObject = {"length": length}
     for name, column in columns.items():
-        listed = column.tolist() if isinstance(column, np.ndarray) else column
-        made[name] = listed if isinstance(listed, list) else [listed] * length
-    return made
+        values = column.tolist() if isinstance(column, np.ndarray) else column
+        result[name] = values if isinstance(values, list) else [values] * length
+    return result
 
 
 def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, category: I64) -> JsonObject:
+    """Return frameTable; ``func`` is a row of funcTable for each of its rows, ``category`` one for each of ``frames``.
+
+    Frames have no address, because one frame stands for all call sites of its function.
+    """
     waits = [stacks.wait == Wait.BLOCKED, stacks.wait == Wait.PREEMPTED]
     return _table(
         len(stacks.origin),
         address=-1,
         inlineDepth=as_int64(frames.inlined[stacks.origin]),
         category=np.where(stacks.wait > 0, OFF_CPU, category[stacks.origin]),
-        subcategory=np.select(waits, [1, 2], 0),  # index in the category's own list
+        subcategory=np.select(waits, [1, 2], 0),  # index in the category's list of subcategories
         func=func,
         nativeSymbol=None,
         innerWindowID=None,
@@ -208,7 +231,12 @@ def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, catego
     )
 
 
-def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: Profile) -> JsonObject:
+def _func_table(profile: Profile, name: I64, resource: I64, function: I64, function_sources: I64) -> JsonObject:
+    """Return funcTable.
+
+    ``name``, ``resource`` and ``function`` (rows,) are rows of stringArray, resourceTable and Profile.functions (−1 for
+    unresolved frames); ``function_sources`` (functions of the profile,) are rows of ``sources``.
+    """
     line = np.append(profile.functions.start_line, 0)[function]  # the last entry is for function −1
     return _table(
         len(name),
@@ -216,7 +244,7 @@ def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: P
         isJS=False,
         relevantForJS=False,
         resource=resource,
-        source=_with_nulls(np.append(source, -1)[function]),
+        source=_with_nulls(np.append(function_sources, -1)[function]),
         lineNumber=_with_nulls(np.where(line > 0, line, -1)),
         columnNumber=None,
         originalLocation=None,
@@ -226,18 +254,19 @@ def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: P
 def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner[str]) -> tuple[I64, JsonObject]:
     """Return (frames,) the resource of each frame, −1 for none, and resourceTable: objects, with their file if any."""
     names = as_int64([texts[one_line(name)] if name else -1 for name in frames.object])
-    library = np.append(libraries.of_mapping, -1)[frames.mapping]
-    kept = flatnonzero(names >= 0)
-    first, place = group_rows([names[kept], library[kept]])
+    library = np.append(libraries.mapping_libraries, -1)[frames.mapping]
+    with_object = flatnonzero(names >= 0)
+    first, row = group_rows([names[with_object], library[with_object]])
     resource = minus_ones(len(frames))
-    resource[kept] = place
-    named = kept[first]
-    return resource, _table(len(named), lib=_with_nulls(library[named]), name=names[named], host=None, type=1)
+    resource[with_object] = row
+    distinct = with_object[first]
+    table = _table(len(distinct), lib=_with_nulls(library[distinct]), name=names[distinct], host=None, type=1)
+    return resource, table
 
 
 def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, JsonObject]:
-    """Return (functions,) the source file of each function, −1 for none, and ``sources``."""
-    files, place = unique_inverse(profile.functions.filename)
+    """Return (functions,) the row of each function's source file in ``sources``, −1 for none, and ``sources``."""
+    files, function_files = unique_inverse(profile.functions.filename)
     is_named = np.array([bool(profile.strings[row]) for row in files.tolist()], np.bool_)
     names = [one_line(profile.strings[row]) for row in files[is_named].tolist()]
     table = _table(
@@ -249,7 +278,7 @@ def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, JsonObjec
         sourceMapURL=None,
         content=None,
     )
-    return as_int64(new_rows(is_named)[place]), table
+    return as_int64(new_rows(is_named)[function_files]), table
 
 
 def _with_nulls(values: I64) -> list[int | None]:

@@ -1,6 +1,6 @@
-"""Samples, markers and counters of a Firefox profile, computed for all threads at once and written thread by thread.
+"""Threads and counters of a Firefox profile as JSON; samples and markers are computed for many threads at once.
 
-Counter tracks show the other events of each process, and how many threads ran at the same time.
+Counter tracks show the events of each process that do not make the samples, and how many threads ran at the same time.
 """
 
 from collections.abc import Iterator
@@ -30,20 +30,20 @@ from perf2x.emitters.encoding.json_encoder import (
 from perf2x.emitters.firefox.markers import (
     Markers,
     event_markers,
-    in_order,
     marker_table,
+    merge_markers,
     switch_markers,
     switch_spans,
 )
 from perf2x.emitters.firefox.sample_rows import (
-    Lane,
-    Moments,
+    SamplesByTrack,
+    SampleTableRows,
+    ThreadLifetime,
     Timeline,
-    TrackSamples,
-    lanes_of,
-    moments_of,
     rows_between,
-    thread_head,
+    samples_by_track,
+    thread_lifetimes,
+    thread_members,
     timeline_of,
 )
 from perf2x.emitters.firefox.shared_tables import SharedStacks, category_list, shared_stacks
@@ -53,100 +53,112 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import LocationFrames, Profile, sampled
 from perf2x.model.recording import is_tracepoint
 
+# rows of samples tables above which they are written
 _ROWS_AT_ONCE = 1 << 17
 
 
-class ThreadDrawing(Frozen):
-    """Samples and markers of all tracks, sorted by track; ``lanes`` are in the order of writing."""
+class ThreadsToWrite(Frozen):
+    """What is written of each thread: samples and markers, both sorted by track."""
 
     profile: Profile
     timeline: Timeline
-    lanes: list[Lane]
+    threads: list[ThreadLifetime]
+    """In the order in which they are written."""
     names: list[tuple[str, str]]
-    """Names of each track and of its process."""
+    """By track: the names of the thread and of its process."""
     stacks: SharedStacks
-    samples: Moments
-    are_times: bool
-    """Whether samples are weighted by value, because waits among them differ in length; otherwise each counts as one.
+    samples: SamplesByTrack
+    weighted_by_time: bool
+    """Samples are weighted by their values (ns), because there are waits of any length; otherwise each counts as one.
     """
     markers: Markers
 
-    def threads(self) -> Iterator[bytes]:
+    def encoded_threads(self) -> Iterator[bytes]:
         """Yield the JSON of all threads in chunks, with commas between threads."""
         comma = b"\n"
-        for lanes in self._lanes_together():
-            first = min(lane.track for lane in lanes)
-            rows = self.samples.of_tracks(first, first + len(lanes))
-            for lane in lanes:
+        for threads in self._thread_batches():
+            first_track = min(thread.track for thread in threads)
+            rows = self.samples.table_rows(first_track, first_track + len(threads))
+            for thread in threads:
                 yield comma
-                yield from self._thread(lane, take_rows_of(rows, rows_between(rows.track, lane.track, lane.track + 1)))
+                own_rows = rows_between(rows.track, thread.track, thread.track + 1)
+                yield from self._encoded_thread(thread, take_rows_of(rows, own_rows))
                 comma = b",\n"
 
-    def _lanes_together(self) -> Iterator[list[Lane]]:
-        """Yield lanes of whole processes, some ten thousand samples at a time.
+    def _thread_batches(self) -> Iterator[list[ThreadLifetime]]:
+        """Yield the threads of one or several whole processes at a time, with about a hundred thousand samples.
 
-        Lanes and tracks are in the same order.
+        Threads and tracks are both in order of processes, and differ in order only within a process. So the threads of
+        whole processes are contiguous tracks.
         """
-        pid, count = self.timeline.tracks.pid, np.diff(self.samples.ends)
-        together: list[Lane] = []
+        pid, sample_count = self.timeline.tracks.pid, np.diff(self.samples.offsets)
+        batch: list[ThreadLifetime] = []
         size = 0
-        for lane, following in zip_longest(self.lanes, self.lanes[1:]):
-            together.append(lane)
-            size += int(count[lane.track])
-            if following is None or (size >= _ROWS_AT_ONCE and pid[lane.track] != pid[following.track]):
-                yield together
-                together, size = [], 0
+        for thread, following in zip_longest(self.threads, self.threads[1:]):
+            batch.append(thread)
+            size += int(sample_count[thread.track])
+            if following is None or (size >= _ROWS_AT_ONCE and pid[thread.track] != pid[following.track]):
+                yield batch
+                batch, size = [], 0
 
-    def _thread(self, lane: Lane, rows: TrackSamples) -> Iterator[bytes]:
-        yield b'%b,"samples":' % json_bytes(thread_head(self.timeline.tracks, lane, self.names[lane.track]))[:-1]
+    def _encoded_thread(self, thread: ThreadLifetime, rows: SampleTableRows) -> Iterator[bytes]:
+        members = thread_members(self.timeline.tracks, thread, self.names[thread.track])
+        yield b'%b,"samples":' % json_bytes(members)[:-1]
         yield from self._sample_table(rows)
-        rows_of_markers = rows_between(self.markers.track, lane.track, lane.track + 1)
-        yield b',"markers":%b}' % marker_table(self.markers, rows_of_markers)
+        marker_rows = rows_between(self.markers.track, thread.track, thread.track + 1)
+        yield b',"markers":%b}' % marker_table(self.markers, marker_rows)
 
-    def _sample_table(self, rows: TrackSamples) -> Iterator[bytes]:
-        """Yield the samples table of a thread; the stack is null if it is unknown or the thread stops."""
-        samples, is_pause = self.profile.samples, rows.sample < 0
-        kind, weight = (b"tracing-ms", samples.value) if self.are_times else (b"samples", samples.count)
-        encode = json_milliseconds if self.are_times else json_numbers
-        yield b'{"length":%d,"weightType":"%b"' % (len(rows), kind)
-        yield from json_member("stack", np.where(is_pause, -1, self.stacks.of_sample[rows.sample]), json_nullable)
+    def _sample_table(self, rows: SampleTableRows) -> Iterator[bytes]:
+        """Yield the samples table of a thread; stacks are null where they are unknown, and in blank rows."""
+        samples, is_blank = self.profile.samples, rows.sample < 0
+        weight_type, weight = (b"tracing-ms", samples.value) if self.weighted_by_time else (b"samples", samples.count)
+        encode = json_milliseconds if self.weighted_by_time else json_numbers
+        yield b'{"length":%d,"weightType":"%b"' % (len(rows), weight_type)
+        yield from json_member("stack", np.where(is_blank, -1, self.stacks.sample_stacks[rows.sample]), json_nullable)
         yield from json_member("time", rows.time, json_milliseconds)
-        yield from json_member("weight", np.where(is_pause, 0, weight[rows.sample]), encode)
+        yield from json_member("weight", np.where(is_blank, 0, weight[rows.sample]), encode)
         yield from json_member("threadCPUDelta", rows.cpu_time)
         yield b"}"
 
-    def counters(self, rows: I64) -> Iterator[JsonObject]:
-        """Yield the counter of running threads, where known, and the event counters of these samples."""
+    def counters(self, counted: I64) -> Iterator[JsonObject]:
+        """Yield the counter of running threads, if it is known, and the event counters of the samples ``counted``.
+
+        ``counted`` are rows of Profile.samples.
+        """
         timeline = self.timeline
         pid, steps = timeline.tracks.pid, running_steps(self.profile, timeline.origin)
-        if len(steps) and self.lanes:
-            yield _running_counter(steps, int(pid[self.lanes[0].track]))
-        main = {int(pid[lane.track]): number for number, lane in reversed(list(enumerate(self.lanes)))}
-        yield from _event_counters(self.profile, rows, timeline, main)
+        if len(steps) and self.threads:
+            yield _running_counter(steps, int(pid[self.threads[0].track]))
+        # reversed, so that the first thread of a process wins
+        first_threads = {int(pid[thread.track]): index for index, thread in reversed(list(enumerate(self.threads)))}
+        yield from _event_counters(self.profile, counted, timeline, first_threads)
 
 
-def drawing_of(
+def threads_to_write(
     profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: TextInterner[str]
-) -> ThreadDrawing:
-    """Return what to draw: samples where ``is_sample`` (samples,), and all others as markers with ``with_markers``."""
+) -> ThreadsToWrite:
+    """Compute everything that is written of threads; markers are only made with ``with_markers``.
+
+    ``is_sample`` (samples,) selects the rows of Profile.samples for the samples tables; the others become markers.
+    """
     timeline = timeline_of(profile)
-    samples = moments_of(profile, timeline, flatnonzero(is_sample))
+    samples = samples_by_track(profile, timeline, flatnonzero(is_sample))
     stacks = shared_stacks(profile, frames)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show fields
-    rows = flatnonzero((~is_sample | has_fields) & sampled(profile))
+    marked = flatnonzero((~is_sample | has_fields) & sampled(profile))
     markers = no_rows(Markers)
     if with_markers:
-        category = category_list(profile.events)[1]
-        of_events = event_markers(profile, timeline, rows, stacks.of_sample, category, texts)
-        markers = in_order([of_events, switch_markers(switch_spans(profile, timeline), texts)])
-    return ThreadDrawing(
+        event_categories = category_list(profile.events)[1]
+        events = event_markers(profile, timeline, marked, stacks.sample_stacks, event_categories, texts)
+        markers = merge_markers([events, switch_markers(switch_spans(profile, timeline), texts)])
+    return ThreadsToWrite(
         profile,
         timeline,
-        list(lanes_of(timeline)),
+        list(thread_lifetimes(timeline)),
         track_names(profile, timeline.tracks),
         stacks,
         samples,
-        bool(profile.samples.waits[samples.order].any()),
+        bool(profile.samples.waits[samples.samples].any()),
         markers,
     )
 
@@ -154,25 +166,31 @@ def drawing_of(
 _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yellow")
 
 
-def _event_counters(profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]) -> Iterator[JsonObject]:
-    """Yield a counter for each event and process among these samples, except tracepoints.
+def _event_counters(
+    profile: Profile, counted: I64, timeline: Timeline, first_threads: dict[int, int]
+) -> Iterator[JsonObject]:
+    """Yield a counter for each event and process among the samples ``counted``, except for waits and tracepoints.
 
-    ``main`` is the index of each process's first thread.
+    ``first_threads``: by pid, the index of the process's first thread in the written list of threads.
     """
-    shown = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
-    rows = rows[shown[profile.samples.event[rows]]]
+    has_counter = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
+    counted = counted[has_counter[profile.samples.event[counted]]]
     names = [one_line(event.name) for event in profile.events]
-    for one, part in counters_of(profile, rows, timeline.tracks.pid[timeline.track[rows]], names):
-        counts = profile.samples.value[part].tolist()
-        table = {"length": len(part), "time": (timeline.times(part) / 1e6).tolist(), "count": counts}
-        unit = profile.events[one.event].unit
-        yield _counter(one.name, unit, one.event, one.pid, main[one.pid]) | {"samples": table}
+    pid = timeline.tracks.pid[timeline.sample_tracks[counted]]
+    for counter, samples in counters_of(profile, counted, pid, names):
+        values = profile.samples.value[samples].tolist()
+        table = {"length": len(samples), "time": (timeline.times(samples) / 1e6).tolist(), "count": values}
+        unit = profile.events[counter.event].unit
+        main_thread = first_threads[counter.pid]
+        yield _counter(counter.name, unit, counter.event, counter.pid, main_thread) | {"samples": table}
 
 
 def _running_counter(steps: Steps, pid: int) -> JsonObject:
-    """Return the counter of threads that ran at the same time in all processes, on the first thread (of ``pid``).
+    """Return the counter of how many threads of all processes ran at the same time.
 
-    The viewer interpolates linearly, so each change is preceded by a row of change 0.
+    A counter belongs to a thread: this one to the first thread, which is in the process ``pid``. The viewer
+    interpolates between rows linearly. So that the curve has steps, each change follows a row at the same time without
+    a change.
     """
     changes = zeros(2 * len(steps))
     changes[1::2] = np.diff(steps.threads, prepend=0)
@@ -191,17 +209,21 @@ def _running_counter(steps: Steps, pid: int) -> JsonObject:
     return counter | {"samples": {"length": len(time), "time": time.tolist(), "count": changes.tolist()}}
 
 
-def _counter(name: str, unit: str, kind: int, pid: int, thread: int) -> JsonObject:
+def _counter(name: str, unit: str, colour: int, pid: int, main_thread: int) -> JsonObject:
+    """Return the members of a counter except its rows.
+
+    ``colour`` is any number, taken modulo the number of colours; ``main_thread`` is an index of the written threads.
+    """
     return {
         "name": name,
         "category": "perf",
         "description": f"{name} of the process" + (f" in {unit}" if unit != "count" else ""),
         "pid": str(pid),
-        "mainThreadIndex": thread,
+        "mainThreadIndex": main_thread,
         "display": {
             "graphType": "line-rate",
             "unit": "",
-            "color": _COLOURS[kind % len(_COLOURS)],
+            "color": _COLOURS[colour % len(_COLOURS)],
             "markerSchemaLocation": None,
             "sortWeight": 50,
             "label": name,

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from perf2x.emitters.firefox.sample_rows import TrackSamples, moments_of, timeline_of
+from perf2x.emitters.firefox.sample_rows import SampleTableRows, samples_by_track, timeline_of
 from perf2x.emitters.timeline.shown_samples import origin_of, shown_samples
 from perf2x.model.profile.profile import Profile, Wait
 from perf2x.testing import ProfileBuilder
@@ -35,10 +35,10 @@ def made(seed: int, with_switches: bool, with_waits: bool) -> Profile:
     return builder.build(timeline=True)
 
 
-def sample_rows(profile: Profile) -> TrackSamples:
+def sample_rows(profile: Profile) -> SampleTableRows:
     """Return the rows of all samples and tracks."""
     timeline = timeline_of(profile)
-    return moments_of(profile, timeline, np.arange(len(profile.samples))).of_tracks(0, len(timeline.tracks))
+    return samples_by_track(profile, timeline, np.arange(len(profile.samples))).table_rows(0, len(timeline.tracks))
 
 
 @pytest.mark.parametrize("with_waits", [False, True])
@@ -47,7 +47,7 @@ def sample_rows(profile: Profile) -> TrackSamples:
 def test_cpu_time_is_what_was_drawn_between_two_rows(seed: int, with_switches: bool, with_waits: bool) -> None:
     profile = made(seed, with_switches, with_waits)
     timeline, every = timeline_of(profile), np.arange(len(profile.samples))
-    shown, first = shown_samples(profile, timeline.track, every), timeline.origin - origin_of(profile)
+    shown, first = shown_samples(profile, timeline.sample_tracks, every), timeline.origin - origin_of(profile)
     is_wait = np.zeros(len(every), bool) if profile.samples.wait is None else profile.samples.wait > 0
     spans = [
         span
@@ -101,10 +101,10 @@ def test_a_sample_that_stands_for_no_time_is_shown_a_microsecond() -> None:
 def test_rows_of_tracks_are_the_same_one_by_one() -> None:
     profile = made(1, with_switches=False, with_waits=True)
     timeline = timeline_of(profile)
-    moments, whole = moments_of(profile, timeline, np.arange(len(profile.samples))), sample_rows(profile)
-    parts = [moments.of_tracks(track, track + 1) for track in range(len(timeline.tracks))]
+    by_track, whole = samples_by_track(profile, timeline, np.arange(len(profile.samples))), sample_rows(profile)
+    parts = [by_track.table_rows(track, track + 1) for track in range(len(timeline.tracks))]
     assert len(parts) == 3
-    for name in TrackSamples.__struct_fields__:
+    for name in SampleTableRows.__struct_fields__:
         assert np.concatenate([getattr(part, name) for part in parts]).tolist() == getattr(whole, name).tolist()
 
 
