@@ -1,9 +1,9 @@
 """Chrome trace JSON: a flame chart over time for Perfetto, chrome://tracing and Speedscope.
 
-Source of truth: the "Trace Event Format" document, and what the three viewers' importers accept. Stacks are complete
-events (``X``). They have no ``args`` unless requested (Speedscope shows them as part of the name); the first event has
-no ``cat`` (Speedscope would look for V8 profiles); and there are no escapes beyond JSON's own (Perfetto refuses
-surrogate pairs).
+Source of truth: the "Trace Event Format" document, and what the three viewers' importers accept. Stacks are written as
+complete events (``X``). Three things are left out because of a viewer: ``args``, unless requested, because Speedscope
+shows them as part of the name; ``cat`` in the first event, because Speedscope would then look for a V8 profile; and
+escaped surrogate pairs, which Perfetto refuses: text beyond ASCII is written as UTF-8.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from perf2x.emitters.chrome.chrome_slices import Drawing, drawings_of, slice_eve
 from perf2x.emitters.chrome.chrome_tracks import (
     counter_events,
     marker_events,
-    recording_facts,
     running_events,
     state_events,
+    trace_metadata,
     track_metadata,
 )
 from perf2x.emitters.encoding.json_encoder import json_bytes
@@ -28,12 +28,12 @@ from perf2x.model.plugin_options import Format, Needs
 from perf2x.model.profile import Profile, find_event, sampled
 from perf2x.model.setting import Setting
 
-_MANY = 1_000_000
+_SLOW_SLICES = 1_000_000
 """Number of slices above which viewers become slow."""
-_LARGE = 200_000
-"""Number of samples above which a thread writes the file."""
-_AT_ONCE = 1 << 16
-"""The fewest bytes to write at once."""
+_SAMPLES_FOR_WRITER_THREAD = 200_000
+"""Number of samples from which on a second thread writes the file while this one formats."""
+_WRITE_BYTES = 1 << 16
+"""Pieces of output are collected until they have this many bytes."""
 
 
 class Chrome(Format, dict=True):
@@ -69,29 +69,29 @@ class Chrome(Format, dict=True):
         """Write one JSON object, event by event."""
         drawings = self._drawings(profile)
         if self.max_events:
-            count = sum(drawing.count(self.min_duration) for drawing in drawings)
+            count = sum(drawing.slice_count(self.min_duration) for drawing in drawings)
             if count > self.max_events:
                 raise SettingError(f"{count} slices are more than ", "max_events", f"={self.max_events}; ", *_REMEDIES)
-        if len(profile.samples) < _LARGE:
+        if len(profile.samples) < _SAMPLES_FOR_WRITER_THREAD:
             self._write(profile, drawings, out)
         else:
-            with BackgroundWriter(out) as beside:
-                self._write(profile, drawings, cast("BinaryIO", beside))
+            with BackgroundWriter(out) as writer:
+                self._write(profile, drawings, cast("BinaryIO", writer))
 
     def _write(self, profile: Profile, drawings: list[Drawing], out: BinaryIO) -> None:
         origin = origin_of(profile)
-        facts = json_bytes(recording_facts(profile, origin))
-        out.write(b'{"displayTimeUnit":"ns","metadata":%b,"traceEvents":[\n' % facts)
-        waiting: list[bytes] = []
+        metadata = json_bytes(trace_metadata(profile, origin))
+        out.write(b'{"displayTimeUnit":"ns","metadata":%b,"traceEvents":[\n' % metadata)
+        pieces: list[bytes] = []
         size = 0
         for piece in self._events(profile, drawings, origin):
-            if size >= _AT_ONCE:
-                out.write(b"".join(waiting))
-                waiting.clear()
+            if size >= _WRITE_BYTES:
+                out.write(b"".join(pieces))
+                pieces.clear()
                 size = 0
-            waiting.append(piece)
+            pieces.append(piece)
             size += len(piece)
-        out.write(b"".join(waiting)[:-2] + b"\n]}\n")  # JSON allows no comma after the last event
+        out.write(b"".join(pieces)[:-2] + b"\n]}\n")  # without the comma and newline after the last event
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Warn of slow viewers and of missing CPU tracks."""
@@ -101,37 +101,37 @@ class Chrome(Format, dict=True):
 
     def _slowness(self, profile: Profile) -> tuple[str, ...]:
         count = self._count(profile)
-        return (f"{count / 1e6:.1f} million slices make viewers slow; {_REMEDIES}",) if count > _MANY else ()
+        return (f"{count / 1e6:.1f} million slices make viewers slow; {_REMEDIES}",) if count > _SLOW_SLICES else ()
 
     def _count(self, profile: Profile) -> int:
-        """Return the number of slices, or a cheap upper bound below the warning's limit.
+        """Return the number of slices, or a cheap upper bound of it that is below the limit of the warning.
 
-        If ``emit`` has written this profile, the slices are not placed again.
+        If ``emit`` has written this profile, it has counted them.
         """
         count: int
-        of_profile, count = self.__dict__.get("_written", (None, 0))
-        if of_profile is profile:
+        written, count = self.__dict__.get("_written", (None, 0))
+        if written is profile:
             return count
         drawings = self._drawings(profile)
-        at_most = sum(drawing.at_most() for drawing in drawings)
-        return at_most if at_most <= _MANY else sum(drawing.count(self.min_duration) for drawing in drawings)
+        bound = sum(drawing.slice_bound() for drawing in drawings)
+        return bound if bound <= _SLOW_SLICES else sum(drawing.slice_count(self.min_duration) for drawing in drawings)
 
     def _drawings(self, profile: Profile) -> list[Drawing]:
         return drawings_of(profile, self._drawn_samples(profile), self.per_cpu, self.args)
 
     def _drawn_samples(self, profile: Profile) -> I64:
         """Return the rows of Profile.samples to draw."""
-        shown = sampled(profile)
+        is_drawn = sampled(profile)
         if self.event is not None and profile.events:
-            shown &= profile.samples.event == find_event(profile, self.event)
-        return flatnonzero(shown)
+            is_drawn &= profile.samples.event == find_event(profile, self.event)
+        return flatnonzero(is_drawn)
 
     def _events(self, profile: Profile, drawings: list[Drawing], origin: int) -> Iterator[bytes]:
-        """Yield all events as JSON, each followed by a comma, many at a time."""
-        place = 0
+        """Yield pieces of several events in JSON; each event is followed by a comma and a newline."""
+        sort_index = 0
         for drawing in drawings:
-            yield from track_metadata(profile, drawing.tracks, drawing.weight, place)
-            place += len(drawing.tracks)
+            yield from track_metadata(profile, drawing.tracks, drawing.sample_counts, sort_index)
+            sort_index += len(drawing.tracks)
         count = 0
         for drawing in drawings:
             count += yield from slice_events(drawing, self.min_duration)
@@ -145,4 +145,4 @@ class Chrome(Format, dict=True):
 
 
 _NO_CPUS = "there are no tracks of CPUs, because the samples have no CPU (perf record --sample-cpu, or -a)"
-_REMEDIES = "min_duration", " leaves out the short ones, perfetto traces are some twenty times smaller"
+_REMEDIES = "min_duration", " leaves out the short ones, perfetto traces are about twenty times smaller"

@@ -1,7 +1,9 @@
-"""Slices of a Chrome trace: one complete event (``X``) per box, made from lanes, samples and the merged stacks.
+"""Slices of a Chrome trace: complete events (``X``), one for each run of samples on a track that share a frame.
 
-A thread's wait has the category "off-cpu" and one of the colours that the format defines by name (``cname``); other
-slices have the category of their frame.
+The stacks of all samples are merged into one frame tree. Slices are found in batches of samples
+(emitters/timeline/frame_slices.py), and written with texts that many of them share. Waits of threads have the category
+"off-cpu" and one of the colours that the format defines by name (``cname``); other slices have the category of their
+frame.
 """
 
 from collections.abc import Generator, Iterator
@@ -50,9 +52,10 @@ from perf2x.model.profile import (
     paths_of_length,
 )
 
-_FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 12, 1 << 18
+# a batch of shown samples ends after this many frames, but has at least so many samples
+_FRAMES_PER_BATCH, _MIN_SAMPLES_PER_BATCH = 1 << 18, 1 << 12
 _OFF_CPU = "off-cpu"
-_MODES: dict[int, str] = {
+_MODE_CATEGORIES: dict[int, str] = {
     CpuMode.KERNEL: "kernel",
     CpuMode.USER: "user",
     CpuMode.HYPERVISOR: "hypervisor",
@@ -66,59 +69,73 @@ Label = tuple[str, str, bytes]
 
 
 class Drawing(Frozen):
-    """Lanes of one kind (threads or CPUs), and what each shows over time."""
+    """Tracks of one kind (threads or CPUs), and the stacks that they show over time.
+
+    "Rows of the tree" are rows of ``tree``; "shown samples" are rows of ``shown``.
+    """
 
     tracks: Tracks
     shown: ShownSamples
+    """Times are in ticks (`TICK_NS`)."""
     tree: FrameTree
+    """Stacks below their groups (depth 0): the Waits of threads' stacks, or the threads of CPUs' stacks."""
     node: AnyArray
-    """Tree row of each shown sample; 32 bits if that suffices."""
-    key: I64
-    """(tree rows,) index of each row's label."""
-    kind: I64
-    """(tree rows,) the Wait of each row; 0: no wait."""
+    """(shown samples,) row of the tree of each one's innermost frame; int32 if that suffices."""
+    label_index: I64
+    """(rows of the tree,) index of each row's label in ``labels``."""
+    wait: I64
+    """(rows of the tree,) the Wait of each row; 0: no wait."""
     labels: list[Label]
-    outermost: int
-    """Depth of the outermost slices: 0 if the tree's groups are drawn, too."""
-    weight: I64
-    """(tracks,) number of samples on each lane."""
+    min_depth: int
+    """Depth of the outermost slices: 0 if the tree's groups are drawn, too, else 1."""
+    sample_counts: I64
+    """(tracks,) number of shown samples of each track."""
 
-    def at_most(self) -> int:
+    def slice_bound(self) -> int:
         """Return a cheap upper bound of the number of slices."""
         return sum_of(self.tree.depth[self.node])
 
-    def count(self, shortest: int) -> int:
-        """Return the number of slices to write, which are at least ``shortest`` microseconds long."""
-        return sum(sum_of(piles.count) for _, piles, _ in self.piles(shortest))
+    def slice_count(self, min_duration_us: int) -> int:
+        """Return the number of slices that are at least this many microseconds long."""
+        return sum(sum_of(piles.count) for _, piles, _ in self.piles(min_duration_us))
 
-    def piles(self, shortest: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
-        """Yield slices with their durations and the samples that they cover, some ten thousand at a time."""
-        least, names = shortest * 1000 // TICK_NS, number_keys(name for name, _, _ in self.labels)[1][self.key]
-        for shown, node in self.runs():
-            yield shown, *piles_of(shown, node, self.tree, names, self.outermost, least)
+    def piles(self, min_duration_us: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
+        """Yield batches of slices that are at least this long: the samples that they cover, piles, durations in ticks.
 
-    def runs(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
-        """Yield shown samples and their tree rows in batches, cut where a thread pauses so that no slice crosses a cut.
+        Rows in the piles count from the first sample of the batch.
+        """
+        min_ticks = min_duration_us * 1000 // TICK_NS
+        # (rows of the tree,) equal numbers for equal names
+        name_key = number_keys(name for name, _, _ in self.labels)[1][self.label_index]
+        for shown, node in self._batches():
+            yield shown, *piles_of(shown, node, self.tree, name_key, self.min_depth, min_ticks)
+
+    def _batches(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
+        """Yield shown samples and their rows of the tree, cut where a track is empty: so no slice crosses a cut.
 
         Deeper stacks make smaller batches, because every frame may become a slice.
         """
-        depth = max(self.at_most() // max(len(self.shown), 1), 1)
-        at_least, cuts = max(_FRAMES_AT_ONCE // depth, _FEWEST_AT_ONCE), flatnonzero(~self.shown.joined[:-1]) + 1
+        mean_depth = max(self.slice_bound() // max(len(self.shown), 1), 1)
+        min_samples = max(_FRAMES_PER_BATCH // mean_depth, _MIN_SAMPLES_PER_BATCH)
+        cuts = flatnonzero(~self.shown.joined[:-1]) + 1
         first, count = 0, len(self.shown)
         while first < count:
-            place = int(np.searchsorted(cuts, first + at_least))
-            end = int(cuts[place]) if place < len(cuts) else count
+            next_cut = int(np.searchsorted(cuts, first + min_samples))
+            end = int(cuts[next_cut]) if next_cut < len(cuts) else count
             rows = slice(first, end)
             yield take_rows_of(self.shown, rows), self.node[rows]
             first = end
 
 
-def drawings_of(profile: Profile, sample: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
-    """Return one lane per thread, and with ``per_cpu`` one per CPU; ``sample`` are rows of samples, ascending."""
-    tracks, track = tracks_of(profile)
-    track, sample = narrow(track), narrow(sample)
-    shown = shown_samples(profile, track, sample)
-    del track, sample  # here and below: large arrays are freed as soon as possible
+def drawings_of(profile: Profile, drawn: AnyArray, per_cpu: bool, with_arguments: bool) -> list[Drawing]:
+    """Return the drawing of the threads' tracks and, with ``per_cpu``, if CPUs are known, that of the CPUs' tracks.
+
+    ``drawn`` are the rows of Profile.samples to draw, ascending.
+    """
+    tracks, sample_tracks = tracks_of(profile)
+    sample_tracks, drawn = narrow(sample_tracks), narrow(drawn)
+    shown = shown_samples(profile, sample_tracks, drawn)
+    del sample_tracks, drawn  # here and below: large arrays are freed as soon as possible
     shown_on_cpus = on_cpus(profile, shown) if per_cpu and knows_cpus(profile) else None
     shown = in_ticks(shown, TICK_NS)
     drawings = [_threads_drawing(profile, tracks, shown, with_arguments)]
@@ -128,16 +145,16 @@ def drawings_of(profile: Profile, sample: AnyArray, per_cpu: bool, with_argument
 
 
 def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, with_arguments: bool) -> Drawing:
-    """Return the lanes of threads; waiting stacks are slices of their own, even below the same callers."""
-    kinds, group = unique_inverse(as_int64(profile.samples.waits[shown.sample]))
-    return _drawing(profile, tracks, shown, (group, [""] * len(kinds), kinds), with_arguments, 1)
+    """Return the tracks of threads; stacks are grouped by Wait, so that waits are slices of their own."""
+    waits, group = unique_inverse(as_int64(profile.samples.waits[shown.sample]))
+    return _drawing(profile, tracks, shown, (group, [""] * len(waits), waits), with_arguments, 1)
 
 
 def _cpus_drawing(profile: Profile, shown: ShownSamples, with_arguments: bool) -> Drawing:
-    """Return the lanes of CPUs, in which each stack is below the name of its thread."""
+    """Return the tracks of CPUs; stacks are grouped by thread, whose name is the outermost slice."""
     thread = as_int64(profile.samples.thread[shown.sample])
-    threads, text = profile.threads, profile.strings
-    labels = [f"{printable(text[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
+    threads, strings = profile.threads, profile.strings
+    labels = [f"{printable(strings[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
     used, group = unique_inverse(thread)
     names = [labels[row] for row in used.tolist()]
     return _drawing(profile, cpu_tracks_of(profile), shown, (group, names, zeros(len(names))), with_arguments, 0)
@@ -149,22 +166,27 @@ def _drawing(
     shown: ShownSamples,
     groups: tuple[I64, list[str], I64],
     with_arguments: bool,
-    outermost: int,
+    min_depth: int,
 ) -> Drawing:
-    """Merge the stacks of each group; ``groups``: the group of each row, and the names and waits of the groups."""
-    group, names, kinds = groups
+    """Merge the stacks of each group.
+
+    ``groups`` are the group of each shown sample, the name of each group, and the Wait of each group.
+    """
+    group, group_names, group_waits = groups
     frames = location_frames(profile)
-    labels, of_frame, of_group = _labels_of(profile, frames, names, with_arguments=with_arguments)
+    labels, frame_labels, group_labels = _labels_of(profile, frames, group_names, with_arguments=with_arguments)
     stack = profile.samples.stack[shown.sample]
-    tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, stack, group)
-    root = ancestors(tree.parent, arange(len(tree)), tree.depth)  # the first rows are the groups
-    key = np.where(tree.key < 0, np.append(of_group, 0)[np.minimum(root, len(of_group))], tree.key)
-    kind = kinds[root] if len(kinds) else zeros(len(tree))
-    weight = bincount(shown.track, len(tracks))
-    return Drawing(tracks, shown, tree, narrow(node), key, kind, labels, outermost, weight)
+    tree, node = merge_stacks(expand(profile.stacks, frames.of_location), frame_labels, stack, group)
+    row_groups = ancestors(tree.parent, arange(len(tree)), tree.depth)  # the first rows of the tree are the groups
+    label_index = np.where(tree.key < 0, group_labels[row_groups], tree.key)  # rows of groups have no key
+    sample_counts = bincount(shown.track, len(tracks))
+    return Drawing(
+        tracks, shown, tree, narrow(node), label_index, group_waits[row_groups], labels, min_depth, sample_counts
+    )
 
 
 _SLICES_PER_WRITE = 1 << 13
+# by Wait: the colour, as Chrome's trace viewer calls it
 _COLOURS = {
     Wait.BLOCKED: b"thread_state_sleeping",
     Wait.PREEMPTED: b"thread_state_runnable",
@@ -173,79 +195,90 @@ _COLOURS = {
 }
 
 
-def slice_events(drawing: Drawing, shortest: int) -> Generator[bytes, None, int]:
-    """Yield complete events, parents before children, at least ``shortest`` microseconds long; return their number.
+def slice_events(drawing: Drawing, min_duration_us: int) -> Generator[bytes, None, int]:
+    """Yield the complete events that are at least this long, parents before children; return their number.
 
-    Each event is three texts: one before the start, the start, and one after it. The first and the last are shared.
+    An event consists of three texts: a head (name, category), the start, and a tail (duration, track). Each distinct
+    text of a batch is made once::
+
+        {"ph":"X","name":"main","cat":"user","ts": | 12.5 | ,"dur":250,"pid":7,"tid":7},
     """
     count = 0
-    heads, head = _heads(drawing)
-    ids = ids_of(drawing.tracks.pid, drawing.tracks.tid)
-    for shown, piles, duration in drawing.piles(shortest):
-        is_new = begins_run(piles.first)
-        starts, start = time_chunks(shown.start[piles.first[is_new]]), cumsum(is_new) - 1
-        tails, tail = _tails(shown.track[piles.first], duration, ids)
-        boxes = paths_of_length(drawing.tree.parent, piles.node, piles.count, outermost_first=True)
-        texts, text = np.concatenate([heads, starts, tails]), np.empty((len(boxes.values), 3), np.int64)
-        text[:, 0] = head[boxes.values]
-        text[:, 1] = repeat(start + len(heads), piles.count)
-        text[:, 2] = repeat(tail + (len(heads) + len(starts)), piles.count)
-        for rows in row_slices(len(text), _SLICES_PER_WRITE):
-            yield b"".join(take(texts, text[rows].reshape(-1)).tolist())
-        count += len(text)
+    heads, head_index = _heads(drawing)
+    track_ids = ids_of(drawing.tracks.pid, drawing.tracks.tid)
+    for shown, piles, duration in drawing.piles(min_duration_us):
+        # piles are sorted by their first sample, so neighbours share a start
+        is_new_start = begins_run(piles.first)
+        starts, start_index = time_chunks(shown.start[piles.first[is_new_start]]), cumsum(is_new_start) - 1
+        tails, tail_index = _tails(shown.track[piles.first], duration, track_ids)
+        slices = paths_of_length(drawing.tree.parent, piles.node, piles.count, outermost_first=True)
+        # one list of all texts, and (slices, 3) the index of each slice's head, start and tail in it
+        texts, text_index = np.concatenate([heads, starts, tails]), np.empty((len(slices.values), 3), np.int64)
+        text_index[:, 0] = head_index[slices.values]
+        text_index[:, 1] = repeat(start_index + len(heads), piles.count)
+        text_index[:, 2] = repeat(tail_index + (len(heads) + len(starts)), piles.count)
+        for rows in row_slices(len(text_index), _SLICES_PER_WRITE):
+            yield b"".join(take(texts, text_index[rows].reshape(-1)).tolist())
+        count += len(text_index)
     return count
 
 
-def _tails(track: AnyArray, duration: I64, ids: AnyArray) -> tuple[AnyArray, I64]:
-    """Return the distinct texts that follow a start, and (piles,) the index of each pile's text."""
-    length, of_length = unique_inverse(duration)
-    tracks, of_track = unique_inverse(track)
-    pair, tail = unique_inverse(of_track * len(length) + of_length)
-    lengths, endings = time_chunks(length).tolist(), ids[tracks].tolist()
-    pairs = zip((pair // len(length)).tolist(), (pair % len(length)).tolist(), strict=True)
-    return chunk_array(b',"dur":%b%b' % (lengths[length], endings[track]) for track, length in pairs), tail
+def _tails(track: AnyArray, duration: I64, track_ids: AnyArray) -> tuple[AnyArray, I64]:
+    """Return the distinct texts that follow a start, and (piles,) the index of each pile's text.
+
+    ``track`` and ``duration`` (piles,) are each pile's; ``track_ids`` (tracks,) are chunks that end an event.
+    """
+    durations, duration_index = unique_inverse(duration)
+    tracks, track_index = unique_inverse(track)
+    pairs, tail_index = unique_inverse(track_index * len(durations) + duration_index)
+    duration_texts, id_texts = time_chunks(durations).tolist(), track_ids[tracks].tolist()
+    rows = zip((pairs // len(durations)).tolist(), (pairs % len(durations)).tolist(), strict=True)
+    return chunk_array(b',"dur":%b%b' % (duration_texts[time], id_texts[ids]) for ids, time in rows), tail_index
 
 
 def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
-    """Return the distinct texts that precede a start, and (tree rows,) the index of each row's text."""
-    first, head = group_rows([drawing.key, drawing.kind])
-    pairs = zip(drawing.key[first].tolist(), drawing.kind[first].tolist(), strict=True)
-    return chunk_array(_head(drawing.labels[label], kind) for label, kind in pairs), head
+    """Return the distinct texts that precede a start, and (rows of the tree,) the index of each row's text."""
+    first, head_index = group_rows([drawing.label_index, drawing.wait])
+    pairs = zip(drawing.label_index[first].tolist(), drawing.wait[first].tolist(), strict=True)
+    return chunk_array(_head(drawing.labels[label], wait) for label, wait in pairs), head_index
 
 
-def _head(label: Label, kind: int) -> bytes:
+def _head(label: Label, wait: int) -> bytes:
     name, category, arguments = label
-    category = _OFF_CPU if kind in _COLOURS else category
+    category = _OFF_CPU if wait in _COLOURS else category
     text = b'{"ph":"X","name":%b' % json_bytes(name)
     if category:
         text += b',"cat":"%b"' % category.encode()
-    if kind in _COLOURS:
-        text += b',"cname":"%b"' % _COLOURS[Wait(kind)]
+    if wait in _COLOURS:
+        text += b',"cname":"%b"' % _COLOURS[Wait(wait)]
     if arguments:
         text += b',"args":%b' % arguments
     return text + b',"ts":'
 
 
 def _labels_of(
-    profile: Profile, frames: LocationFrames, groups: list[str], *, with_arguments: bool
+    profile: Profile, frames: LocationFrames, group_names: list[str], *, with_arguments: bool
 ) -> tuple[list[Label], I64, I64]:
-    """Return the distinct labels, then the label of each frame and of each group."""
+    """Return the distinct labels, (frames,) the index of each frame's label, and (groups,) that of each group's."""
     modes = zip(frames.mode.tolist(), are_jit(profile, frames).tolist(), strict=True)
-    categories = ["jit" if is_jit else _MODES.get(mode, "") for mode, is_jit in modes]
+    categories = ["jit" if is_jit else _MODE_CATEGORIES.get(mode, "") for mode, is_jit in modes]
     arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
-    of_frames = zip(map(printable, frames.name), categories, arguments, strict=True)
-    labels, place = number_keys([*of_frames, *((name, "", b"") for name in groups)])
-    return labels, place[: len(frames)], place[len(frames) :]
+    frame_labels = zip(map(printable, frames.name), categories, arguments, strict=True)
+    labels, index = number_keys([*frame_labels, *((name, "", b"") for name in group_names)])
+    return labels, index[: len(frames)], index[len(frames) :]
 
 
 def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:
-    """Return the object and, if known, the source file and the line where the function begins."""
-    text, functions = profile.strings, profile.functions
+    """Return each frame's ``args`` as JSON: the object and, if known, the source file and the function's first line.
+
+    A frame without any of these gets b"".
+    """
+    strings, functions = profile.strings, profile.functions
     result = []
-    for object_name, row in zip(frames.object, frames.function.tolist(), strict=True):
-        facts = {"object": printable(object_name)} if object_name else {}
-        if row >= 0 and text[functions.filename[row]]:
-            line = int(functions.start_line[row])
-            facts["source"] = printable(text[functions.filename[row]]) + (f":{line}" if line else "")
-        result.append(json_bytes(facts) if facts else b"")
+    for object_name, function in zip(frames.object, frames.function.tolist(), strict=True):
+        args = {"object": printable(object_name)} if object_name else {}
+        if function >= 0 and strings[functions.filename[function]]:
+            line = int(functions.start_line[function])
+            args["source"] = printable(strings[functions.filename[function]]) + (f":{line}" if line else "")
+        result.append(json_bytes(args) if args else b"")
     return result

@@ -10,22 +10,23 @@ TICK_NS = 125
 
 So a viewer that adds start and duration as floating-point numbers sees parents and children end together.
 """
-_PER_MICROSECOND = 1000 // TICK_NS
-_PARTS = np.array([b""] + [b".%d" % part for part in (125, 25, 375, 5, 625, 75, 875)], "S4").view(np.uint32)
+_TICKS_PER_MICROSECOND = 1000 // TICK_NS
+# the decimals of 0 … 7 ticks, each as four bytes
+_DECIMALS = np.array([b""] + [b".%d" % part for part in (125, 25, 375, 5, 625, 75, 875)], "S4").view(np.uint32)
 
 
 def time_chunks(ticks: I64, end: bytes = b"") -> AnyArray:
-    """Return (n,) chunks of text: microseconds followed by ``end``."""
-    return number_chunks(ticks // _PER_MICROSECOND, end, _PARTS[ticks % _PER_MICROSECOND])
+    """Return (n,) chunks of text: each time in microseconds, followed by ``end``."""
+    return number_chunks(ticks // _TICKS_PER_MICROSECOND, end, _DECIMALS[ticks % _TICKS_PER_MICROSECOND])
 
 
 def ticks_of(nanoseconds: I64) -> I64:
-    """Return the nearest ticks."""
+    """Return times in ticks, rounded to the nearest one."""
     ticks: I64 = (nanoseconds + TICK_NS // 2) // TICK_NS
     return ticks
 
 
 def ids_of(pid: I64, tid: I64) -> AnyArray:
-    """Return (n,) chunks that end an event: its process and thread."""
+    """Return (n,) chunks that end an event: its process and thread, the closing brace, a comma and a newline."""
     pairs = zip(pid.tolist(), tid.tolist(), strict=True)
     return chunk_array(b',"pid":%d,"tid":%d},\n' % pair for pair in pairs)

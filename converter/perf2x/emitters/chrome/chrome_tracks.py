@@ -1,12 +1,13 @@
-"""Everything in a Chrome trace but slices: track names, thread states, counters, samples without a duration.
+"""Everything in a Chrome trace except slices: track names, thread states, counters, samples without a duration.
 
-Thread states show when each thread was on a CPU. Perfetto (since version 54) makes its scheduler tracks from them,
-including ``CPU 3`` if the CPU is known; other viewers ignore them. Their names are those of Perfetto's importer.
+Thread states (``T`` events) show when each thread was on a CPU. Perfetto (since version 54) makes its scheduler tracks
+from them, including ``CPU 3`` if the CPU is known; other viewers ignore them. Their names are those that Perfetto's
+importer expects.
 
-Counters show the number of threads that ran at the same time, and the rates of all other events per process. Samples
-without a duration, such as page faults next to a clock event, are asynchronous events (``n``) on tracks of their own,
-one for each event and process, because Perfetto draws instants of threads among the slices, as calls without a
-duration.
+Counters (``C``) show how many threads ran at the same time, and the sums of all other events per process over time.
+Samples without a duration, such as page faults next to a clock event, are asynchronous instants (``n``) on tracks of
+their own, one for each event and process. Instants of threads would not do: Perfetto draws them among the slices, as
+calls without a duration.
 """
 
 from collections.abc import Iterator
@@ -37,36 +38,37 @@ from perf2x.model.printable_text import base_name, one_line, printable
 from perf2x.model.profile import Profile, Wait, sampled
 
 
-def track_metadata(profile: Profile, tracks: Tracks, weight: I64, place: int) -> Iterator[bytes]:
+def track_metadata(profile: Profile, tracks: Tracks, sample_counts: I64, first_sort_index: int) -> Iterator[bytes]:
     """Yield names and sort indices of processes (busiest first), CPUs (by number) and threads (main thread first).
 
-    The first process has the sort index ``place``.
+    Every CPU is a process of its own (`CPUS_ID`). ``sample_counts`` (tracks,) are numbers of samples.
     """
     names = track_names(profile, tracks)
     first, process = group_rows([tracks.pid])
     pids = tracks.pid[first]
-    busy = sum_at(process, weight, len(pids))
-    busy[pids >= CPUS_ID] = 0
-    for at, row in enumerate(lexsort((pids, -busy)).tolist(), place):
-        lane = int(first[row])
-        ids = (int(pids[row]), int(tracks.tid[lane]))
-        yield _metadata("process_name", ids, {"name": printable(names[lane][1])})
-        yield _metadata("process_sort_index", ids, {"sort_index": at})
-    for lane in range(len(tracks)):
-        ids = (int(tracks.pid[lane]), int(tracks.tid[lane]))
-        yield _metadata("thread_name", ids, {"name": printable(names[lane][0])})
+    process_samples = sum_at(process, sample_counts, len(pids))
+    process_samples[pids >= CPUS_ID] = 0  # so that CPUs are sorted by number
+    for sort_index, row in enumerate(lexsort((pids, -process_samples)).tolist(), first_sort_index):
+        track = int(first[row])
+        ids = (int(pids[row]), int(tracks.tid[track]))
+        yield _metadata_event("process_name", ids, {"name": printable(names[track][1])})
+        yield _metadata_event("process_sort_index", ids, {"sort_index": sort_index})
+    for track in range(len(tracks)):
+        ids = (int(tracks.pid[track]), int(tracks.tid[track]))
+        yield _metadata_event("thread_name", ids, {"name": printable(names[track][0])})
         if ids[0] == ids[1]:
-            yield _metadata("thread_sort_index", ids, {"sort_index": -1})
+            yield _metadata_event("thread_sort_index", ids, {"sort_index": -1})
 
 
-def _metadata(name: str, ids: tuple[int, int], args: JsonObject) -> bytes:
+def _metadata_event(name: str, ids: tuple[int, int], args: JsonObject) -> bytes:
+    """Return a metadata event (``M``); ``ids`` are pid and tid."""
     return json_bytes({"ph": "M", "name": name, "ts": 0, "pid": ids[0], "tid": ids[1], "args": args}) + b",\n"
 
 
-def recording_facts(profile: Profile, origin: int) -> JsonObject:
-    """Return the ``metadata`` member; ``ts`` 0 is ``origin`` on the recording's clock."""
+def trace_metadata(profile: Profile, origin: int) -> JsonObject:
+    """Return the trace's ``metadata`` member; ``origin`` is time 0 of the trace on the recording's clock (ns)."""
     meta = profile.meta
-    facts = {
+    members = {
         "source": printable(base_name(meta.source)),
         "start-ns": origin,
         "wall-start-ns": meta.wall_start_ns,
@@ -75,21 +77,22 @@ def recording_facts(profile: Profile, origin: int) -> JsonObject:
         "command": printable(" ".join(meta.command_line)),
         "perf-version": printable(meta.perf_version),
     }
-    return {"tool": "perf2x"} | {key: value for key, value in facts.items() if value}
+    return {"tool": "perf2x"} | {key: value for key, value in members.items() if value}
 
 
 _ROWS_PER_WRITE = 1 << 12
-_NAMES = (b"S", b"R+")
-"""Names of states in the kernel's own traces: sleeping (0), and preempted (1)."""
+_OFF_CPU_STATES = (b"S", b"R+")
+"""Names that the kernel's traces use: a thread that sleeps, and one that was preempted."""
 
 
 def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
-    """Yield a state for each run of a thread, and one for the time until its next run."""
+    """Yield a state (``T``) for each run of a thread, and one for the time until its next run."""
     runs = thread_runs(profile)
     track, start, end, state = _states(runs)
-    numbers = arange(int(runs.cpu.max(initial=-1)) + 1).tolist()
-    running = [b'"Running"', *(b'"Running","args":{"cpu":%d}' % cpu for cpu in numbers)]
-    names = [*(b'"%b"' % name for name in _NAMES), *running]
+    # by state (see _states): off CPU, then running on an unknown CPU, then on CPU 0, 1, …
+    cpus = arange(int(runs.cpu.max(initial=-1)) + 1).tolist()
+    running = [b'"Running"', *(b'"Running","args":{"cpu":%d}' % cpu for cpu in cpus)]
+    names = [*(b'"%b"' % name for name in _OFF_CPU_STATES), *running]
     heads = chunk_array(b'{"ph":"T","name":%b,"ts":' % name for name in names)
     tails = ids_of(tracks.pid, tracks.tid)
     for rows in row_slices(len(track), _ROWS_PER_WRITE):
@@ -98,82 +101,98 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
 
 
 def _states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
-    """Return track, start, end (ticks) and name index of all states, by track, then start."""
+    """Return track, start, end (ticks) and state of all runs and of the times between them, by track, then start.
+
+    States: 0 sleeping, 1 preempted, 2 running on an unknown CPU, 3 + n running on CPU n.
+    """
     start, end = ticks_of(runs.start), ticks_of(runs.end)
-    off = flatnonzero(runs.track[1:] == runs.track[:-1])
-    order = argsort(np.concatenate([arange(len(runs)) * 2, off * 2 + 1]))
+    followed = flatnonzero(runs.track[1:] == runs.track[:-1])  # runs that another run of the thread follows
+    order = argsort(np.concatenate([arange(len(runs)) * 2, followed * 2 + 1]))  # after each run the time off CPU
     columns = (
-        (runs.track, runs.track[off]),
-        (start, end[off]),
-        (end, start[off + 1]),
-        (len(_NAMES) + 1 + runs.cpu, as_int64(runs.is_preempted[off])),
+        (runs.track, runs.track[followed]),
+        (start, end[followed]),
+        (end, start[followed + 1]),
+        (len(_OFF_CPU_STATES) + 1 + runs.cpu, as_int64(runs.is_preempted[followed])),
     )
     track, begin, finish, state = (np.concatenate(pair)[order] for pair in columns)
-    some = finish > begin
-    return track[some], begin[some], finish[some], state[some]
+    lasts = finish > begin  # at least a tick
+    return track[lasts], begin[lasts], finish[lasts], state[lasts]
 
 
+# counters have at most this many steps, none of them shorter than the minimum
 _STEPS = 1000
-_SHORTEST_STEP_US = 1000
+_MIN_STEP_US = 1000
 
 
 def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[bytes]:
-    """Yield ``C`` events of the first process: how many threads of the recording ran at the same time, if known."""
+    """Yield counts (``C``) of how many threads of the recording ran at the same time, if known, in the first process.
+
+    A counter must belong to a process.
+    """
     steps = running_steps(profile, origin, TICK_NS)
     pid = int(tracks.pid[0]) if len(tracks) else 0
-    head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
+    head, middle = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
     for rows in row_slices(len(steps), _ROWS_PER_WRITE):
-        times = time_chunks(steps.time[rows], tail % (pid, pid or 1))
+        times = time_chunks(steps.time[rows], middle % (pid, pid or 1))
         yield interleaved(head, times, number_chunks(steps.threads[rows], b"}},\n"))
 
 
 def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_samples: bool) -> Iterator[bytes]:
-    """Yield ``C`` events: sums of periods per step (a thousandth of the recording, at least a millisecond).
+    """Yield counts (``C``) of perf stat and, ``with_samples``, of the sampled events except the default one.
 
-    A gap gets one 0, so that curves drop where nothing happened. The counts of perf stat between two readings are one
-    step.
+    Sampled periods are summed per step of time: a thousandth of the recording, but at least a millisecond. The first
+    of several empty steps gets a 0, so that the curve drops where nothing happened. A count of perf stat is shown from
+    the reading before it on: the time between two readings is one step.
     """
     samples, is_sample = profile.samples, sampled(profile)
-    rows = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
-    if samples.time is None or not len(rows):
+    counted = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
+    if samples.time is None or not len(counted):
         return
-    time = since(samples.time, origin) // 1000
-    step = max(_SHORTEST_STEP_US, int(time[-1]) // _STEPS)
+    time_us = since(samples.time, origin) // 1000
+    step_us = max(_MIN_STEP_US, int(time_us[-1]) // _STEPS)
     names = [one_line(event.name) for event in profile.events]
-    for counter, part in counters_of(profile, rows, tracks.pid[tracks_of(profile)[1][rows]], names):
+    for counter, rows in counters_of(profile, counted, tracks.pid[tracks_of(profile)[1][counted]], names):
         pid = counter.pid
-        if is_sample[part[0]]:
-            begin, value = _sums(time[part] // step, samples.value[part])
-            begin = begin * step
+        if is_sample[rows[0]]:
+            step, value = _sums(time_us[rows] // step_us, samples.value[rows])
+            start_us = step * step_us
         else:
-            begin, value = time[part], np.append(samples.value[part][1:], 0)
-        for at, size in zip(begin.tolist(), value.tolist(), strict=True):
-            event = {"ph": "C", "name": counter.name, "ts": at, "pid": pid, "tid": pid or 1}
-            yield json_bytes(event | {"args": {"value": size}}) + b",\n"
+            start_us, value = time_us[rows], np.append(samples.value[rows][1:], 0)
+        for start, count in zip(start_us.tolist(), value.tolist(), strict=True):
+            event = {"ph": "C", "name": counter.name, "ts": start, "pid": pid, "tid": pid or 1}
+            yield json_bytes(event | {"args": {"value": count}}) + b",\n"
 
 
 def _sums(step: I64, value: I64) -> tuple[I64, I64]:
-    """Return sums by step where they change, including the step after the last sample."""
+    """Return the steps at which the sum of values per step changes, and these sums; the last sum is 0.
+
+    ``step`` (samples,) is the number of the step in which each sample is, ascending. ::
+
+        step 1 1 2 5    value 3 1 4 7    sums 0 4 4 0 0 7 0    → steps 0 1 3 5 6, sums 0 4 0 7 0
+    """
     sums = sum_at(step, value, int(step[-1]) + 2)
     changes = flatnonzero(np.diff(sums, prepend=-1))
     return changes, sums[changes]
 
 
-def marker_events(profile: Profile, tracks: Tracks, origin: int, wanted: I64) -> Iterator[bytes]:
-    """Yield an instant, named after its event, for each of the ``wanted`` samples (rows) that nothing else shows."""
+def marker_events(profile: Profile, tracks: Tracks, origin: int, drawn: I64) -> Iterator[bytes]:
+    """Yield an instant (``n``), named after its event, for each sample without a duration, which no slice shows.
+
+    ``drawn`` are the rows of Profile.samples to draw; waits among them that have no start are left out.
+    """
     samples = profile.samples
-    if samples.time is None or not len(wanted):
+    if samples.time is None or not len(drawn):
         return
-    is_moment = durations_of(profile, wanted).time == 0
-    rows = wanted[is_moment & (samples.waits[wanted] == Wait.RAN)]
+    is_instant = durations_of(profile, drawn).time == 0
+    rows = drawn[is_instant & (samples.waits[drawn] == Wait.RAN)]
     if not len(rows):
         return
-    track = tracks_of(profile)[1]
+    sample_tracks = tracks_of(profile)[1]
     ticks = ticks_of(since(samples.time[rows], origin))
     names = [json_bytes(one_line(event.name)) for event in profile.events]
     heads = chunk_array(b'{"ph":"n","cat":%b,"name":%b,"ts":' % (name, name) for name in names)
     ids = [(pid, tid, tid, tid) for pid, tid in zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)]
-    tails = chunk_array(b',"pid":%d,"tid":%d,"id2":{"local":"%d"},"args":{"tid":%d}},\n' % one for one in ids)
+    tails = chunk_array(b',"pid":%d,"tid":%d,"id2":{"local":"%d"},"args":{"tid":%d}},\n' % row for row in ids)
     for part in row_slices(len(rows), _ROWS_PER_WRITE):
-        chosen = rows[part]
-        yield interleaved(heads[samples.event[chosen]], time_chunks(ticks[part]), tails[track[chosen]])
+        batch = rows[part]
+        yield interleaved(heads[samples.event[batch]], time_chunks(ticks[part]), tails[sample_tracks[batch]])

@@ -165,7 +165,7 @@ def test_a_warning_about_many_slices_counts_those_that_were_written(builder, mon
     for row, stack in enumerate(stacks(builder, "ab", "ac")):
         builder.sample(stack, time=row * MS)
     profile, drawn = builder.build(timeline=True), []
-    monkeypatch.setattr(emitter, "_MANY", 2)
+    monkeypatch.setattr(emitter, "_SLOW_SLICES", 2)
     monkeypatch.setattr(emitter, "drawings_of", lambda *given: drawn.append(given) or drawings_of(*given))
     chrome, alone = Chrome(), Chrome().notes(profile)
     assert [note.partition(" ")[0] for note in alone] == ["0.0"]
@@ -182,10 +182,10 @@ def test_events_are_the_same_however_many_are_written_together(builder, monkeypa
     (drawing,) = drawings_of(profile, np.arange(8), per_cpu=False, with_arguments=False)
     texts, pieces = [], []
     for size in (1, 1 << 16):
-        for at_once in ("_FEWEST_AT_ONCE", "_FRAMES_AT_ONCE"):
+        for at_once in ("_MIN_SAMPLES_PER_BATCH", "_FRAMES_PER_BATCH"):
             monkeypatch.setattr(chrome_slices, at_once, size)
-        monkeypatch.setattr(emitter, "_AT_ONCE", size)
-        pieces.append([len(shown) for shown, _ in drawing.runs()])
+        monkeypatch.setattr(emitter, "_WRITE_BYTES", size)
+        pieces.append([len(shown) for shown, _ in drawing._batches()])
         out = io.BytesIO()
         Chrome().emit(profile, out)
         texts.append(out.getvalue())
