@@ -31,8 +31,8 @@ _OTHERS = {
     "base.files.read_file": {"_CHUNK": 1 << 10},
     "base.files.operating_system": {"_CHUNK": 1 << 10},
     "model.transforms.incremental_merge": {"LEAST": 8},
-    "emitters.collapsed": {"_MANY": 8},
-    "emitters.chrome.chrome": {"_LARGE": 8},
+    "emitters.collapsed": {"_ROWS_FOR_WRITER_THREAD": 8},
+    "emitters.chrome.chrome": {"_SAMPLES_FOR_WRITER_THREAD": 8},
     "emitters.encoding.json_encoder": {"_FEW": 2},
 }
 """Constants of such a kind with other names, by module."""

@@ -1,6 +1,7 @@
 """LLVM's sample profile as text: for ``clang -fprofile-sample-use`` and ``llvm-profdata``.
 
-Source of truth: SampleProfileWriterText::writeSample in llvm/lib/ProfileData/SampleProfWriter.cpp. A function is::
+Source of truth: SampleProfileWriterText::writeSample in llvm/lib/ProfileData/SampleProfWriter.cpp. A function, its
+lines (relative to its declaration) and the functions inlined into it are written as::
 
     name:total:entered
      line.discriminator: count callee:count callee:count
@@ -27,7 +28,7 @@ class Autofdo(Format):
 
     @property
     def needs(self) -> Needs:
-        """Only counts of code are needed."""
+        """Only counts of the program's code are needed."""
         return Needs(
             features=(CodeSettings(CodeRequest(self.object, "external", lines=True)),),
             honours=frozenset(),
@@ -50,20 +51,20 @@ class Autofdo(Format):
 def by_weight(profile: View) -> list[FunctionCounts]:
     """Return functions by descending total, then by name."""
     functions = profile.code.functions if profile.code is not None else ()
-    return sorted(functions, key=lambda each: (-each.total, each.name))
+    return sorted(functions, key=lambda function: (-function.total, function.name))
 
 
 def _lines(function: FunctionCounts) -> Iterator[str]:
     """Yield a function's lines, then the functions inlined into it, both by line."""
-    for depth, called, each in function.tree():
+    for depth, call_line, instance in function.tree():
         entered = "" if depth else f":{function.entered}"
-        at = f"{' ' * depth}{_place(called)}: " if depth else ""
-        yield f"{at}{each.name}:{each.total}{entered}\n"
-        for place, count in sorted(each.lines.items()):
-            calls = "".join(f" {name}:{number}" for name, number in count.sorted_calls())
-            yield f"{' ' * (depth + 1)}{_place(place)}: {count.count}{calls}\n"
+        call_text = f"{' ' * depth}{_line_text(call_line)}: " if depth else ""
+        yield f"{call_text}{instance.name}:{instance.total}{entered}\n"
+        for line, location in sorted(instance.lines.items()):
+            calls = "".join(f" {name}:{count}" for name, count in location.sorted_calls())
+            yield f"{' ' * (depth + 1)}{_line_text(line)}: {location.count}{calls}\n"
 
 
-def _place(place: LineLocation) -> str:
-    line, discriminator = place
+def _line_text(line_location: LineLocation) -> str:
+    line, discriminator = line_location
     return f"{line}.{discriminator}" if discriminator else str(line)

@@ -8,8 +8,8 @@ parsePreAggregated in its header. A line is one of::
     F <start> <end> <count>                    code that ran; f: entered from outside
     S <address> <count>                        samples
 
-Addresses are hexadecimal, as in the object file; ``X:0`` is outside the program. perf2bolt itself aggregates a
-recording to T lines; mispredictions need B lines, because T has no field for them.
+Addresses are hexadecimal svma (addresses in the object file); ``X:0`` is any address outside the program. perf2bolt
+itself makes T lines of a recording. Mispredictions need B lines besides, because T lines have no field for them.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from perf2x.model.profile import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCoun
 from perf2x.model.setting import Setting
 
 _LINES_PER_WRITE = 16_384
-_OUTSIDE = "X:0"
+_OUTSIDE_PROGRAM = "X:0"
 
 
 class Bolt(Format):
@@ -40,7 +40,7 @@ class Bolt(Format):
 
     @property
     def needs(self) -> Needs:
-        """Only counts of code are needed."""
+        """Only counts of the program's code are needed."""
         return Needs(features=(CodeSettings(CodeRequest(self.object, "kernel")),), honours=frozenset(), why=COUNTS_CODE)
 
     def emit(self, profile: View, out: BinaryIO) -> None:
@@ -59,7 +59,7 @@ class Bolt(Format):
 
     def _lines(self, code: CodeCounts) -> Iterator[str]:
         if not len(code.branches):
-            yield from _rows("S", [code.samples.address], [code.samples.count])
+            yield from _text_lines("S", [code.samples.address], [code.samples.count])
         elif self.style == "traces":
             yield from _traces(code.branches)
         else:
@@ -67,31 +67,40 @@ class Bolt(Format):
 
 
 def _traces(branches: BranchCounts) -> Iterator[str]:
-    """Yield T lines where the next branch is known, B lines for the rest and for all mispredictions."""
-    traced = _is_traced(branches)
-    rows = flatnonzero(traced)
-    yield from _rows("T", [branches.source[rows], branches.target[rows], branches.next[rows]], [branches.count[rows]])
-    rest = np.where(traced, 0, branches.count)
-    keys, sums = sum_rows([branches.source, branches.target], [rest, branches.mispredicted])
-    counted = flatnonzero((sums[0] > 0) | (sums[1] > 0))
-    yield from _rows("B", [key[counted] for key in keys], [value[counted] for value in sums])
+    """Yield T lines for branches whose next branch is known, then B lines.
+
+    B lines have the counts of all other branches, and the mispredictions of all branches; each branch is counted once.
+    """
+    is_traced = _have_code_after(branches)
+    rows = flatnonzero(is_traced)
+    addresses = [branches.source[rows], branches.target[rows], branches.next[rows]]
+    yield from _text_lines("T", addresses, [branches.count[rows]])
+    untraced_count = np.where(is_traced, 0, branches.count)
+    keys, sums = sum_rows([branches.source, branches.target], [untraced_count, branches.mispredicted])
+    has_counts = flatnonzero((sums[0] > 0) | (sums[1] > 0))
+    yield from _text_lines("B", [key[has_counts] for key in keys], [value[has_counts] for value in sums])
 
 
 def _branches_and_ranges(branches: BranchCounts) -> Iterator[str]:
     """Yield B lines for all branches, and F and f lines for the code between two branches."""
-    yield from _rows("B", *sum_rows([branches.source, branches.target], [branches.count, branches.mispredicted]))
-    traced, outside = _is_traced(branches), branches.source == EXTERNAL
-    for kind, rows in (("F", flatnonzero(traced & ~outside)), ("f", flatnonzero(traced & outside))):
-        yield from _rows(kind, *sum_rows([branches.target[rows], branches.next[rows]], [branches.count[rows]]))
+    yield from _text_lines("B", *sum_rows([branches.source, branches.target], [branches.count, branches.mispredicted]))
+    has_code, is_from_outside = _have_code_after(branches), branches.source == EXTERNAL
+    for kind, rows in (("F", flatnonzero(has_code & ~is_from_outside)), ("f", flatnonzero(has_code & is_from_outside))):
+        yield from _text_lines(kind, *sum_rows([branches.target[rows], branches.next[rows]], [branches.count[rows]]))
 
 
-def _is_traced(branches: BranchCounts) -> Bools:
-    traced: Bools = (branches.next != NOT_RECORDED) & (branches.next != EXTERNAL) & (branches.target != EXTERNAL)
-    return traced
+def _have_code_after(branches: BranchCounts) -> Bools:
+    """Return (branches,) whether the code from a branch's target to the next branch is known, and in the program."""
+    is_known: Bools = (branches.next != NOT_RECORDED) & (branches.next != EXTERNAL) & (branches.target != EXTERNAL)
+    return is_known
 
 
-def _rows(kind: str, addresses: list[U64], counts: list[I64]) -> Iterator[str]:
-    texts = [[_OUTSIDE if at == EXTERNAL else f"{at:x}" for at in column.tolist()] for column in addresses]
-    numbers = [map(str, column.tolist()) for column in counts]
-    for fields in zip(*texts, *numbers, strict=True):
+def _text_lines(kind: str, addresses: list[U64], counts: list[I64]) -> Iterator[str]:
+    """Yield a line for each row of these columns: the letter ``kind``, the addresses, the counts."""
+    address_texts = [
+        [_OUTSIDE_PROGRAM if address == EXTERNAL else f"{address:x}" for address in column.tolist()]
+        for column in addresses
+    ]
+    count_texts = [map(str, column.tolist()) for column in counts]
+    for fields in zip(*address_texts, *count_texts, strict=True):
         yield f"{kind} {' '.join(fields)}\n"

@@ -3,6 +3,10 @@
 Rules follow stackcollapse-perf.pl: ``;`` in names becomes ``:``, spaces in the process name become ``_``, lines are
 sorted bytewise. Unlike that script, perf2x never guesses: kernel frames are recognized by CPU mode, and counts of
 several events are never mixed.
+
+Lines are sorted without being made: `reading_order` finds the position of each line in the tree of frames. Then lines
+are written in that order as *words*: a frame with the separator after it, or a number with its newline. Each distinct
+word is made once, and a line is a sequence of indices of words.
 """
 
 import io
@@ -48,10 +52,10 @@ from perf2x.model.profile import (
 )
 from perf2x.model.setting import Setting
 
-_MANY = 1 << 16
-"""Rows of the tree of stacks above which a thread writes while the main thread formats."""
+_ROWS_FOR_WRITER_THREAD = 1 << 16
+"""Rows of Profile.stacks from which on a second thread writes the file while this one formats."""
 _WORDS_AT_ONCE = 1 << 19
-"""Words of lines to collect before writing."""
+"""Words whose indices are computed together."""
 _WORDS_PER_WRITE = 1 << 14
 """Words to join at once: half a MiB of text, which stays in the CPU's cache until it is written."""
 
@@ -92,53 +96,56 @@ class Collapsed(Format):
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write sorted lines, each followed by a newline."""
-        if len(profile.stacks) < _MANY:
+        if len(profile.stacks) < _ROWS_FOR_WRITER_THREAD:
             out.writelines(self.lines(profile))
             return
         from perf2x.base.files.background_writer import BackgroundWriter
 
-        with BackgroundWriter(out) as beside:
-            beside.writelines(self.lines(profile))
+        with BackgroundWriter(out) as writer:
+            writer.writelines(self.lines(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Return the unit of the numbers, and the events that are not written."""
+        """Say what the numbers count, and which events are not written."""
         if self.event == "all":
             return ("numbers are samples of all events",)
         if not profile.events:
             return ("there are no events",)
-        chosen = find_event(profile, self.event)
-        event = profile.events[chosen]
+        selected = find_event(profile, self.event)
+        event = profile.events[selected]
         unit = "samples" if self.value == "samples" else event.unit if event.unit != "count" else "events"
-        others = [profile.events[row].name for row in unique(profile.samples.event).tolist() if row != chosen]
+        others = [profile.events[row].name for row in unique(profile.samples.event).tolist() if row != selected]
         left_out = f"; other events: {', '.join(others)} (select with event=NAME)" if others else ""
         return (f"numbers are {unit} of {event.name}{left_out}",)
 
     def lines(self, profile: Profile) -> Iterator[bytes]:
-        """Yield the output, a few thousand lines at a time."""
+        """Yield the output in pieces of many lines."""
         if not profile.events:
             return
-        rows, weight = self._chosen(profile)
+        rows, weight = self._selected_samples(profile)
         frames = location_frames(profile)
-        texts, key_of_frame = _interned([*self._frame_texts(profile, frames), NO_STACK.encode()])
-        named = self.root and not profile.own_roots
-        roots, root_of_thread = _interned(
-            [self._root_text(profile, row) if named else b"" for row in range(len(profile.threads))]
+        frame_texts, frame_keys = _interned([*self._frame_texts(profile, frames), NO_STACK.encode()])
+        has_roots = self.root and not profile.own_roots
+        root_texts, thread_roots = _interned(
+            [self._root_text(profile, row) if has_roots else b"" for row in range(len(profile.threads))]
         )
-        tree = folded(_with_no_stack(expand(profile.stacks, frames.of_location), len(frames)), key_of_frame)
-        root, count = root_of_thread[profile.samples.thread[rows]], len(tree.parent)
-        line, place = unique_inverse(root * count + tree.row_of_stack[profile.samples.stack[rows]])
-        value = sum_at(place, weight, len(line))
-        key = key_of_frame[tree.frame]
-        is_line = falses(count)
-        is_line[line % count] = True
-        inner, leaf = _ranks(texts)
-        position = reading_order(tree, inner[key], leaf[key], is_line)
-        order = argsort_rows([line // count, position[line % count]])
-        root, row = np.divmod(line[order], count)
-        yield from _lines(tree, key, row, texts, (root, roots if named else []), value[order])
+        tree = folded(_with_no_stack(expand(profile.stacks, frames.of_location), len(frames)), frame_keys)
+        # a line is a pair of root and row of the tree, as one integer; pairs in ascending order are grouped by root
+        root, tree_rows = thread_roots[profile.samples.thread[rows]], len(tree.parent)
+        line, sample_lines = unique_inverse(root * tree_rows + tree.row_of_stack[profile.samples.stack[rows]])
+        value = sum_at(sample_lines, weight, len(line))
+        text_index = frame_keys[tree.frame]
+        is_line = falses(tree_rows)
+        is_line[line % tree_rows] = True
+        rank_of_inner, rank_of_leaf = _ranks(frame_texts)
+        position = reading_order(tree, rank_of_inner[text_index], rank_of_leaf[text_index], is_line)
+        order = argsort_rows([line // tree_rows, position[line % tree_rows]])
+        root, leaf_row = np.divmod(line[order], tree_rows)
+        yield from _lines(
+            tree, leaf_row, (text_index, frame_texts), (root, root_texts if has_roots else []), value[order]
+        )
 
-    def _chosen(self, profile: Profile) -> tuple[I64, I64]:
-        """Return the rows of the selected event and the weight of each."""
+    def _selected_samples(self, profile: Profile) -> tuple[I64, I64]:
+        """Return the samples (rows of Profile.samples) of the selected event, and the weight of each."""
         samples = profile.samples
         if self.event == "all":
             rows = arange(len(samples))
@@ -148,70 +155,86 @@ class Collapsed(Format):
 
     def _root_text(self, profile: Profile, thread: int) -> bytes:
         comm = one_line(profile.strings[profile.threads.comm[thread]]).replace(" ", "_").replace(";", ":")
-        numbers = (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
-        pid, tid = ("?" if number < 0 else str(number) for number in numbers)
+        ids = (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
+        pid, tid = ("?" if number < 0 else str(number) for number in ids)
         suffix = f"-{pid}/{tid}" if self.with_tid else f"-{pid}" if self.with_pid else ""
         return ((comm or "?") + suffix).encode()
 
     def _frame_texts(self, profile: Profile, frames: LocationFrames) -> list[bytes]:
         names = (one_line(name).replace(";", ":") or "[unknown]" for name in frames.name)
-        return [(name + mark).encode() for name, mark in zip(names, self._marks(profile, frames).tolist(), strict=True)]
+        suffixes = self._suffixes(profile, frames).tolist()
+        return [(name + suffix).encode() for name, suffix in zip(names, suffixes, strict=True)]
 
-    def _marks(self, profile: Profile, frames: LocationFrames) -> AnyArray:
-        """Return (frames,) the suffix of each name, such as ``_[k]``."""
-        marks = np.full(len(frames), "", "U4")
+    def _suffixes(self, profile: Profile, frames: LocationFrames) -> AnyArray:
+        """Return (frames,) the suffix of each name, such as ``_[k]``; "" for most."""
+        suffixes = np.full(len(frames), "", "U4")
         if self.jit_suffix or self.annotate_all:
-            marks[are_jit(profile, frames)] = "_[j]"
+            suffixes[are_jit(profile, frames)] = "_[j]"
         if self.kernel_suffix or self.annotate_all:
-            marks[np.isin(frames.mode, (CpuMode.KERNEL, CpuMode.GUEST_KERNEL))] = "_[k]"
+            suffixes[np.isin(frames.mode, (CpuMode.KERNEL, CpuMode.GUEST_KERNEL))] = "_[k]"
         if self.inline_suffix:
-            marks[frames.inlined] = "_[i]"
-        return marks
+            suffixes[frames.inlined] = "_[i]"
+        return suffixes
 
 
 def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
-    """Return the distinct texts, in bytewise order of the lines that begin with them, and the row of each text."""
-    unique = sorted(set(texts), key=lambda text: text + b";")
-    row = {text: number for number, text in enumerate(unique)}
-    return unique, as_int64([row[text] for text in texts])
+    """Return the distinct texts, and the index of each of ``texts`` among them.
+
+    They are in the bytewise order of the lines that begin with them: ``a-b;`` is before ``a;``.
+    """
+    distinct = sorted(set(texts), key=lambda text: text + b";")
+    index = {text: number for number, text in enumerate(distinct)}
+    return distinct, as_int64([index[text] for text in texts])
 
 
 def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:
-    """Give samples without a stack (row −1) a ``frame``, because some readers reject lines of one frame."""
+    """Add a stack of one ``frame`` at the end, where the index −1 of samples without a stack finds it.
+
+    Without that frame, the line of these samples would have only the root, and some readers reject lines of one frame.
+    """
     row_of_stack = np.append(rows.row_of_stack, len(rows.parent))
     return FrameRows(np.append(rows.parent, -1), np.append(rows.frame, frame), row_of_stack, np.append(rows.depth, 0))
 
 
 def _lines(
-    tree: FrameRows, key: I64, row: I64, texts: list[bytes], roots: tuple[I64, list[bytes]], value: I64
+    tree: FrameRows, leaf_row: I64, frames: tuple[I64, list[bytes]], roots: tuple[I64, list[bytes]], value: I64
 ) -> Iterator[bytes]:
-    """Yield lines (n,) that end at rows of the tree, a few thousand words at a time.
+    """Yield lines in pieces of many words.
 
-    ``key`` is the index of each tree row's text; ``roots`` are the index of each line's first text, and these texts.
-    Without roots, lines begin with the outermost frame.
+    ``leaf_row`` and ``value`` (lines,) are the row of the tree at which each line ends, and its number. ``frames`` are
+    the index of each tree row's text, and these texts; ``roots`` are the index of each line's root, and the texts of
+    roots. Without any text of roots, lines begin with the outermost frame.
     """
-    root, names = roots
-    words = [*(text + b";" for text in texts), *(text + b" " for text in texts), *(text + b";" for text in names)]
-    table, added = chunk_array(words), 1 + bool(names)
-    lengths = tree.depth[row] + 1
-    for part in row_batches(lengths, _WORDS_AT_ONCE):
-        path = paths_of_length(tree.parent, row[part], lengths[part], outermost_first=True)
-        line = row_numbers(path.lengths)
-        word = np.empty(len(line) + added * len(part), np.int64)
-        place = arange(len(line)) + added * line + (added - 1)
-        word[place] = key[path.values]
-        ends = place[path.offsets[1:] - 1]
-        word[ends] += len(texts)
-        word[ends + 1] = len(words) + arange(len(part))
-        if names:
-            word[place[path.offsets[:-1]] - 1] = 2 * len(texts) + root[part]
-        all_words = np.append(table, number_chunks(value[part], b"\n"))
-        for some in row_slices(len(word), _WORDS_PER_WRITE):
-            yield b"".join(take(all_words, word[some]).tolist())
+    (text_index, frame_texts), (root, root_texts) = frames, roots
+    words = [
+        *(text + b";" for text in frame_texts),
+        *(text + b" " for text in frame_texts),
+        *(text + b";" for text in root_texts),
+    ]
+    # besides its frames, a line has a word for its number and perhaps one for its root
+    word_table, extra_words = chunk_array(words), 1 + bool(root_texts)
+    lengths = tree.depth[leaf_row] + 1
+    for batch in row_batches(lengths, _WORDS_AT_ONCE):
+        path = paths_of_length(tree.parent, leaf_row[batch], lengths[batch], outermost_first=True)
+        line = row_numbers(path.lengths)  # of each frame
+        word = np.empty(len(line) + extra_words * len(batch), np.int64)
+        frame_words = arange(len(line)) + extra_words * line + (extra_words - 1)  # indices in word
+        word[frame_words] = text_index[path.values]
+        leaf_words = frame_words[path.offsets[1:] - 1]
+        word[leaf_words] += len(frame_texts)  # a space follows the leaf
+        word[leaf_words + 1] = len(words) + arange(len(batch))  # the numbers of this batch, appended below
+        if root_texts:
+            word[frame_words[path.offsets[:-1]] - 1] = 2 * len(frame_texts) + root[batch]
+        all_words = np.append(word_table, number_chunks(value[batch], b"\n"))
+        for rows in row_slices(len(word), _WORDS_PER_WRITE):
+            yield b"".join(take(all_words, word[rows]).tolist())
 
 
 def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
-    """Return the sort position of each text when followed by ``;`` (an inner frame), and when it ends the line."""
+    """Return the sort position of each text as an inner frame (``;`` follows) and as a leaf (the line ends).
+
+    Both kinds are sorted together.
+    """
     variants = [text + b";" for text in texts] + texts
     rank = argsort(as_int64(sorted(range(len(variants)), key=variants.__getitem__)))
     return rank[: len(texts)], rank[len(texts) :]
@@ -219,12 +242,12 @@ def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
 
 def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator[bytes]:
     """Yield lines ``stack before after``, as difffolded.pl writes them, sorted bytewise."""
-    old, new = _two_column_lines(before, emitter), _two_column_lines(after, emitter)
+    old, new = _value_by_stack(before, emitter), _value_by_stack(after, emitter)
     for stack in sorted(old.keys() | new.keys()):
         yield b"%b %d %d\n" % (stack, old.get(stack, 0), new.get(stack, 0))
 
 
-def _two_column_lines(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:
+def _value_by_stack(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:
     out = io.BytesIO()
     emitter.emit(profile, out)
     pairs = (line.rpartition(b" ") for line in out.getvalue().splitlines())

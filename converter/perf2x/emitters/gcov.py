@@ -11,6 +11,11 @@ reads only version 3, GCC 12 to 15 version 2. Little-endian words of 32 bits, co
     working set:  counts that make up 1/129 … 128/129; GCC ignores it, create_gcov's tools do not
 
     body: name, locations (line and discriminator, calls, count), inlined functions (line of their call, body)
+
+What ``(3)`` precedes is only in version 3. A *location* is a line and a discriminator of one function, or of one
+inlined instance; its *count* says how often it ran. *Counts that make up p %*: if the highest counts are added until
+their sum reaches p % of the sum of all counts, the last count added is the smallest one needed. The summary and the
+working set state that smallest count, and how many locations were added.
 """
 
 from collections import Counter
@@ -32,9 +37,10 @@ _CALL = 7
 _UNKNOWN_FILE = 0xFFFFFFFF
 _MILLION = 1_000_000
 _CUTOFFS = (10_000, *range(100_000, 900_001, 100_000), 950_000, 990_000, 999_000, 999_900, 999_990, 999_999)
-"""In millionths; GCC expects exactly these 16."""
-_BUCKETS = 128
+"""Shares of the sum of counts, in millionths; GCC expects exactly these 16."""
+_WORKING_SET_ROWS = 128
 _FEW = 1000
+"""Number of branches, or else samples, below which a note says that the profile is too small."""
 
 
 class Gcov(Autofdo):
@@ -49,33 +55,40 @@ class Gcov(Autofdo):
 
     @property
     def needs(self) -> Needs:
-        """Only counts of code are needed."""
+        """Only counts of the program's code are needed."""
         code = CodeRequest(self.object, "external", lines=True, gcc=int(self.gcc))
         return Needs(features=(CodeSettings(code),), honours=frozenset(), why=COUNTS_CODE)
 
     def emit(self, profile: View, out: BinaryIO) -> None:
         """Write functions by descending total, then by name."""
         functions = by_weight(profile)
-        places = Counter(count.count for top in functions for _, _, each in top.tree() for count in each.lines.values())
-        total, names = sum(count * often for count, often in places.items()), StringInterner()
-        stated = self.gcc == "16"
-        entered = "<QQ" if stated else "<Q"
-        bodies = b"".join(pack(entered, *(top.entered, 0)[: 1 + stated]) + _body(top, names) for top in functions)
-        out.write(pack("<III", _MAGIC, 3 if stated else 2, 0))
-        if stated:
-            most = max((top.entered for top in functions), default=0)
-            out.write(pack("<I6Q", _SUMMARY, total, max(places, default=0), most, places.total(), len(functions), 16))
+        # how many locations have each count
+        frequencies = Counter(
+            location.count for top in functions for _, _, function in top.tree() for location in function.lines.values()
+        )
+        total, names = sum(count * often for count, often in frequencies.items()), StringInterner()
+        is_version_3 = self.gcc == "16"
+        entry_format = "<QQ" if is_version_3 else "<Q"  # entries, and in version 3 the unknown time of the first: 0
+        bodies = b"".join(
+            pack(entry_format, *(top.entered, 0)[: 1 + is_version_3]) + _body(top, names) for top in functions
+        )
+        out.write(pack("<III", _MAGIC, 3 if is_version_3 else 2, 0))
+        if is_version_3:
+            max_entered = max((top.entered for top in functions), default=0)
+            sums = total, max(frequencies, default=0), max_entered, frequencies.total(), len(functions), 16
+            out.write(pack("<I6Q", _SUMMARY, *sums))
             thresholds = (total * cutoff // _MILLION for cutoff in _CUTOFFS)
-            for cutoff, share in zip(_CUTOFFS, _shares(places, thresholds), strict=True):
-                out.write(pack("<IQQ", cutoff, *share))
-        out.write(_section(_NAMES, _names(names, profile) if stated else _texts(names)))
+            for cutoff, row in zip(_CUTOFFS, _smallest_counts(frequencies, thresholds), strict=True):
+                out.write(pack("<IQQ", cutoff, *row))
+        out.write(_section(_NAMES, _names_with_files(names, profile) if is_version_3 else _texts(names)))
         out.write(_section(_FUNCTIONS, pack("<I", len(functions)) + bodies))
         out.write(pack("<III", _MODULES, 0, 0))
-        shares = _shares(places, (total // (_BUCKETS + 1) * (each + 1) for each in range(_BUCKETS)))
-        out.write(_section(_WORKING_SET, b"".join(pack("<IQ", number, least) for least, number in shares)))
+        thresholds = (total // (_WORKING_SET_ROWS + 1) * (row + 1) for row in range(_WORKING_SET_ROWS))
+        rows = (pack("<IQ", locations, count) for count, locations in _smallest_counts(frequencies, thresholds))
+        out.write(_section(_WORKING_SET, b"".join(rows)))
 
     def notes(self, profile: View) -> tuple[str, ...]:
-        """Return the object's name, what was counted, and whether it is too little."""
+        """Return the object's name, what was counted, and a warning if that is too little."""
         notes, code = Autofdo.notes(self, profile), profile.code
         if code is None or sum_of((code.branches if len(code.branches) else code.samples).count) >= _FEW:
             return notes
@@ -83,54 +96,64 @@ class Gcov(Autofdo):
 
 
 def _body(function: FunctionCounts, names: StringInterner) -> bytes:
+    """Return the body of a function, and in it those of the functions inlined into it; new names are numbered."""
     parts = []
-    for depth, place, each in function.tree():
-        parts.append(pack("<I", _offset(place)) if depth else b"")
-        inlined = sum(len(instances) for instances in each.inlined.values())
-        parts.append(pack("<III", names[each.name], len(each.lines), inlined))
-        for at, line in sorted(each.lines.items()):
-            parts.append(pack("<IIQ", _offset(at), len(line.calls), line.count))
-            parts += (pack("<IQQ", _CALL, names[name], calls) for name, calls in line.sorted_calls())
+    for depth, call_line, instance in function.tree():
+        parts.append(pack("<I", _line_word(call_line)) if depth else b"")
+        inlined = sum(len(instances) for instances in instance.inlined.values())
+        parts.append(pack("<III", names[instance.name], len(instance.lines), inlined))
+        for line, location in sorted(instance.lines.items()):
+            parts.append(pack("<IIQ", _line_word(line), len(location.calls), location.count))
+            parts += (pack("<IQQ", _CALL, names[name], calls) for name, calls in location.sorted_calls())
     return b"".join(parts)
 
 
-def _offset(place: LineLocation) -> int:
-    return place[0] << 16 | place[1]
+def _line_word(line_location: LineLocation) -> int:
+    """Return line and discriminator as GCC packs them."""
+    return line_location[0] << 16 | line_location[1]
 
 
-def _names(names: StringInterner, profile: View) -> bytes:
-    """Return the files, and function names with file numbers.
+def _names_with_files(names: StringInterner, profile: View) -> bytes:
+    """Return the table of files, then the function names, each with the number of its file.
 
-    There are no files if functions of one name are in several files.
+    A name has no file if functions in several files have it, or if the file of one of them is unknown.
     """
     files, rows = TextInterner[str](), []
     for name in names:
-        in_files = profile.code.files.get(name, {""}) if profile.code is not None else {""}
-        number = files[min(in_files)] if len(in_files) == 1 and "" not in in_files else _UNKNOWN_FILE
-        rows.append(_text(name) + pack("<I", number))
+        files_of_name = profile.code.files.get(name, {""}) if profile.code is not None else {""}
+        is_known = len(files_of_name) == 1 and "" not in files_of_name
+        rows.append(_text(name) + pack("<I", files[min(files_of_name)] if is_known else _UNKNOWN_FILE))
     return _texts(files) + pack("<I", len(rows)) + b"".join(rows)
 
 
 def _texts(texts: Iterable[str]) -> bytes:
+    """Return the number of texts, and the texts."""
     rows = [_text(text) for text in texts]
     return pack("<I", len(rows)) + b"".join(rows)
 
 
 def _text(text: str) -> bytes:
+    """Return the size of a text with its final NUL, and these bytes."""
     raw = text.encode(errors="surrogateescape") + b"\0"
     return pack("<I", len(raw)) + raw
 
 
 def _section(tag: int, data: bytes) -> bytes:
+    """Return a section: tag, length in words (rounded up), data."""
     return pack("<II", tag, -(-len(data) // 4)) + data
 
 
-def _shares(places: Counter[int], thresholds: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield, for ascending sums, the smallest of the highest counts that reach each sum, and their number."""
-    falling = iter(sorted(places.items(), reverse=True))
-    least = number = reached = 0
-    for each in thresholds:
-        while reached < each:
-            least, often = next(falling)
-            number, reached = number + often, reached + least * often
-        yield least, number
+def _smallest_counts(frequencies: Counter[int], thresholds: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield for each threshold the smallest count needed to reach it, and the number of locations needed.
+
+    Locations are added from the highest count down until the sum of their counts is at least the threshold.
+    ``frequencies`` says how many locations have each count; locations of equal count are added together. Thresholds are
+    ascending.
+    """
+    descending = iter(sorted(frequencies.items(), reverse=True))
+    count = locations = total = 0
+    for threshold in thresholds:
+        while total < threshold:
+            count, often = next(descending)
+            locations, total = locations + often, total + count * often
+        yield count, locations

@@ -1,7 +1,9 @@
-"""Speedscope's own format: one profile per thread (and event), weights in the event's unit, stacks in time order.
+"""Speedscope's own format: one profile for each pair of thread and event, its stacks in time order.
 
-Source of truth: speedscope's file-format-schema.json ("sampled" profiles). Unlike pprof and Chrome traces, it keeps
-threads separate, inlined frames visible and every event's values exact.
+Source of truth: speedscope's file-format-schema.json ("sampled" profiles). A profile there is two arrays, stacks and
+weights: a stack is an array of frame numbers, a weight is the sample's value in the event's unit. Speedscope also reads
+pprof and Chrome traces, but only this format keeps threads separate, inlined frames visible and every event's values
+exact.
 """
 
 from collections.abc import Iterator
@@ -30,6 +32,7 @@ from perf2x.model.setting import Setting
 
 _ROWS_PER_PIECE = 1 << 15
 _STACKS_PER_PIECE = 1 << 13
+# units that both formats know; all others are written as "none"
 _UNITS = {"nanoseconds": "nanoseconds", "bytes": "bytes"}
 
 
@@ -67,32 +70,37 @@ class Speedscope(Format):
         samples = profile.samples
         if not len(samples):
             return
-        tracks, track = tracks_of(profile)
+        tracks, sample_tracks = tracks_of(profile)
         names = track_names(profile, tracks)
-        kinds = _in_order(profile, self.event)
-        stacks, place = used_stacks(profile)
+        events = _events_to_write(profile, self.event)
+        stacks, stack_index = used_stacks(profile)
         texts = _stack_texts(expand(profile.stacks, frames.of_location), stacks)
-        rows_of = dict(rows_by(samples.event))
-        for kind in kinds:
-            rows = rows_of.get(kind, zeros(0))
-            for lane, chosen in _tracks_by_weight(track, samples.value, rows):
-                name = _title(names[lane][0], tracks, lane) + (
-                    f": {one_line(profile.events[kind].name)}" * (len(kinds) > 1)
+        rows_by_event = dict(rows_by(samples.event))
+        for event in events:
+            event_rows = rows_by_event.get(event, zeros(0))
+            for track, rows in _tracks_by_weight(sample_tracks, samples.value, event_rows):
+                name = _title(names[track][0], tracks, track) + (
+                    f": {one_line(profile.events[event].name)}" * (len(events) > 1)
                 )
-                unit = _UNITS.get(profile.events[kind].unit, "none")
-                yield _profile(name, unit, _arrays(texts, place[chosen]), samples.value[chosen])
+                unit = _UNITS.get(profile.events[event].unit, "none")
+                yield _profile(name, unit, _stack_arrays(texts, stack_index[rows]), samples.value[rows])
 
 
-def _tracks_by_weight(track: I64, value: I64, samples: I64) -> list[tuple[int, I64]]:
-    """Return the tracks of some samples (rows, ascending), heaviest first, with the rows on each."""
-    lanes = [(lane, samples[rows]) for lane, rows in rows_by(track[samples])]
-    return sorted(lanes, key=lambda lane: -sum_of(value[lane[1]]))
+def _tracks_by_weight(sample_tracks: I64, value: I64, samples: I64) -> list[tuple[int, I64]]:
+    """Return the tracks on which some ``samples`` are, heaviest first, each with its samples.
+
+    ``samples`` are rows of Profile.samples, ascending; ``sample_tracks`` and ``value`` are columns of all samples.
+    """
+    found = [(track, samples[rows]) for track, rows in rows_by(sample_tracks[samples])]
+    return sorted(found, key=lambda pair: -sum_of(value[pair[1]]))
 
 
 def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
-    """Return (stacks,) each stack as an array of frame numbers, outermost first, without the closing bracket.
+    """Return (stacks,) each stack as a JSON array of frame numbers, outermost first, without the closing bracket.
 
-    Every number is a cell of eight or sixteen bytes, padded with NULs that are removed from many stacks at once.
+    The stack of frames 7, 12 and 9 is ``[7,12,9``; ``stacks`` are rows of Profile.stacks, −1 for no stack. All stacks
+    are made together: each frame is a cell of eight or sixteen bytes (``[7,``, ``12,``, ``9]``), padded with NULs. The
+    NULs are removed from all cells at once, and the text is split at the closing brackets.
     """
     count = int(rows.frame.max(initial=0)) + 1
     numbers = [b"%d" % number for number in range(count)]
@@ -103,23 +111,26 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
     for part in row_slices(len(stacks), _STACKS_PER_PIECE):
         leaf = rows.innermost(stacks[part])
         path = paths(rows.parent, rows.depth, leaf, outermost_first=True)
-        chosen, full = rows.frame[path.values], path.lengths > 0
-        chosen[path.offsets[:-1][full]] += count
-        chosen[path.offsets[1:][full] - 1] += 2 * count
-        arrays = iter(without_nulls(cells[chosen]).split(b"]"))
-        result += [next(arrays) if some else b"[" for some in full.tolist()]
+        cell, has_frames = rows.frame[path.values], path.lengths > 0
+        cell[path.offsets[:-1][has_frames]] += count
+        cell[path.offsets[1:][has_frames] - 1] += 2 * count
+        arrays = iter(without_nulls(cells[cell]).split(b"]"))
+        result += [next(arrays) if not_empty else b"[" for not_empty in has_frames.tolist()]
     return chunk_array(result)
 
 
-def _arrays(texts: AnyArray, place: I64) -> Iterator[bytes]:
-    """Yield each sample's stack."""
-    for rows in row_slices(len(place), _ROWS_PER_PIECE):
-        some = b"],".join(texts[place[rows]].tolist())
-        yield (b"," if rows.start else b"") + some + b"]"
+def _stack_arrays(texts: AnyArray, stack_index: I64) -> Iterator[bytes]:
+    """Yield the stacks of samples as JSON arrays, separated by commas.
+
+    ``stack_index`` (samples,) is the index of each sample's stack in ``texts``.
+    """
+    for rows in row_slices(len(stack_index), _ROWS_PER_PIECE):
+        arrays = b"],".join(texts[stack_index[rows]].tolist())
+        yield (b"," if rows.start else b"") + arrays + b"]"
 
 
 def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Iterator[bytes]:
-    """Yield one "sampled" profile; its values are positions on the axis of summed weights."""
+    """Yield the JSON of one "sampled" profile, which extends from 0 to the sum of its weights."""
     head = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": sum_of(weights)}
     yield json_bytes(head)[:-1] + b',"samples":['
     yield from stacks
@@ -129,24 +140,26 @@ def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Ite
 
 
 def _frame_objects(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
-    text, functions = profile.strings, profile.functions
+    """Yield the JSON of each frame: its name, and its source file or else its object as ``file``."""
+    strings, functions = profile.strings, profile.functions
     for row, (name, function) in enumerate(zip(frames.name, frames.function.tolist(), strict=True)):
-        file = one_line(text[functions.filename[function]]) if function >= 0 else ""
+        file = one_line(strings[functions.filename[function]]) if function >= 0 else ""
         file = file or one_line(frames.object[row])
         entry = b'{"name":' + json_bytes(one_line(name) or "[unknown]")
         yield entry + (b',"file":%b}' % json_bytes(file) if file else b"}")
 
 
-def _in_order(profile: Profile, event: str | None) -> list[int]:
-    """Return the events to write, the default one first."""
+def _events_to_write(profile: Profile, event: str | None) -> list[int]:
+    """Return rows of Profile.events: the named one, or all with samples, the default event first."""
     if event is not None:
         return [find_event(profile, event)]
-    sampled = unique(profile.samples.event).tolist()
-    return sorted(sampled, key=lambda row: (row != profile.default_event, row))
+    with_samples = unique(profile.samples.event).tolist()
+    return sorted(with_samples, key=lambda row: (row != profile.default_event, row))
 
 
-def _title(name: str, tracks: Tracks, lane: int) -> str:
-    if tracks.cpu[lane] >= 0:
+def _title(name: str, tracks: Tracks, track: int) -> str:
+    """Return a thread's name with its pid, and its tid if that differs; the name alone for an idle CPU."""
+    if tracks.cpu[track] >= 0:
         return name
-    pid, tid = int(tracks.pid[lane]), int(tracks.tid[lane])
+    pid, tid = int(tracks.pid[track]), int(tracks.tid[track])
     return f"{one_line(name) or '?'} ({pid})" if pid == tid else f"{one_line(name) or '?'} ({pid}/{tid})"

@@ -135,7 +135,7 @@ def test_events_are_never_mixed_silently(builder) -> None:
 
 def test_many_stacks_are_written_beside(builder: ProfileBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     builder.sample([builder.function("main")], value=12)
-    monkeypatch.setattr(collapsed, "_MANY", 1)
+    monkeypatch.setattr(collapsed, "_ROWS_FOR_WRITER_THREAD", 1)
     threads: list[bool] = []
     start = Thread.start
     monkeypatch.setattr(Thread, "start", lambda thread: (threads.append(True), start(thread))[1])

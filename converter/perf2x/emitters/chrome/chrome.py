@@ -32,7 +32,7 @@ _SLOW_SLICES = 1_000_000
 """Number of slices above which viewers become slow."""
 _SAMPLES_FOR_WRITER_THREAD = 200_000
 """Number of samples from which on a second thread writes the file while this one formats."""
-_WRITE_BYTES = 1 << 16
+_BYTES_PER_WRITE = 1 << 16
 """Pieces of output are collected until they have this many bytes."""
 
 
@@ -85,7 +85,7 @@ class Chrome(Format, dict=True):
         pieces: list[bytes] = []
         size = 0
         for piece in self._events(profile, drawings, origin):
-            if size >= _WRITE_BYTES:
+            if size >= _BYTES_PER_WRITE:
                 out.write(b"".join(pieces))
                 pieces.clear()
                 size = 0

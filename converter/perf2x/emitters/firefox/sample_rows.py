@@ -183,8 +183,7 @@ def samples_by_track(profile: Profile, timeline: Timeline, samples: I64) -> Samp
     track = timeline.sample_tracks[samples]
     offsets = offsets_of(bincount(track, len(timeline.tracks)))
     by_track = samples[argsort_small(track)]
-    is_wait = np.append(placed_waits(profile.samples), False)
-    return SamplesByTrack(timeline, by_track, offsets, shown, length, is_wait)
+    return SamplesByTrack(timeline, by_track, offsets, shown, length, np.append(placed_waits(profile.samples), False))
 
 
 def rows_between(track: AnyArray, first_track: int, end_track: int) -> slice:

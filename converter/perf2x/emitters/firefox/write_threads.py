@@ -102,11 +102,10 @@ class ThreadsToWrite(Frozen):
                 batch, size = [], 0
 
     def _encoded_thread(self, thread: ThreadLifetime, rows: SampleTableRows) -> Iterator[bytes]:
-        members = thread_members(self.timeline.tracks, thread, self.names[thread.track])
-        yield b'%b,"samples":' % json_bytes(members)[:-1]
+        track = thread.track
+        yield b'%b,"samples":' % json_bytes(thread_members(self.timeline.tracks, thread, self.names[track]))[:-1]
         yield from self._sample_table(rows)
-        marker_rows = rows_between(self.markers.track, thread.track, thread.track + 1)
-        yield b',"markers":%b}' % marker_table(self.markers, marker_rows)
+        yield b',"markers":%b}' % marker_table(self.markers, rows_between(self.markers.track, track, track + 1))
 
     def _sample_table(self, rows: SampleTableRows) -> Iterator[bytes]:
         """Yield the samples table of a thread; stacks are null where they are unknown, and in blank rows."""
@@ -176,13 +175,12 @@ def _event_counters(
     has_counter = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
     counted = counted[has_counter[profile.samples.event[counted]]]
     names = [one_line(event.name) for event in profile.events]
-    pid = timeline.tracks.pid[timeline.sample_tracks[counted]]
-    for counter, samples in counters_of(profile, counted, pid, names):
+    for counter, samples in counters_of(profile, counted, timeline.tracks.pid[timeline.sample_tracks[counted]], names):
         values = profile.samples.value[samples].tolist()
         table = {"length": len(samples), "time": (timeline.times(samples) / 1e6).tolist(), "count": values}
         unit = profile.events[counter.event].unit
-        main_thread = first_threads[counter.pid]
-        yield _counter(counter.name, unit, counter.event, counter.pid, main_thread) | {"samples": table}
+        members = _counter(counter.name, unit, counter.event, counter.pid, first_threads[counter.pid])
+        yield members | {"samples": table}
 
 
 def _running_counter(steps: Steps, pid: int) -> JsonObject:

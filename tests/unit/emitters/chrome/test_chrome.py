@@ -184,7 +184,7 @@ def test_events_are_the_same_however_many_are_written_together(builder, monkeypa
     for size in (1, 1 << 16):
         for at_once in ("_MIN_SAMPLES_PER_BATCH", "_FRAMES_PER_BATCH"):
             monkeypatch.setattr(chrome_slices, at_once, size)
-        monkeypatch.setattr(emitter, "_WRITE_BYTES", size)
+        monkeypatch.setattr(emitter, "_BYTES_PER_WRITE", size)
         pieces.append([len(shown) for shown, _ in drawing._batches()])
         out = io.BytesIO()
         Chrome().emit(profile, out)
