@@ -135,7 +135,7 @@ def _locations(
 ) -> tuple[Mappings, Locations, Functions, I32]:
     """Return mappings and locations sorted by content, and (keys,) the location of each distinct key."""
     frames = decode_keys(keys, history.layout, result.side_table)
-    mappings, row_of_group = history.mappings.table(result.hit, strings)
+    mappings, row_of_group = history.mappings.table(result.is_hit, strings)
     mapping = row_of_group[frames.mapping]
     # no call precedes a mapping's first byte; such frames may now equal others
     called = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])

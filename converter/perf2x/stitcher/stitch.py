@@ -47,7 +47,7 @@ from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.cookie_matching import JoinOutcome
 from perf2x.stitcher.deferred.deferred_join import DeferredJoin, DeferredTally
 from perf2x.stitcher.history.process_history import ProcessHistory
-from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
+from perf2x.stitcher.stacks.callchain import split_cookies, with_sampled_addresses
 from perf2x.stitcher.stacks.frame_keys import FrameKeys, SideTable
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
 from perf2x.stitcher.stacks.sample_stacks import RecordedSpools
@@ -93,7 +93,7 @@ class StitchResult(Frozen):
     """Frame keys of every distinct stack, innermost first."""
     side_table: SideTable
     """Addresses that frame keys refer to by number."""
-    hit: Bools
+    is_hit: Bools
     """(recorded mappings + 1,) whether a frame is in each mapping; the last row is for none."""
     threads: ThreadRows
     samples: SampleRows
@@ -198,7 +198,7 @@ class Stitcher:
         roots = self._roots(outcome, has_cookie, root)
         if has_cookie.any():
             chain = ListArray(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
-        chain = with_lone_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
+        chain = with_sampled_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
         if self._options.user_only:
             roots[self._hidden(samples, chain, (record < 0) & (roots == RootFrame.NONE))] = RootFrame.KERNEL_HIDDEN
         self._totals = self._totals.plus(_totals_of(samples))
@@ -222,11 +222,11 @@ class Stitcher:
     def result(self) -> StitchResult:
         """Return the result of all batches so far, and clear the cache for further batches."""
         self._cache.clear()
-        self._sums.settle()
+        self._sums.sum_all()
         return StitchResult(
             stacks=self._interner.stacks(),
             side_table=self._keys.side_table(),
-            hit=self._keys.hit,
+            is_hit=self._keys.is_hit,
             threads=self._interner.threads(),
             samples=self._sums.rows(),
             timeline=self._timeline.rows() if self._options.timeline else None,
@@ -237,7 +237,7 @@ class Stitcher:
 
     def absorb(self, result: StitchResult) -> None:
         """Add the result of a stitcher with the same history and options for other batches."""
-        numbers = self._keys.absorb(result.side_table, result.hit)
+        numbers = self._keys.absorb(result.side_table, result.is_hit)
         by_thread = self._options.by_thread
         renumbering = self._interner.absorb(result.stacks, result.threads, numbers, by_thread=by_thread)
         self._sums.add(renumbering.renumber(result.samples))

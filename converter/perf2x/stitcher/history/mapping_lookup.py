@@ -79,7 +79,7 @@ class MappingLookup:
         self._sequence = repeat(spaces.sequence(epoch), 2)
         """(contexts,) the sequence number at which each context's epoch began."""
         self._recent = DirectMappedCache()
-        self.hit = falses(mappings + 1)
+        self.is_hit = falses(mappings + 1)
         """(mappings + 1,) whether an address was in each mapping; the last row is for none."""
 
     def find(self, context: I64, interval: I64) -> I64:
@@ -93,7 +93,7 @@ class MappingLookup:
         later = flatnonzero(take(self._spaces.made_at, mmap) > take(self._sequence, context))
         if len(later):
             mmap[later] = self._answers(context[later] * self._intervals + interval[later])
-        self.hit[mmap] = True
+        self.is_hit[mmap] = True
         return mmap
 
     def _answers(self, key: I64) -> I64:

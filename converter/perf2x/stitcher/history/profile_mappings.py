@@ -63,12 +63,12 @@ class MergedMappings(Frozen):
     is_data: Bools
     """(mappings,) whether each mapping is process memory without code; stray words in chains may still point there."""
 
-    def table(self, hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
-        """Return the groups with a ``hit`` recorded mapping, and (groups + 1,) each group's row, −1 for none.
+    def table(self, is_hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
+        """Return the groups with an ``is_hit`` recorded mapping, and (groups + 1,) each group's row, −1 for none.
 
         Sorted by kernel or not, name, build id, offset and address.
         """
-        rows = flatnonzero(hit[:-1])
+        rows = flatnonzero(is_hit[:-1])
         first, group = group_rows([self.number[rows]])
         pid = np.full(len(first), np.iinfo(np.int32).max, np.int32)
         np.minimum.at(pid, group, self.mmaps.pid[rows])

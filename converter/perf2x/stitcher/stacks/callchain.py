@@ -40,38 +40,42 @@ _MARKER_MODES = {
 }
 _LAST = 2**64 - 1
 _MODES_FROM_LAST = np.zeros(_LAST - CALLCHAIN_CONTEXT_MAX + 1, np.uint8)
-"""(markers,) the mode that each possible marker announces, in descending order; UNKNOWN for others."""
+"""(possible markers,) the mode that a marker announces, by its distance from the last word; UNKNOWN (0) for others."""
 _MODES_FROM_LAST[[_LAST - context for context in _MARKER_MODES]] = list(_MARKER_MODES.values())
 
 
 def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bools]:
-    """Split the marker and cookie off chains that end with them.
+    """Split the marker and cookie off chains that end with PERF_CONTEXT_USER_DEFERRED and a cookie.
 
-    Returns (n,) the lengths without them, the cookies (0 for none), and whether each chain has one.
+    Chain i is ``words[starts[i] : starts[i] + lengths[i]]``. Returns the lengths without marker and cookie, the cookies
+    (0 for none), and whether each chain has one; shapes (n,).
     """
     marker = np.uint64(CallchainContext.USER_DEFERRED)
     if not (words == marker).any():
         return lengths, np.zeros(len(starts), np.uint64), falses(len(starts))
-    has = lengths >= 2
-    ends = (starts + lengths)[has]
-    has[has] = words[ends - 2] == marker
+    has_cookie = lengths >= 2
+    ends = (starts + lengths)[has_cookie]
+    has_cookie[has_cookie] = words[ends - 2] == marker
     cookies = np.zeros(len(starts), np.uint64)
-    cookies[has] = words[(starts + lengths)[has] - 1]
-    return lengths - 2 * has, cookies, has
+    cookies[has_cookie] = words[(starts + lengths)[has_cookie] - 1]
+    return lengths - 2 * has_cookie, cookies, has_cookie
 
 
 class ChainParts(Frozen):
-    """Runs of frames of one mode, in order, never empty. A part begins at the start of a row or at a marker."""
+    """Runs of frames of one mode, in order and never empty; (parts,) columns.
 
-    row: I64
+    A part begins at the start of a chain or at a marker.
+    """
+
+    row: I64  # the chain that each part belongs to
     mode: U8
     begins: I64
-    """Index of each part's first frame."""
+    """Index of each part's first frame among the frames of all chains."""
 
     def of_frames(self, frames: int) -> I64:
-        """Return (frames,) the part of each frame.
+        """Return (frames,) the part of each frame: begins 0 2 3 of five frames become 0 0 1 2 2.
 
-        Several times faster than np.repeat, because most parts are short.
+        As most parts are short, this is several times faster than np.repeat.
         """
         part = zeros(frames)
         part[self.begins[1:]] = 1
@@ -79,9 +83,10 @@ class ChainParts(Frozen):
 
 
 class ChainFrames(Frozen):
-    """Addresses of many chains, innermost first, row by row.
+    """The addresses in many chains, without markers, innermost first and chain by chain.
 
-    All addresses but the first of each part are return addresses.
+    All addresses but the first of each part are return addresses. Shapes: ``offsets`` (chains + 1,), where each chain
+    begins in ``address`` (frames,).
     """
 
     offsets: I64
@@ -90,31 +95,35 @@ class ChainFrames(Frozen):
 
 
 def decode_chains(chains: ListArray, mode: U8) -> ChainFrames:
-    """Decode chains; ``mode`` (rows,) applies up to the first marker.
+    """Decode ``n`` chains; ``mode`` (n,) is that of the frames before a chain's first marker.
 
     Frames after an unknown marker (a stray word in programs without frame pointers) have mode UNKNOWN; perf drops the
     whole chain (add_callchain_ip).
+
+    First, every start of a chain and every marker begins a part; then empty parts are dropped::
+
+        words    k0 k1 USER u0 | USER u1            parts    k0 k1 | u0 | (empty) | u1
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
     marker_at = flatnonzero(is_marker)
-    before = take(offsets_of(is_marker), chains.offsets)  # number of markers before each row
-    row_of_marker = row_numbers(np.diff(before))
-    # indices of parts that begin at a row's start, and at a marker
-    of_row = arange(len(chains)) + before[:-1]
-    of_marker = arange(len(marker_at)) + row_of_marker + 1
-    count = len(of_row) + len(of_marker)
+    markers_before = take(offsets_of(is_marker), chains.offsets)  # (n + 1,) markers in all chains before each
+    row_of_marker = row_numbers(np.diff(markers_before))
+    # numbers of the parts that begin at a chain's start, and of those that begin at a marker
+    at_start = arange(len(chains)) + markers_before[:-1]
+    at_marker = arange(len(marker_at)) + row_of_marker + 1
+    count = len(at_start) + len(at_marker)
     row, modes = np.empty(count, np.int64), np.empty(count, np.uint8)
-    row[of_row], row[of_marker] = arange(len(chains)), row_of_marker
-    back = np.uint64(_LAST) - chains.values[marker_at]
-    modes[of_row], modes[of_marker] = mode, take(_MODES_FROM_LAST, back.view(np.int64))
-    begin = np.empty(count + 1, np.int64)  # index of frames, not counting markers
-    begin[of_row] = chains.offsets[:-1] - before[:-1]
-    begin[of_marker] = marker_at - arange(len(marker_at))
+    row[at_start], row[at_marker] = arange(len(chains)), row_of_marker
+    from_last = np.uint64(_LAST) - chains.values[marker_at]
+    modes[at_start], modes[at_marker] = mode, take(_MODES_FROM_LAST, from_last.view(np.int64))
+    begin = np.empty(count + 1, np.int64)  # index of the first frame, not counting markers
+    begin[at_start] = chains.offsets[:-1] - markers_before[:-1]
+    begin[at_marker] = marker_at - arange(len(marker_at))
     begin[-1] = len(is_marker) - len(marker_at)
     filled = flatnonzero(begin[1:] > begin[:-1])
     parts = ChainParts(take(row, filled), take(modes, filled), take(begin, filled))
     # compress takes a third of the time of boolean indexing
-    return ChainFrames(chains.offsets - before, chains.values.compress(~is_marker), parts)
+    return ChainFrames(chains.offsets - markers_before, chains.values.compress(~is_marker), parts)
 
 
 def decode_user_chains(chains: ListArray) -> ChainFrames:
@@ -124,9 +133,9 @@ def decode_user_chains(chains: ListArray) -> ChainFrames:
     return frames
 
 
-def with_lone_addresses(chains: ListArray, address: U64, alone: Bools) -> ListArray:
-    """Fill the empty rows in ``alone`` with their instruction pointer, unless that is 0."""
-    has = alone & (address != np.uint64(0))
-    if not has.any():
+def with_sampled_addresses(chains: ListArray, ip: U64, is_empty: Bools) -> ListArray:
+    """Put the sampled instruction pointer into the rows ``is_empty``, unless the pointer is 0; shapes (n,)."""
+    has_address = is_empty & (ip != np.uint64(0))
+    if not has_address.any():
         return chains
-    return side_by_side([chains, ListArray(offsets_of(has), address[has])])
+    return side_by_side([chains, ListArray(offsets_of(has_address), ip[has_address])])

@@ -1,15 +1,19 @@
-"""Frames as 64-bit keys: file and offset, mode, return address or not.
+"""Encodes frames as 64-bit keys: file and offset, mode, return address or not.
 
-Code shared by several processes has one key, so stacks compare word by word. Keys are decoded only for the profile::
+Code shared by several processes has one key, so that stacks are compared word by word. Keys are decoded once, for the
+profile. The bits of a key::
 
-    63       root frame: the lowest bits are a RootFrame
+    63       the frame is a root frame
     62…60    mode (CpuMode)
-    59       return address: it points behind the call
-    58       side table: the lowest bits are a row of the table of addresses outside the layout
-    57…0     offset in the layout: all mappings laid end to end, each once however many processes have it
+    59       the address is a return address, which points behind the call
+    58       the address is outside the layout
+    57…0     offset in the layout; for a root frame, its RootFrame; for an address outside the layout, its row in the
+             side table
 
-                 pid 7  libc 0x7f10…000        layout   | vmlinux | libc | node | …
-                 pid 8  libc 0x7f55…000                           ^ both
+The layout has all mappings end to end, each once however many processes have it (`AddressLayout`)::
+
+    pid 7  libc 0x7f10…000        layout   | vmlinux | libc | node | …
+    pid 8  libc 0x7f55…000                           ^ both
 """
 
 import numpy as np
@@ -43,38 +47,39 @@ from perf2x.stitcher.history.mapping_lookup import MappingLookup, kernel_text_of
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings
 
 _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
-_MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)
-_AT_ONCE, _SORTED = 1 << 18, 1 << 20
-_MANY = 4
-"""If at least one key in this many is new, all keys are sorted instead of searched for."""
-_FLAGS_AT, _OFFSET = np.uint64(58), np.uint64((1 << 58) - 1)
-_KERNEL = np.uint64(CpuMode.KERNEL) << _MODE_AT | _RETURN
+_MODE_SHIFT, _MODE_MASK = np.uint64(60), np.uint64(7)
+# rows of a chunk in distinct_keys, and the most rows that it sorts at once
+_CHUNK_ROWS, _SORT_LIMIT = 1 << 18, 1 << 20
+_REPEATS = 4
+"""Where each distinct key occurs fewer times than this on average, all keys are sorted instead of searched for."""
+_FLAGS_SHIFT, _OFFSET_MASK = np.uint64(58), np.uint64((1 << 58) - 1)
+_KERNEL_RETURN = np.uint64(CpuMode.KERNEL) << _MODE_SHIFT | _RETURN
 
 
 class DecodedFrames(Frozen):
     """Decoded frame keys, (n,) columns."""
 
     mapping: I64
-    """Row of MergedMappings.table, −1 if no mapping contains the address."""
-    address: U64
+    """The merged mapping (`MergedMappings`), −1 if no mapping contains the address."""
+    address: U64  # moved to the address of the merged mapping; 0 for root frames
     is_return: Bools
     mode: U8
     root: I64
-    """Positive: a RootFrame, which has no address."""
+    """The RootFrame; 0 for frames with an address."""
 
 
 class SideTable(Frozen):
     """Addresses outside the layout; keys refer to them by number."""
 
     mapping: I64
-    """Merged mapping, −1 for none."""
+    """The merged mapping, −1 for none."""
     address: I64
     """The address's bits as int64."""
 
 
 def mode_bits(mode: U8) -> U64:
     """Return (n,) the key bits of return addresses in each mode."""
-    return (as_uint64(mode) & _MODE_BITS) << _MODE_AT | _RETURN
+    return (as_uint64(mode) & _MODE_MASK) << _MODE_SHIFT | _RETURN
 
 
 def without_return(bits: U64) -> U64:
@@ -84,61 +89,65 @@ def without_return(bits: U64) -> U64:
 
 def root_frame_keys(root: I64) -> U64:
     """Return (n,) the keys of root frames."""
-    return as_uint64(root) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
+    return as_uint64(root) | _ROOT | np.uint64(CpuMode.USER) << _MODE_SHIFT
 
 
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
-    """Return distinct keys, ascending, and (n,) the index of each key among them.
+    """Return the distinct keys, ascending, and (n,) the index of each key among them.
 
-    Up to a million are sorted at once. If more keys have few distinct values, these are found in a hash table, and
-    those that share a slot by binary search, in chunks: sorting all at once would take more memory than anything else.
-    For many distinct values the cache would be missed at every step of a search, and the table would be larger than the
-    sort.
+    Up to a million keys are sorted with their rows. With more keys, that would take more memory than any other step of
+    a conversion. So if they repeat, their indices are found chunk by chunk: most in a cache (a hash table of fixed
+    size), and those that lost their slot to another key by binary search. If most keys are distinct, each search would
+    miss the CPU's cache at every step, so these are sorted after all.
     """
-    if len(keys) <= _SORTED:
-        first, place = group_rows([keys >> _FLAGS_AT, keys & _OFFSET])  # short enough to be sorted as one word
-        return keys[first], as_int32(place)
+    if len(keys) <= _SORT_LIMIT:
+        # As two columns, because group_rows packs them together with the row into one word, if offsets are small.
+        first, index_of_key = group_rows([keys >> _FLAGS_SHIFT, keys & _OFFSET_MASK])
+        return keys[first], as_int32(index_of_key)
     distinct = unique(keys)
-    if _MANY * len(distinct) > len(keys):
+    if _REPEATS * len(distinct) > len(keys):
         return distinct, as_int32(unique_inverse(keys)[1])
     index, cache = np.empty(len(keys), np.int32), DirectMappedCache(bits=18)
     cache.learn(arange(len(distinct)), distinct.view(np.int64))
-    for rows in row_slices(len(keys), _AT_ONCE):
-        part = keys[rows]
-        index[rows], is_known = cache.cached(part.view(np.int64))
-        others = flatnonzero(~is_known)
-        index[rows.start + others] = searchsorted(distinct, part[others])
+    for rows in row_slices(len(keys), _CHUNK_ROWS):
+        chunk = keys[rows]
+        index[rows], is_cached = cache.cached(chunk.view(np.int64))
+        others = flatnonzero(~is_cached)
+        index[rows.start + others] = searchsorted(distinct, chunk[others])
     return distinct, index
 
 
 def renumber_keys(keys: U64, side_numbers: U64) -> U64:
-    """Return (n,) the keys with the side-table numbers that FrameKeys.absorb returned."""
+    """Return (n,) keys of another `FrameKeys` as keys of this one; ``side_numbers`` is what ``absorb`` returned."""
     keys = keys.copy()
     rows = flatnonzero(keys & (_SIDE | _ROOT) == _SIDE)
-    keys[rows] = keys[rows] & ~_OFFSET | side_numbers[(keys[rows] & _OFFSET).view(np.int64)]
+    keys[rows] = keys[rows] & ~_OFFSET_MASK | side_numbers[(keys[rows] & _OFFSET_MASK).view(np.int64)]
     return keys
 
 
 def decode_keys(keys: U64, layout: AddressLayout, side: SideTable) -> DecodedFrames:
     """Decode frame keys; ``side`` is the side table of the FrameKeys that made them."""
-    offset = keys & _OFFSET
+    low_bits = keys & _OFFSET_MASK
     is_root = keys & _ROOT != 0
-    mapping, address = layout.at(offset)
+    mapping, address = layout.at(low_bits)
     outside = flatnonzero(keys & _SIDE != 0)
-    number = offset[outside].view(np.int64)
-    mapping[outside], address[outside] = side.mapping[number], side.address[number].view(np.uint64)
+    side_row = low_bits[outside].view(np.int64)
+    mapping[outside], address[outside] = side.mapping[side_row], side.address[side_row].view(np.uint64)
     mapping[is_root], address[is_root] = -1, 0
     return DecodedFrames(
         mapping=mapping,
         address=address,
         is_return=keys & _RETURN != 0,
-        mode=(keys >> _MODE_AT & _MODE_BITS).astype(np.uint8),
-        root=np.where(is_root, offset, np.uint64(0)).view(np.int64),
+        mode=(keys >> _MODE_SHIFT & _MODE_MASK).astype(np.uint8),
+        root=np.where(is_root, low_bits, np.uint64(0)).view(np.int64),
     )
 
 
 class FrameKeys:
     """Encodes frames as keys.
+
+    Frames come in parts (runs of one mode, as in `ChainParts`). ``context`` and ``bits`` (parts,) are the lookup
+    context of each part, from ``lookup_contexts``, and the mode bits of its keys, from ``mode_bits``.
 
     User addresses without a mapping are meaningless once processes are combined, and share one key; with
     ``per_process`` they stay separate.
@@ -148,39 +157,42 @@ class FrameKeys:
         self._spaces, self._merged, self.layout, self._per_process = spaces, merged, layout, per_process
         self._lookup = MappingLookup(spaces, len(merged.number) - 1)
         text = kernel_text_of(spaces, merged.mmaps)
-        self._text = None if text is None or layout.is_outside[text.mapping] else text
+        self._kernel_text = None if text is None or layout.is_outside[text.mapping] else text
         self._side = RowInterner(2)
-        """Columns: the mapping, and the address as int64 bits."""
-        user = mode_bits(np.array([CpuMode.USER], np.uint8))
-        self._unmapped_user = self._side_keys(as_int64([-1]), np.zeros(1, np.uint64), user)
+        """The rows of the side table: the mapping, and the address as int64 bits."""
+        # (1,) the key that user addresses without a mapping share
+        user_bits = mode_bits(np.array([CpuMode.USER], np.uint8))
+        self._unmapped_user = self._side_keys(as_int64([-1]), np.zeros(1, np.uint64), user_bits)
 
     def encode(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
-        """Return (n,) the key of each frame; ``part`` (n,) is its row in ``context`` and ``bits``.
-
-        ``context`` comes from ``lookup_contexts``, ``bits`` from ``mode_bits``.
-        """
-        text = self._text
+        """Return (n,) the keys of frames at addresses, as return addresses; ``part`` (n,) is each frame's part."""
+        text = self._kernel_text
         if text is None:
             return self._encode_anywhere(part, context, bits, address)
         in_text = text.holds(part, context, address)
-        rest = flatnonzero(~in_text)
-        self.hit[text.mapping] |= len(rest) < len(in_text)
-        keys: U64 = address + np.uint64((int(self.layout.delta[text.mapping]) + int(_KERNEL)) % 2**64)
-        keys[rest] = self._encode_anywhere(take(part, rest), context, bits, take(address, rest))
+        others = flatnonzero(~in_text)
+        self.is_hit[text.mapping] |= len(others) < len(in_text)
+        # for the others, too, because one addition for all costs less than choosing
+        keys: U64 = address + np.uint64((int(self.layout.delta[text.mapping]) + int(_KERNEL_RETURN)) % 2**64)
+        keys[others] = self._encode_anywhere(take(part, others), context, bits, take(address, others))
         return keys
 
     def _encode_anywhere(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
+        """Do what ``encode`` does, without the shortcut for the kernel's text."""
         interval, is_mapped = self._spaces.ranges.intervals(address)
         keys: U64 = repeat(self._unmapped_user, len(address))
         rows = flatnonzero(is_mapped)
         keys[rows] = self._encode_mapped(take(part, rows), context, bits, take(interval, rows), take(address, rows))
-        rows = flatnonzero(take(self._is_meaningful(bits), part) & ~is_mapped)
+        rows = flatnonzero(take(self._stays_separate(bits), part) & ~is_mapped)
         if len(rows):
             keys[rows] = self._side_keys(minus_ones(len(rows)), address[rows], bits[part[rows]])
         return keys
 
     def _encode_mapped(self, part: I64, context: I64, bits: U64, interval: I64, address: U64) -> U64:
-        """Return (n,) keys of addresses where some process has a mapping."""
+        """Return (n,) keys of addresses where some process, perhaps another one, has a mapping.
+
+        ``interval`` (n,) comes from ``AddressSpaces.ranges.intervals``.
+        """
         mmap = self._lookup.find(take(context, part), interval)
         keys = address + take(self.layout.delta, mmap)
         keys |= take(bits, part)
@@ -189,32 +201,33 @@ class FrameKeys:
             keys[outside] = self._encode_outside(mmap[outside], bits[part[outside]], address[outside])
         return keys
 
-    def _is_meaningful(self, bits: U64) -> Bools:
-        """Return (n,) whether the address of a frame without a mapping is meaningful."""
-        tells: Bools = bits >> _MODE_AT & _MODE_BITS != np.uint64(CpuMode.USER)
-        return tells | self._per_process
+    def _stays_separate(self, bits: U64) -> Bools:
+        """Return (parts,) whether addresses without a mapping keep keys of their own."""
+        is_other_mode: Bools = bits >> _MODE_SHIFT & _MODE_MASK != np.uint64(CpuMode.USER)
+        return is_other_mode | self._per_process
 
     @property
-    def hit(self) -> Bools:
-        """(recorded mappings + 1,) whether a frame lies in each mapping."""
-        return self._lookup.hit
+    def is_hit(self) -> Bools:
+        """(recorded mappings + 1,) whether a frame lies in each mapping; the last row is for none."""
+        return self._lookup.is_hit
 
     def side_table(self) -> SideTable:
         """The addresses that keys refer to by number, as copies."""
         mapping, address = self._side.columns()
         return SideTable(mapping.copy(), address.copy())
 
-    def absorb(self, side: SideTable, hit: Bools) -> U64:
-        """Add the addresses of another FrameKeys of the same history.
+    def absorb(self, side: SideTable, is_hit: Bools) -> U64:
+        """Add the side table and the hit mappings of another FrameKeys of the same history.
 
-        Returns their numbers here, for ``renumber_keys``.
+        Returns (rows of ``side``,) the rows of these addresses in this side table, for ``renumber_keys``.
         """
-        np.logical_or(self.hit, hit, out=self.hit)
+        np.logical_or(self.is_hit, is_hit, out=self.is_hit)
         return self._side.number(side.mapping, side.address).view(np.uint64)
 
     def _encode_outside(self, mmap: I64, bits: U64, address: U64) -> U64:
+        """Return (n,) keys of addresses in mappings outside the layout or in none (−1); ``bits`` (n,)."""
         keys = repeat(self._unmapped_user, len(mmap))
-        rows = flatnonzero((mmap >= 0) | self._is_meaningful(bits))
+        rows = flatnonzero((mmap >= 0) | self._stays_separate(bits))
         if len(rows):
             mmap = mmap[rows]
             keys[rows] = self._side_keys(
@@ -223,6 +236,7 @@ class FrameKeys:
         return keys
 
     def _side_keys(self, mapping: I64, address: U64, bits: U64) -> U64:
+        """Return (n,) keys that refer to the side table, to which new addresses are added; ``bits`` (n,)."""
         number = self._side.number(mapping, address.view(np.int64)).view(np.uint64)
         # no call ends below address 0
         bits = np.where(address == np.uint64(0), without_return(bits), bits)

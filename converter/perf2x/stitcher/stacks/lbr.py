@@ -1,8 +1,8 @@
-"""Call stacks from the processor's last branch records (``perf record --call-graph lbr``).
+"""Makes call stacks from the processor's last branch records (``perf record --call-graph lbr``).
 
-In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK) a return removes the record of its call, so the calls that have not
-returned remain: ``from`` is the call instruction, ``to`` the called function, newest first. Source of truth:
-resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
+In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK) a return removes the record of its call, so that the records of calls
+that have not returned remain: ``from`` is the call instruction, ``to`` the called function, newest first. Source of
+truth: resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
 
 ::
 
@@ -10,8 +10,9 @@ resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
     branches            from0→to0  from1→to1  from2→to2
     result              KERNEL k0 k1 USER u0 USER from0 USER from1 USER from2
 
-These are addresses of call instructions, not return addresses, so nothing may be subtracted from them for the lookup of
-symbols. A USER marker before each one marks it as such (see ``callchain``).
+Here ``from`` addresses are call instructions, not return addresses, so nothing may be subtracted from them for the
+lookup of symbols. Therefore a USER marker precedes each: the first address after a marker is an instruction (see
+``callchain``).
 """
 
 import numpy as np
@@ -40,7 +41,7 @@ from perf2x.base.columnar import (
 from perf2x.model.recording import Branches
 
 _USER_MARKER = np.uint64(CallchainContext.USER)
-_UNKNOWN_INDEX = np.uint64(2**64 - 1)
+_NO_INDEX = np.uint64(2**64 - 1)
 _UPPER_HALF = np.uint64(1 << 63)
 """Start of the kernel's addresses. The ip of a sample whose chain has only a user part can be in the kernel, if an
 interrupt delayed the sample; it must not replace the innermost user address.
@@ -50,12 +51,12 @@ _MAX_STITCHED = 1024
 
 
 class LbrState(Frozen):
-    """The last sample of every thread so far and the older calls added to it; the next batch continues from it."""
+    """The last sample of each thread so far, with its branch records; the next batch continues from these."""
 
     thread: I64
     branches: Branches
     older: ListArray
-    """uint64 ``from`` addresses"""
+    """The older calls that were added to the sample: uint64 ``from`` addresses."""
 
 
 def empty_lbr_state() -> LbrState:
@@ -66,22 +67,22 @@ def empty_lbr_state() -> LbrState:
 
 
 def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: ListArray | None) -> ListArray:
-    """Replace the user part of each chain by the calls in its branch records.
+    """Replace the user part of each chain by the sampled user address and the calls in the sample's branch records.
 
-    Chains without a user part or without branches stay as they are.
+    Chains without a user part or without branches stay as they are. ``older`` has further calls to append to each
+    chain, from ``stitch_older_calls``.
 
-    The innermost user address of a sample taken in user mode is its own ``ip``: it is precise (PEBS), while the chain
-    begins at the interrupt, some instructions later. For samples in the kernel it is the address recorded after
-    PERF_CONTEXT_USER or, without one, the ``to`` of the newest branch. ``older`` has the calls to append to each
-    row, from ``stitch_older_calls``.
+    For a sample taken in user mode, the sampled user address is its own ``ip``: that is precise (PEBS), while the
+    recorded chain begins at the interrupt, some instructions later. For a sample taken in the kernel, it is the address
+    recorded after PERF_CONTEXT_USER or, if there is none, the ``to`` of the newest branch.
     """
-    user = _first_user_marker(chain)
-    chain = _with_precise_leaf(chain, user, ip)
+    marker = _first_user_marker(chain)
+    chain = _with_precise_leaf(chain, marker, ip)
     count = np.diff(branches.offsets)
-    use = (user >= 0) & (count > 0)
-    kept = np.where(use, user - chain.offsets[:-1], chain.lengths)
+    use = (marker >= 0) & (count > 0)
+    kept = np.where(use, marker - chain.offsets[:-1], chain.lengths)
     head = chain.heads(kept)
-    leaf = _leaf(chain, user, ip, branches)[use]
+    leaf = _leaf(chain, marker, ip, branches)[use]
     calls = ListArray.of(branches.from_ip, branches.offsets[:-1], np.where(use, count, 0))
     parts = [head, _mark_each(ListArray(offsets_of(use), leaf)), _mark_each(calls)]
     if older is not None:
@@ -89,36 +90,39 @@ def call_stack_chains(chain: ListArray, ip: U64, branches: Branches, older: List
     return side_by_side(parts)
 
 
-def _with_precise_leaf(chain: ListArray, user: I64, ip: U64) -> ListArray:
-    """Return the chains; in those of samples in user mode, replace the address after the marker by ``ip``."""
-    rows = flatnonzero((user == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
-    rows = rows[chain.values[user[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
+def _with_precise_leaf(chain: ListArray, marker: I64, ip: U64) -> ListArray:
+    """Return the chains; in those of samples in user mode, ``ip`` replaces the first address.
+
+    A sample is in user mode if its chain begins with the USER marker. ``marker`` (n,) is from ``_first_user_marker``.
+    """
+    rows = flatnonzero((marker == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
+    rows = rows[chain.values[marker[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
     values = chain.values.copy()
-    values[user[rows] + 1] = ip[rows]
+    values[marker[rows] + 1] = ip[rows]
     return ListArray(chain.offsets, values)
 
 
 def _first_user_marker(chain: ListArray) -> I64:
     """Return the index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none; shape (n,)."""
-    marker = flatnonzero(chain.values == _USER_MARKER)
-    row = row_numbers(chain.lengths)[marker]
+    markers = flatnonzero(chain.values == _USER_MARKER)
+    row = row_numbers(chain.lengths)[markers]
     first = minus_ones(len(chain))
-    first[row[::-1]] = marker[::-1]
+    first[row[::-1]] = markers[::-1]  # backwards, so that a row's first marker is written last
     return first
 
 
-def _leaf(chain: ListArray, user: I64, ip: U64, branches: Branches) -> U64:
-    """Return the innermost user address of each row, shape (n,)."""
-    after_marker = user + 1
-    recorded = (user >= 0) & (after_marker < chain.offsets[1:])
-    word = np.zeros(len(user), np.uint64)
-    word[recorded] = chain.values[after_marker[recorded]]
-    recorded &= word < np.uint64(CALLCHAIN_CONTEXT_MAX)
+def _leaf(chain: ListArray, marker: I64, ip: U64, branches: Branches) -> U64:
+    """Return the innermost user address of each sample: after the marker, else ``ip`` or ``to``; shape (n,)."""
+    after_marker = marker + 1
+    is_recorded = (marker >= 0) & (after_marker < chain.offsets[1:])
+    word = np.zeros(len(marker), np.uint64)
+    word[is_recorded] = chain.values[after_marker[is_recorded]]
+    is_recorded &= word < np.uint64(CALLCHAIN_CONTEXT_MAX)
     has_branch = np.diff(branches.offsets) > 0
-    to = np.zeros(len(user), np.uint64)
-    to[has_branch] = branches.to_ip[branches.offsets[:-1][has_branch]]
-    in_user_mode = user == chain.offsets[:-1]
-    return np.where(recorded, word, np.where(in_user_mode, ip, to))
+    newest_to = np.zeros(len(marker), np.uint64)
+    newest_to[has_branch] = branches.to_ip[branches.offsets[:-1][has_branch]]
+    is_user_mode = marker == chain.offsets[:-1]
+    return np.where(is_recorded, word, np.where(is_user_mode, ip, newest_to))
 
 
 def _mark_each(rows: ListArray) -> ListArray:
@@ -133,78 +137,86 @@ def stitch_older_calls(
 ) -> tuple[ListArray, LbrState]:
     """Find older calls, overwritten in the registers but present in the thread's previous sample (``--stitch-lbr``).
 
-    ``thread`` (n,) identifies threads, ``order`` (n,) sorts samples by time, ``depth`` is the processor's number of
-    registers. Returns the calls to append to each sample's own (n rows), and the state for the next batch.
+    ``thread`` (n,) identifies threads, ``order`` (n,) is each sample's rank by time, ``depth`` is the processor's
+    number of branch records. Returns the calls to append to each sample's own (n rows), and the state for the next
+    batch.
 
-    Let P be the thread's previous sample. A sample continues P if its oldest record is also in P, unchanged and in the
-    same register. P's records that are older than this one (a chunk) then belong to the sample as well, and so do the
-    calls that were added to P. With the chunks of a thread laid out newest first, every result is one slice::
+    Let P be the thread's previous sample. A sample continues P if the sample's oldest record is also in P, unchanged
+    and in the same register. Then P's records that are older than this record belong to the sample as well; they are
+    the sample's *chunk*. So do the calls that were added to P, which are the chunks of P and of the samples before it.
+    With the chunks of a thread laid out newest first, every result is one slice. Of four samples in order of time, b
+    continues a, c continues nothing, d continues c::
 
-        sample      a     b      c (not continued)  d
-        laid out    [d's chunk] [c: none] [b's chunk] [a's chunk]
-        result of b                        ^--------- ---------^
+        laid out       [d's chunk] [c's: empty] [b's chunk] [a's chunk]
+        added to b                              ^---------- ----------^
+        added to d     ^---------- -----------^
     """
     # rows of the state, followed by those of the batch
-    everything = Branches.joined([state.branches, replace(branches, hw_index=_indices(branches))])
+    all_branches = Branches.joined([state.branches, replace(branches, hw_index=_indices(branches))])
     offsets = np.append(state.older.offsets, repeat(state.older.offsets[-1:], len(thread)))
     older = ListArray(offsets, state.older.values)
     thread = np.concatenate([state.thread, thread])
+    # by thread, then by time; those of the state come first. From here on, columns are in this order.
     rows = lexsort([np.concatenate([minus_ones(len(state.thread)), order]), thread])
     thread = thread[rows]
     previous = np.concatenate([rows[:1], rows[:-1]])
-    distance, continued = _continued(everything, rows, previous, depth)
-    continued &= ~begins_run(thread)
-    chunks = _added_calls(everything, older, rows, previous, distance, continued)
-    results = _concatenate_runs(chunks, continued)
-    result = results[argsort(rows)[len(state.thread) :]]
+    distance, continues = _continues(all_branches, rows, previous, depth)
+    continues &= ~begins_run(thread)
+    chunks = _chunks(all_branches, older, rows, previous, distance, continues)
+    added = _concatenate_runs(chunks, continues)
+    added_in_batch = added[argsort(rows)[len(state.thread) :]]
     last = flatnonzero(ends_run(thread))
-    return result, LbrState(thread[last], everything[rows[last]], results[last])
+    return added_in_batch, LbrState(thread[last], all_branches[rows[last]], added[last])
 
 
 def _indices(branches: Branches) -> U64:
-    unknown = np.full(len(branches.offsets) - 1, _UNKNOWN_INDEX, np.uint64)
+    """Return (n,) which hardware register has each sample's newest record (hw_idx), _NO_INDEX if unknown."""
+    unknown = np.full(len(branches.offsets) - 1, _NO_INDEX, np.uint64)
     return unknown if branches.hw_index is None else branches.hw_index
 
 
-def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tuple[I64, Bools]:
-    """Compare each sample's oldest record with the previous sample's record in the same register.
+def _continues(branches: Branches, rows: I64, previous: I64, depth: int) -> tuple[I64, Bools]:
+    """Compare each sample's oldest record with the record in the same register of the previous sample.
 
-    Returns the position of the latter in the previous sample and whether both are equal, each of shape (n,).
+    Returns the position of the latter among the previous sample's records, newest first, and whether the two are equal.
+    Shapes: all (n,).
 
-    Registers are a ring: hw_idx holds the newest record, so the oldest of ``nr`` lies ``nr − 1`` registers before it.
+    The registers are a ring. The register hw_idx has the newest record, so the oldest of ``nr`` records is ``nr − 1``
+    registers before it.
     """
     count, index = np.diff(branches.offsets), _indices(branches)
-    known = (index[rows] < np.uint64(depth)) & (index[previous] < np.uint64(depth)) & (count[rows] > 0)
-    oldest = depth - count[rows] + index[rows].view(np.int64) + 1
-    newest = index[previous].view(np.int64)
-    distance = (newest - oldest) % depth  # perf misses distance 0: it tests newest > oldest
-    possible = known & (distance < count[previous]) & (count[rows] <= depth)
-    mine, other = branches.offsets[rows + 1] - 1, branches.offsets[previous] + distance
-    same = possible.copy()
+    has_index = (index[rows] < np.uint64(depth)) & (index[previous] < np.uint64(depth)) & (count[rows] > 0)
+    oldest_register = depth - count[rows] + index[rows].view(np.int64) + 1
+    newest_register = index[previous].view(np.int64)  # of the previous sample
+    distance = (newest_register - oldest_register) % depth  # perf misses distance 0: it tests newest > oldest
+    is_comparable = has_index & (distance < count[previous]) & (count[rows] <= depth)
+    oldest, counterpart = branches.offsets[rows + 1] - 1, branches.offsets[previous] + distance
+    is_equal = is_comparable.copy()
     for column in (branches.from_ip, branches.to_ip, branches.flags):
-        same[possible] &= column[mine[possible]] == column[other[possible]]
-    return distance, same
+        is_equal[is_comparable] &= column[oldest[is_comparable]] == column[counterpart[is_comparable]]
+    return distance, is_equal
 
 
-def _added_calls(
-    branches: Branches, older: ListArray, rows: I64, previous: I64, distance: I64, continued: Bools
+def _chunks(
+    branches: Branches, older: ListArray, rows: I64, previous: I64, distance: I64, continues: Bools
 ) -> ListArray:  # fmt: skip
-    """Return the calls added to each sample: the previous one's records after ``distance``.
+    """Return the chunk of each sample: the previous sample's records after the one at position ``distance``.
 
-    Rows of the state keep the older calls that they already have.
+    The chunk of a sample that continues none is empty; that of a row of the state has the older calls added before.
     """
     first = branches.offsets[previous] + distance + 1
-    lengths = np.where(continued, branches.offsets[previous + 1] - first, older.lengths[rows])
-    starts = np.where(continued, first, len(branches.from_ip) + older.offsets[:-1][rows])
+    lengths = np.where(continues, branches.offsets[previous + 1] - first, older.lengths[rows])
+    # calls of the state follow those of all samples in the array that the chunks are taken from
+    starts = np.where(continues, first, len(branches.from_ip) + older.offsets[:-1][rows])
     return ListArray.of(np.concatenate([branches.from_ip, older.values]), starts, lengths)
 
 
-def _concatenate_runs(chunks: ListArray, continued: Bools) -> ListArray:
-    """Concatenate each row's calls and those of rows before it in its run, newest first, up to _MAX_STITCHED."""
+def _concatenate_runs(chunks: ListArray, continues: Bools) -> ListArray:
+    """Concatenate each row's chunk and the chunks of the rows that it continues, newest first, up to _MAX_STITCHED."""
     count = len(chunks)
-    laid = chunks[arange(count)[::-1]]
-    begin = np.maximum.accumulate(np.where(continued, 0, arange(count)))
-    starts = laid.offsets[:-1][::-1]
-    ends = laid.offsets[count - begin]
+    newest_first = chunks[arange(count)[::-1]]
+    run_begin = np.maximum.accumulate(np.where(continues, 0, arange(count)))  # first row of each row's run
+    starts = newest_first.offsets[:-1][::-1]
+    ends = newest_first.offsets[count - run_begin]
     lengths = np.minimum(ends - starts, _MAX_STITCHED)
-    return ListArray.of(laid.values, starts, lengths)
+    return ListArray.of(newest_first.values, starts, lengths)

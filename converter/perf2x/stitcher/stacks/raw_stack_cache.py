@@ -1,7 +1,8 @@
-"""Cache of stacks by recorded words: most samples repeat a recent stack.
+"""Caches stacks by their recorded words, because most samples repeat a recent stack.
 
-Building a stack takes several lookups per frame; finding it in the cache takes one comparison of its words. Where a
-busy machine starts many programs, half of the samples of a batch are equal, but hardly any to those of other batches.
+Building a stack takes several lookups per frame; finding it in the cache takes one comparison of its words. On a busy
+machine that starts many programs, only samples of the same batch are equal (half of them); a cache that is kept from
+batch to batch then finds nothing, and is emptied early.
 """
 
 from collections.abc import Callable
@@ -15,24 +16,24 @@ _MAX_ROWS = 1 << 17
 _MAX_WORDS = 1 << 21
 """Larger tables have hardly more hits: programs start and exit, and are loaded at random addresses."""
 _EARLY_ROWS, _EARLY_USES = 1 << 15, 2.0
-"""Number of rows, and samples per row, below which stacks hardly repeat: a small table finds as many."""
+"""A table with more rows than this is emptied if it had fewer samples per row than this: a small one finds as many."""
 
 
 class RawStackCache:
-    """Caches stack numbers by StackInputs; cleared when it has grown large."""
+    """Caches stack numbers by the words and columns of StackInputs; empties itself when it has grown large."""
 
     def __init__(self) -> None:
         self.clear()
 
     def stacks(self, inputs: StackInputs, build: Callable[[I64], I32]) -> I32:
-        """Return (n,) the stack of each sample; ``build`` makes those of samples whose stacks are new."""
+        """Return (n,) the stack number of each sample; ``build(rows)`` returns those of samples with new inputs."""
         self._samples += len(inputs)
-        before = len(self._table)
+        rows_before = len(self._table)
         number = self._table.number_rows(inputs.chain, *inputs.columns())
-        new = flatnonzero(number >= before)
+        new = flatnonzero(number >= rows_before)
         if len(new):
-            sample = np.empty(len(self._table) - before, np.int64)
-            sample[number[new] - before] = new  # any one of the equal samples
+            sample = np.empty(len(self._table) - rows_before, np.int64)
+            sample[number[new] - rows_before] = new  # any one of the equal samples
             self._stack.extend(build(sample))
         stacks: I32 = take(self._stack[0], number)
         rows = len(self._table)

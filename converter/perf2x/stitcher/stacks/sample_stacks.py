@@ -1,13 +1,12 @@
 """Stores the thread and stack of each sample, for formats that make a second pass over the recording.
 
-Each process writes its own spool; the parent creates all spools before forking and reads them at the end. A part is a
-run of rows of one spool.
+Each process writes rows to a spool of its own, a temporary file (`RowSpool`). The parent creates all spools before it
+forks, and reads them at the end. A *part* is a run of rows in one spool; the list of parts puts the rows of all shards
+in the order of the file::
 
-::
-
-    parent            |part of spool 0|                         |part of spool 0|   redoes the shard of a dead worker
-    workers                            |spool 1|      |spool 2|
-    rows              |in the order of the file: shards concatenated    |
+    shards    1            2            3            4
+    done by   parent       worker 1     worker 2     the parent, because worker 3 died
+    rows in   spool 0      spool 1      spool 2      spool 0
 """
 
 import numpy as np
@@ -23,26 +22,31 @@ class RecordedSpools:
 
     def __init__(self) -> None:
         self._spools = [RowSpool(2)]
-        self._own, self._begin = 0, 0
-        """This process's spool, and its first row that is not in a part yet."""
+        self._own, self._part_begin = 0, 0
+        """Index of this process's spool, and the first row in it that is not in a part yet."""
         self._parts: list[RecordedPart] = []
         self._count = 0
         """Total number of rows."""
         self._batches = GrowableColumns(np.int64, 4)
-        """Of each batch: end, earliest time (without times, first position), first position, checksum of positions."""
+        """Four columns with a row per batch: its end among all rows, its earliest time (or first position, if samples
+        have no times), its first position, and a checksum of its positions.
+        """
 
     def create_worker_spools(self, processes: int) -> None:
-        """Create the spools of further processes. Raises FormatError if there is no space."""
+        """Create a spool for each worker; ``processes`` counts the parent, too. Raises FormatError without space."""
         self._spools += [RowSpool(2) for _ in range(1, processes)]
         for spool in self._spools[1:]:
             spool.open()
 
     def use_spool_of(self, process: int) -> None:
-        """Switch to the spool of a forked process; 0 is the parent."""
+        """Make ``add`` write to the spool of a worker (1 and up), in that worker; 0 is the parent's."""
         self._own = process
 
     def add(self, samples: Samples, kept: I64 | slice, thread: I32, stack: I32) -> None:
-        """Add a batch; only samples in ``kept`` have a thread and a stack. Raises FormatError if there is no space."""
+        """Add a batch. Raises FormatError if there is no space.
+
+        ``thread`` and ``stack`` are those of the samples ``kept`` (rows of ``samples``); the others get −1.
+        """
         rows = np.full((2, len(samples)), -1, np.int32)
         rows[:, kept] = thread, stack
         self._spools[self._own].extend(*rows)
@@ -59,7 +63,7 @@ class RecordedSpools:
         self._count += sum(part.stop - part.start for part in rows.parts)
 
     def rows(self) -> RecordedRows:
-        """Return all rows; those of another process refer to the parent's spools."""
+        """Return all rows. A worker's result has no spools: its parts refer to the parent's."""
         self._end_part()
         if self._own:
             self._spools[self._own].flush()
@@ -68,6 +72,7 @@ class RecordedSpools:
         return RecordedRows(self._parts, end, first.view(np.uint64), position, check, spools)
 
     def _end_part(self) -> None:
-        begin, self._begin = self._begin, len(self._spools[self._own])
-        if begin < self._begin:
-            self._parts.append(RecordedPart(self._own, begin, self._begin))
+        """Make a part of the rows that were written since the last part."""
+        begin, self._part_begin = self._part_begin, len(self._spools[self._own])
+        if begin < self._part_begin:
+            self._parts.append(RecordedPart(self._own, begin, self._part_begin))

@@ -1,6 +1,6 @@
-"""Sums of equal samples: same event, thread and stack, and any other columns requested.
+"""Sums equal samples, those with the same event, thread, stack and any other columns requested.
 
-In a timeline each sample has its own row, in columns that grow batch by batch.
+For a timeline, samples are not summed but only collected: each has a row of its own.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ import numpy as np
 
 from perf2x.base.columnar import I32, I64, U64, ColumnTable, GrowableColumns, sorted_runs, sum_runs
 
-_MIN_PENDING = 1 << 18
-"""Rows are summed when at least this many are new, and at least as many as are already summed."""
+_MIN_NEW_ROWS = 1 << 18
+"""Rows are summed when there are more new ones than this, and more than rows that were summed before."""
 
 
 class SampleRows(ColumnTable):
-    """Rows of samples as columns (n,); columns that were not requested are None."""
+    """Groups of equal samples as columns (n,); columns that were not requested are None."""
 
     event: I32
     thread: I32
@@ -25,9 +25,9 @@ class SampleRows(ColumnTable):
     """Number of samples."""
     cpu: I64 | None = None
     cgroup: I64 | None = None
-    """The id's bits as int64."""
+    """The bits of PERF_SAMPLE_CGROUP's id as int64."""
     data_src: I64 | None = None
-    """The bits of the data source word."""
+    """The bits of PERF_SAMPLE_DATA_SRC's word as int64."""
 
 
 class SampleSums:
@@ -39,14 +39,14 @@ class SampleSums:
         self._keys = GrowableColumns(np.int32, 3)
         self._values = GrowableColumns(np.int64, 2 + len(extra))
         """Columns: sum of values, number of samples, then the extra ones."""
-        self._settled = 0
+        self._summed = 0  # number of rows that are distinct; later rows may be equal to others
 
     def add(self, rows: SampleRows) -> None:
         """Append rows, and sum them when there are many."""
         self._keys.extend(rows.event, rows.thread, rows.stack)
         self._values.extend(rows.value, rows.count, *(getattr(rows, name) for name in self._extra))
-        if len(self._keys) - self._settled > max(_MIN_PENDING, self._settled):
-            self.settle()
+        if len(self._keys) - self._summed > max(_MIN_NEW_ROWS, self._summed):
+            self.sum_all()
 
     def rows(self) -> SampleRows:
         """Return all rows so far, of which some may be equal, as views that the next ``add`` may invalidate."""
@@ -54,8 +54,8 @@ class SampleSums:
         event, thread, stack = self._keys.columns()
         return SampleRows(event, thread, stack, value, count, **dict(zip(self._extra, extra, strict=True)))
 
-    def settle(self) -> None:
-        """Sum all equal rows."""
+    def sum_all(self) -> None:
+        """Sum all equal rows, in place."""
         value, count, *extra = self._values.columns()
         keys = self._keys.columns()
         order, begins = sorted_runs([*keys, *extra])
@@ -66,11 +66,11 @@ class SampleSums:
             column[: len(first)] = column[first]
         self._keys.shorten(len(first))
         self._values.shorten(len(first))
-        self._settled = len(first)
+        self._summed = len(first)
 
 
 class TimedRows(ColumnTable):
-    """Samples as columns (n,); writable views of the collector's columns."""
+    """Samples as columns (n,), in order of arrival; those of `TimedSamples.rows` are writable views."""
 
     event: I32
     thread: I32
@@ -82,30 +82,30 @@ class TimedRows(ColumnTable):
     time: U64
     """Nanoseconds; the position in the file if samples have no time."""
     cgroup: I64 | None = None
-    """The id's bits; None if not requested."""
+    """The bits of PERF_SAMPLE_CGROUP's id; None if not requested."""
     data_src: I64 | None = None
-    """The bits of the data source word; None if not requested."""
+    """The bits of PERF_SAMPLE_DATA_SRC's word; None if not requested."""
     position: I64 | None = None
     """Position of the record in the recording; None if not requested."""
 
 
 class TimedSamples:
-    """Collects the samples of a timeline without a second copy."""
+    """Collects the samples of a timeline, in memory that the profile takes over without a copy."""
 
     def __init__(self, extra: Sequence[str]) -> None:
         """``extra``: requested columns out of ``cgroup``, ``data_src`` and ``position``."""
         self._extra = extra
-        self._small = GrowableColumns(np.int32, 4)
-        self._large = GrowableColumns(np.int64, 2 + len(extra))
+        self._narrow = GrowableColumns(np.int32, 4)  # event, thread, stack, cpu
+        self._wide = GrowableColumns(np.int64, 2 + len(extra))  # value, time, then the extra ones
 
     def add(self, rows: TimedRows) -> None:
         """Append rows."""
-        self._small.extend(rows.event, rows.thread, rows.stack, rows.cpu)
-        self._large.extend(rows.value, rows.time.view(np.int64), *(getattr(rows, name) for name in self._extra))
+        self._narrow.extend(rows.event, rows.thread, rows.stack, rows.cpu)
+        self._wide.extend(rows.value, rows.time.view(np.int64), *(getattr(rows, name) for name in self._extra))
 
     def rows(self) -> TimedRows:
         """Return all rows so far, as views that the next ``add`` may invalidate."""
-        event, thread, stack, cpu = self._small.columns()
-        value, time, *extra = self._large.columns()
+        event, thread, stack, cpu = self._narrow.columns()
+        value, time, *extra = self._wide.columns()
         named = dict(zip(self._extra, extra, strict=True))
         return TimedRows(event, thread, stack, cpu, value, time.view(np.uint64), **named)

@@ -1,4 +1,4 @@
-"""Numbers distinct threads and stacks."""
+"""Gives numbers to distinct threads and stacks, so that samples refer to both by small integers."""
 
 from typing import TypeVar
 
@@ -34,16 +34,16 @@ class ThreadRows(Frozen):
     comm: I64
     """Index of the name in ThreadNames, −1 for none."""
     start: I64
-    """Sequence number of its fork from ThreadNames, because ids are reused."""
+    """Sequence number of the thread's fork (ThreadNames.start), because ids are reused; −1 if unknown."""
     first_sequence: I64
-    """Sequence number of the first sample."""
+    """Sequence number of the thread's first sample."""
 
 
 Rows = TypeVar("Rows", SampleRows, TimedRows)
 
 
 class Renumbering(Frozen):
-    """Maps another interner's stacks and threads to numbers of this one."""
+    """Maps another interner's numbers to those of this one: ``stack[i]`` replaces stack i of the other."""
 
     stack: I32
     thread: I32
@@ -59,22 +59,22 @@ class StackInterner:
     def __init__(self) -> None:
         self._stacks = ListInterner(np.uint64)
         self._threads = RowInterner(4)
-        """Columns: pid, tid, index of the name, start."""
-        self._first_sequence = GrowableColumns(np.int64)
+        """Columns: pid, tid, index of the name, start (as in `ThreadRows`)."""
+        self._first_sequence = GrowableColumns(np.int64)  # of each thread
         self._namesake = GrowableColumns(np.int32)
         """For each thread, the first thread with the same name."""
-        self._first_of_name: dict[int, int] = {}
+        self._first_of_name: dict[int, int] = {}  # thread by index of its name
 
     def intern_stacks(self, keys: ListArray) -> I32:
         """Return (n,) the number of each row of frame keys."""
         return as_int32(self._stacks.number_rows(keys))
 
     def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64) -> I32:
-        """Return (n,) the thread of each row."""
+        """Return (n,) the number of each row's thread; ``comm`` and ``start`` (n,) are as in `ThreadRows`."""
         return as_int32(self._threads.number(pid, tid, comm, start))
 
     def note_first(self, thread: I32 | I64, sequence: I64) -> None:
-        """Lower the first sequence number of threads; calls may come in any order."""
+        """Note that threads have samples at sequence numbers, of which the lowest is kept. Shapes: (n,)."""
         if new := len(self._threads) - len(self._first_sequence):
             self._first_sequence.extend(np.full(new, _NEVER, np.int64))
         np.minimum.at(self._first_sequence[0], thread, sequence)
@@ -82,10 +82,11 @@ class StackInterner:
     def namesakes(self, thread: I32 | I64) -> I32:
         """Return (n,) the first thread with the same name; a thread without a name maps to itself.
 
-        The first thread may differ between processes; samples that are summed this way keep only the threads' names.
+        Which thread is the first may differ between the processes that read a recording. That does no harm, because
+        whoever sums samples in this way uses only the names of their threads.
         """
-        known = len(self._namesake)
-        new = enumerate(self._threads.columns()[2][known:].tolist(), known)
+        count = len(self._namesake)
+        new = enumerate(self._threads.columns()[2][count:].tolist(), count)
         first = [number if name < 0 else self._first_of_name.setdefault(name, number) for number, name in new]
         self._namesake.extend(as_int32(first))
         return take(self._namesake[0], thread)

@@ -10,8 +10,8 @@ From the words of a chain to the row of a sample taken in the kernel whose user 
     row                k0   k1   k2                           u0   u1               [stack not copied]
 
 The first address of a part is an instruction pointer (ip), the others are return addresses (ra). A user part in the
-sample's own chain is looked up as of the sample; under kernel frames it may be inside execve and belong to the previous
-program (AddressSpaces.find, through exec).
+sample's own chain is looked up as of the sample's time. Where it follows kernel frames, the sample may have been taken
+inside execve, so that the user part still belongs to the previous program (``through_exec`` of AddressSpaces.find).
 """
 
 import numpy as np
@@ -43,23 +43,23 @@ _UPPER_HALF = np.uint64(1 << 63)
 
 
 class StackInputs(ColumnTable):
-    """(n,) columns that determine the stacks of samples."""
+    """Everything that determines the stack of a sample, as columns (n,)."""
 
     chain: ListArray
     """Recorded chains without cookies; for samples without a chain, the instruction pointer."""
-    mode: U8
-    user_epoch: I64
-    kernel_epoch: I64
+    mode: U8  # CpuMode of the sample, which is that of the addresses before the first marker
+    user_epoch: I64  # of the process at the sample's time, −1 if unknown
+    kernel_epoch: I64  # of the kernel at the sample's time
     deferred_chain: I64
-    """Row of the deferred record's chain, −1 for none."""
-    deferred_epoch: I64
+    """Row of the deferred record's chain in the table of distinct chains, −1 for none."""
+    deferred_epoch: I64  # of the process at the deferred record's time, −1 for none
     root: I64
     """RootFrame, 0 for none."""
 
     def columns(self) -> list[I64]:
-        """Return all columns but the chains, packed: numbers of epochs and chains fit 32 bits, modes and roots 8.
+        """Return all columns but ``chain``, packed into three: epochs fit 32 bits, modes and roots 8.
 
-        The last two columns are equal for most samples.
+        They are packed so that the last two columns have one value in most samples.
         """
         return [
             self.user_epoch << 16 | as_int64(self.mode) << 8 | self.root,
@@ -72,7 +72,7 @@ class StackRowBuilder:
     """Builds stacks from the sample's own chain, its deferred chain and its root frame."""
 
     def __init__(self, keys: FrameKeys, deferred: SharedRows, has_call_addresses: bool) -> None:
-        """With ``has_call_addresses``, no address in a chain is a return address."""
+        """With ``has_call_addresses``, no address in a chain is a return address (see Session)."""
         self._keys, self._has_call_addresses = keys, has_call_addresses
         self._deferred = deferred.table
 
@@ -82,8 +82,8 @@ class StackRowBuilder:
         if (inputs.deferred_chain >= 0).any():
             parts.append(self._deferred_rows(inputs))
         if inputs.root.any():
-            has = inputs.root > 0
-            parts.append(ListArray(offsets_of(has), root_frame_keys(inputs.root[has])))
+            has_root = inputs.root > 0
+            parts.append(ListArray(offsets_of(has_root), root_frame_keys(inputs.root[has_root])))
         return parts[0] if len(parts) == 1 else side_by_side(parts)
 
     def _own_rows(self, inputs: StackInputs) -> ListArray:
@@ -94,7 +94,7 @@ class StackRowBuilder:
         part = parts.of_frames(len(frames.address))
         context, bits = _part_contexts(parts, mode, inputs), mode_bits(mode)
         rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, part, inputs)
-        if len(rows):  # each address is a part of its own
+        if len(rows):  # each of these frames becomes a part of its own, after all others
             part[rows] = len(context) + arange(len(rows))
             context = np.append(context, lookup_contexts(kernel_epoch, falses(len(rows))))
             bits = np.append(bits, mode_bits(np.full(len(rows), CpuMode.KERNEL, np.uint8)))
@@ -103,33 +103,35 @@ class StackRowBuilder:
     def _deferred_rows(self, inputs: StackInputs) -> ListArray:
         """Return (n,) keys of the deferred user parts, which belong to the program that the kernel returned to.
 
-        A chain shared by several samples is looked up once.
+        A chain that several samples share is looked up once for each epoch.
         """
-        joined = inputs.deferred_chain >= 0
-        chain, epoch = inputs.deferred_chain[joined], inputs.deferred_epoch[joined]
+        is_joined = inputs.deferred_chain >= 0
+        chain, epoch = inputs.deferred_chain[is_joined], inputs.deferred_epoch[is_joined]
         pairs, index = unique_inverse(chain << 32 | epoch & _LOW)
         frames = decode_user_chains(self._deferred[pairs >> 32])
         parts = frames.parts
-        epochs = (pairs << 32 >> 32)[parts.row]
+        epochs = (pairs << 32 >> 32)[parts.row]  # the low half, with its sign
         part = parts.of_frames(len(frames.address))
         context = lookup_contexts(epochs, falses(len(epochs)))
         keys = self._encode(frames, part, context, mode_bits(parts.mode))
-        own_keys = keys[index]
-        lengths = zeros(len(joined))
-        lengths[joined] = own_keys.lengths
-        return ListArray(offsets_of(lengths), own_keys.values)
+        keys_of_joined = keys[index]
+        lengths = zeros(len(is_joined))
+        lengths[is_joined] = keys_of_joined.lengths
+        return ListArray(offsets_of(lengths), keys_of_joined.values)
 
     def _encode(self, frames: ChainFrames, part: I64, context: I64, bits: U64) -> ListArray:
+        """Return (chains,) keys of frames; ``part``, ``context`` and ``bits`` are as in `FrameKeys.encode`."""
         keys = self._keys.encode(part, context, bits, frames.address)
-        begins = slice(None) if self._has_call_addresses else frames.parts.begins
-        keys[begins] = without_return(keys[begins])
+        exact = slice(None) if self._has_call_addresses else frames.parts.begins
+        keys[exact] = without_return(keys[exact])
         return ListArray(frames.offsets, keys)
 
 
 def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
-    """Return (parts,) the lookup context of each part; without a marker, ``mode`` is user mode.
+    """Return (parts,) the lookup context of each part.
 
-    Guests and hypervisors have no epoch, because their mappings are not recorded.
+    ``mode`` (parts,) is that of ``parts``, with user mode instead of an unknown one. Guests and hypervisors have no
+    epoch (−1), because their mappings are not recorded.
     """
     row = parts.row
     epoch = np.where(mode == CpuMode.KERNEL, take(inputs.kernel_epoch, row), -1)
@@ -139,9 +141,12 @@ def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
 
 
 def _kernel_frames_of_unknown_mode(frames: ChainFrames, part: I64, inputs: StackInputs) -> tuple[I64, I64]:
-    """Return frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs."""
+    """Return frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs.
+
+    Shapes: ``part`` (frames,) is each frame's part; returns (m,) indices of frames and (m,) epochs of the kernel.
+    """
     is_unknown = frames.parts.mode == CpuMode.UNKNOWN
     if not is_unknown.any():
         return zeros(0), zeros(0)
-    high = flatnonzero(is_unknown[part] & (frames.address >= _UPPER_HALF))
-    return high, inputs.kernel_epoch[frames.parts.row[part[high]]]
+    rows = flatnonzero(is_unknown[part] & (frames.address >= _UPPER_HALF))
+    return rows, inputs.kernel_epoch[frames.parts.row[part[rows]]]

@@ -87,7 +87,7 @@ def test_last_mappings_are_those_of_all_epochs_since_they_were_made(events) -> N
     contexts, parts = lookup_contexts(epoch, through_exec), (slice(None, None, 2), slice(half, None), slice(None))
     for part in parts:
         assert (lookup.find(contexts[part], spaces.ranges.intervals(address[part])[0]) == found[part]).all()
-    assert set(np.flatnonzero(lookup.hit[:-1]).tolist()) == set(found[found >= 0].tolist())
+    assert set(np.flatnonzero(lookup.is_hit[:-1]).tolist()) == set(found[found >= 0].tolist())
 
 
 def test_an_interval_is_looked_up_once_for_all_epochs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def test_cached_lookups_equal_uncached_ones(
         expected = spaces.find(epoch, address, no)
         interval, is_mapped = spaces.ranges.intervals(address)
         assert lookup.find(lookup_contexts(epoch, no), interval).tolist() == expected.tolist()
-        assert lookup.hit[expected].all()
+        assert lookup.is_hit[expected].all()
         assert is_mapped[expected >= 0].all()
 
 
@@ -154,7 +154,7 @@ def test_keys_of_another_process_are_renumbered(
     keys_of(here, [row[0] for row in mine], [row[1] for row in mine], CpuMode.KERNEL)
     sent = keys_of(there, [row[0] for row in theirs], [row[1] for row in theirs], CpuMode.KERNEL)
     sent = np.concatenate([sent, root_frame_keys(np.array([3]))])
-    taken = renumber_keys(sent, here.absorb(there.side_table(), there.hit))
+    taken = renumber_keys(sent, here.absorb(there.side_table(), there.is_hit))
     assert decoded(here, taken) == decoded(there, sent)
 
 
@@ -164,9 +164,9 @@ def test_keys_of_another_process_are_renumbered(
 def test_distinct_keys_rise(monkeypatch: pytest.MonkeyPatch, sorted_together: int, many: int, keys: list[int]) -> None:
     """Few keys sorted together; more, searched for in chunks; more, of which many are distinct."""
     with monkeypatch.context() as patched:
-        patched.setattr(frame_keys_module, "_SORTED", sorted_together)
-        patched.setattr(frame_keys_module, "_MANY", many)
-        patched.setattr(frame_keys_module, "_AT_ONCE", 4)
+        patched.setattr(frame_keys_module, "_SORT_LIMIT", sorted_together)
+        patched.setattr(frame_keys_module, "_REPEATS", many)
+        patched.setattr(frame_keys_module, "_CHUNK_ROWS", 4)
         distinct, index = distinct_keys(np.array(keys, np.uint64))
     assert distinct.tolist() == sorted(set(keys))
     assert distinct[index].tolist() == keys

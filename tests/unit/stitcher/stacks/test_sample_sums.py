@@ -32,7 +32,7 @@ def tuples(rows: SampleRows) -> list[tuple[int, ...]]:
 def test_sums_agree_with_a_dictionary(
     monkeypatch: pytest.MonkeyPatch, batches: list[list[tuple[int, ...]]], with_places: bool, pending: int
 ) -> None:
-    monkeypatch.setattr(sums, "_MIN_PENDING", pending)
+    monkeypatch.setattr(sums, "_MIN_NEW_ROWS", pending)
     table, value, count = SampleSums(("cpu", "cgroup") if with_places else ()), Counter(), Counter()
     for rows in batches:
         table.add(sample_rows(rows, with_places))
@@ -40,7 +40,7 @@ def test_sums_agree_with_a_dictionary(
             key = (*row[:3], *(row[4:] if with_places else ()))
             value[key] += row[3]
             count[key] += 1
-    table.settle()
+    table.sum_all()
     found = table.rows()
     assert dict(zip(tuples(found), found.value.tolist(), strict=True)) == value
     assert dict(zip(tuples(found), found.count.tolist(), strict=True)) == count
